@@ -13,10 +13,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check unit slow serial specmap bench chaos fuzz results routing lint format api diagrams schemas lock clean
+.PHONY: help install demo test check unit slow serial specmap bench chaos fuzz results routing lint format api diagrams schemas watching lock clean
 
 help:
-	@echo "make demo | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | api | diagrams | schemas | lock | clean"
+	@echo "make demo | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | api | diagrams | schemas | watching | lock | clean"
 
 install: $(STAMP)
 
@@ -96,6 +96,10 @@ diagrams: $(STAMP)
 
 schemas: $(STAMP)
 	$(BIN)/python -m schemas.export
+
+# The rules of Prometheus, the dashboards, and the pages of objectives and runbooks.
+watching: $(STAMP)
+	$(BIN)/python -m observability.watching
 
 # Needs uv. Names no index: whatever the caller's configuration says is used, and the hashes hold.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

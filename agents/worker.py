@@ -28,6 +28,7 @@ from agents.show_turn import ContextError, show, span_attributes
 from agents.specs import AgentSpec
 from agents.still_open import StillOpen, before_request, begin
 from agents.tools.allow import AllowList
+from agents.worker_measures import DEADLINE, RAISED, WorkerMeasures, kind_of_fault
 from agents.worker_model import WorkerModel
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
@@ -91,7 +92,6 @@ class Worker:
         self._pin = spec.pin
         self.experts = ExpertRegistry() if not MATCHING.isdisjoint(spec.roles) else None
         self._model = WorkerModel(with_computed(model), spec.expert, tools)
-        self._metrics = metrics
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
         self._hear = hear
@@ -112,8 +112,7 @@ class Worker:
             on_nobody=self._announce,
         )  # fmt: skip
         self._started = False
-        self._role = metrics.role(spec.roles[0])
-        self._model_label = metrics.model(model.name)
+        self._measures = WorkerMeasures(metrics, spec.queue, spec.roles[0], model.name, spec.room)
 
     @property
     def ready(self) -> str | None:
@@ -142,13 +141,14 @@ class Worker:
         await self._pull.start()
         for loop in (self._announcing(), self._heartbeat(), self._model.look_at_tools()):
             self._spawn(loop)
-        self._metrics.worker_room.set(self._spec.room)
+        self._measures.started()
         self._started = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Drain: take no more, finish what is running within `drain_s`, hand the rest back."""
         self._draining = True
+        self._measures.stopped()
         await self._pull.stop()
         with contextlib.suppress(BusError):
             await self._announce()
@@ -222,13 +222,13 @@ class Worker:
         running = self._jobs.get(key)
         if running is not None:
             # Delivered again while it runs: only the subject to settle it at is new.
-            self._metrics.redeliveries.inc()
+            self._measures.redelivered()
             running.delivery.ack_subject = delivery.ack_subject
             running.delivery.delivered = max(running.delivery.delivered, delivery.delivered)
             self._pull.release()
             return
         if delivery.delivered > 1:
-            self._metrics.redeliveries.inc()
+            self._measures.redelivered()
         job = _Job(delivery, work)
         self._jobs[key] = job
         self._of_session.setdefault(work.session, set()).add(key)
@@ -264,7 +264,7 @@ class Worker:
             settle = b"" if not isinstance(error, Denied) else b"+TERM"
         except Exception:
             _LOGGER.exception("turn %s", turn.id)
-        self._metrics.worker_turns.labels(role=self._role, outcome=outcome).inc()
+        self._measures.ended(outcome)
         job.open -= 1
         job.tasks.pop(turn.id, None)
         if settle != b"+ACK":
@@ -282,7 +282,7 @@ class Worker:
 
     def _count(self, by: int) -> None:
         self._busy += by
-        self._metrics.worker_busy.inc(by)
+        self._measures.busy(by)
 
     async def _turn(self, job: _Job, turn: Turn) -> str:
         """Ask the model and submit its reply; what became of it."""
@@ -298,7 +298,7 @@ class Worker:
             return await self._submit(job, turn, None, str(fault), None, 0.0)
         known = StillOpen(self._link, work, turn, self._ack_wait_s / 4)
         if not await self._is_open(job, turn):
-            self._metrics.turns_skipped.inc()
+            self._measures.skipped()
             return "refused"
         _LOGGER.debug("turn begun", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind})
         await self._live(work, turn, "thinking" if turn.attempt == 1 else "retrying")
@@ -308,7 +308,7 @@ class Worker:
         self._checkpoint("asking", work.session)
         begin(known)
         await before_request()
-        self._metrics.model_calls.labels(model=self._model_label).inc()
+        self._measures.called()
         try:
             with tracing.span(
                 f"invoke_agent {turn.role}",
@@ -317,17 +317,17 @@ class Worker:
                 async with asyncio.timeout(max(0.0, (turn.deadline_ns - clock.now_ns()) / 1e9)):
                     completion = await self._model.reply(shown, emit, TurnArtifacts(self._connection, work, turn))
         except TimeoutError:
-            self._metrics.model_errors.labels(model=self._model_label, kind="deadline").inc()
+            self._measures.failed(DEADLINE)
             return "expired"  # the session's timer says so to everybody
         except ModelError as fault:
             error, usage = fault.why or type(fault).__name__, fault.usage
-            self._metrics.model_errors.labels(model=self._model_label, kind=type(fault).__name__).inc()
+            self._measures.failed(kind_of_fault(fault))
         except Exception as fault:
             _LOGGER.exception("the model raised")
             error = f"the model raised {type(fault).__name__}"
-            self._metrics.model_errors.labels(model=self._model_label, kind="raised").inc()
+            self._measures.failed(RAISED)
         model_s = time.perf_counter() - started
-        self._metrics.model_seconds.labels(model=self._model_label).observe(model_s)
+        self._measures.answered(model_s)
         return await self._submit(job, turn, completion, error, usage, model_s)
 
     async def _shown(self, work: Work, turn: Turn) -> Shown:
@@ -350,11 +350,13 @@ class Worker:
         self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
         answer = await self._link.submit(work, turn, reply)
+        about = {"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "model_s": round(model_s, 3)}
+        if answer.verdict == "refused":
+            self._measures.late()
         if answer.verdict != "accepted" or error:
-            why = error or answer.why
-            _LOGGER.warning("turn failed", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "why": why})
+            _LOGGER.warning("turn failed", extra={**about, "why": error or answer.why})
         else:
-            _LOGGER.debug("turn answered", extra={"turn": turn.id, "seat": turn.seat, "model_s": round(model_s, 6)})
+            _LOGGER.info("turn answered", extra=about)
         return answer.verdict
 
     def _reply(

@@ -197,7 +197,8 @@ class Intake:
             _LOGGER.exception("handling raised", extra={"subject": delivery.subject})
             return f"raised: {type(error).__name__}: {error}"
         verdict = "accepted" if taken else "refused"
-        self._metrics.submissions.labels(kind=type(submission).__name__, verdict=verdict).inc()
+        kind = str(type(submission).__struct_config__.tag)
+        self._metrics.submissions.labels(kind=kind, verdict=verdict).inc()
         return ""
 
     async def _leave(self, pull: Pull, delivery: Delivery, cause: str, error: BrokenLog) -> None:

@@ -3,14 +3,17 @@
 What only one protocol counts, it brings itself (coordinator.table.Protocol.measures)."""
 
 import logging
+from typing import get_args
 
 from coordinator.budget import booked
 from coordinator.machine import Protocol, Session
 from coordinator.table import LogLine
-from observability.metrics import Metrics
+from observability.metrics import TURN_OUTCOMES, Metrics
 from schemas import log
 
 _LOGGER = logging.getLogger(__name__)
+_WORDS: dict[type, str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(log.Event | log.Command)}
+"""What the log calls events and commands."""
 
 
 def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Session, entry: log.Entry) -> None:
@@ -23,10 +26,10 @@ def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Se
     """
     event = entry.event
     label = metrics.protocol(protocol.name)
-    metrics.transitions.of(type(event).__name__).inc()
+    metrics.transitions.of(_WORDS[type(event)]).inc()
     _own(metrics, protocol, before, after, entry)
     for command in entry.commands:
-        metrics.effects.of(type(command).__name__).inc()
+        metrics.effects.of(_WORDS[type(command)]).inc()
         if isinstance(command, log.Notify):
             metrics.notifications.labels(severity=command.severity).inc()
         elif isinstance(command, log.Close):
@@ -35,6 +38,9 @@ def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Se
             metrics.session_rounds.labels(protocol=label).observe(max((p.round for p in after.posts), default=0))
     if before is None:
         metrics.sessions_opened.labels(protocol=label).inc()
+        for role in {seat.role for seat in after.opened.seats}:
+            for outcome in TURN_OUTCOMES:
+                metrics.turns.of(metrics.role(role), outcome)
         return
     lost = after.ledger.unaccounted_turns - before.ledger.unaccounted_turns
     if lost:

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Self
 
 import msgspec
@@ -86,14 +86,14 @@ class Moderator:
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
         unreadable_s: float = 3_600.0,
         notify_url: str = "",
+        queues: Iterable[str] = (),
         sweep_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
-        """`unreadable_s`: so long what comes for a session waits for a moderator that can run it, before the session
-        ends. `notify_url`: the webhook for calls to people; empty: none. `sweep_s`: between two looks for sessions that
-        nothing would bring back. `clock`: seconds, by which workers fall silent. Raises schemas.wire.InvalidValue for
-        no URL."""
+        """`unreadable_s`: so long what comes for a session waits for a moderator that can run it. `notify_url`: the
+        webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
+        sessions that nothing would bring back. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._log_max_age_s = log_max_age_s
         self._key = token_key
@@ -105,6 +105,7 @@ class Moderator:
         self._checkpoint = checkpoint
         self._notifier = Notifier(metrics, notify_url)
         self.presence = Presence(clock)
+        metrics.queue_workers.follow(self.presence.workers)
         self._unreadable = Unreadable(metrics, unreadable_s)
         index = Index(connection)
         effects = Effects(
@@ -122,7 +123,7 @@ class Moderator:
             connection.stores, self._sweep,
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
-        self._queues: set[str] = set()
+        self._queues = set(queues)
         self._serving = Serving()
         self._tasks: set[asyncio.Task[None]] = set()
         self._subs: list[Subscription] = []

@@ -177,6 +177,14 @@ class Presence:
         found = (*self._workers.items(), *self._experts.items())
         return tuple(a for _, a in sorted(found, key=lambda item: item[0]))
 
+    def workers(self) -> dict[str, float]:
+        """How many workers of each queue live; 0 of one that was heard once and is silent."""
+        self._workers.forget()
+        if self._experts.forget():
+            self._known = None
+        counted = Counter(queue for heard in (self._workers, self._experts) for (queue, _), _a in heard.items())
+        return {queue: float(counted[queue]) for queue in self._heard_at}
+
     def listening_s(self) -> float:
         """Seconds for which announcements have been heard here; a young moderator may not have heard everybody."""
         return self._clock() - self._since

@@ -37,6 +37,10 @@ UNREADABLE = ("protocol", "version", "digest", "entry", "gap")
 VERDICTS = ("accepted", "refused", "busy")
 TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
 WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")
+MODEL_FAULTS = ("misconfigured", "unavailable", "refused", "deadline", "raised", "other")
+"""Why a model call gave no reply."""
+MAX_QUEUES = 512
+"""Distinct queues, which the operator names; the rest are `other`."""
 
 
 class Bounded:
@@ -60,8 +64,8 @@ class Bounded:
 class Metrics:
     """All series of one process, registered with `registry` (a fresh one by default).
 
-    Values of `protocol`, `role` and `model` labels go through `metrics.protocol(...)`, `metrics.role(...)` and
-    `metrics.model(...)`, which bound them.
+    Values of the labels `protocol`, `role`, `model` and `queue` go through `metrics.protocol(...)` and its like, which
+    bound them.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -69,6 +73,7 @@ class Metrics:
         self.protocol = Bounded()
         self.role = Bounded()
         self.model = Bounded()
+        self.queue = Bounded(MAX_QUEUES)
         self._added: dict[str, Counter | Histogram] = {}
         self._sessions()
         self._moderator()
@@ -152,6 +157,9 @@ class Metrics:
         self.aside = self._counter("aside_total", "Messages recorded and put aside.", ("kind",))
         for kind in ("undecodable", "raised"):
             self.aside.labels(kind=kind)
+        self.queue_workers = self._gauge(
+            "queue_workers", "Living workers of a queue, as this moderator has heard them.", ("queue",)
+        )
         self.checks = self._counter("checks_total", "Questions whether a turn is still open.", ("open",))
         self.reads = self._counter("reads_total", "Requests for history, documents and lists.", ("kind",))
         self.timers_fired = self._counter("timers_fired_total", "Timers taken; early: nothing was due yet.", ("early",))
@@ -211,15 +219,23 @@ class Metrics:
             self.breaker_changes.labels(to=to)
 
     def _worker(self) -> None:
-        self.worker_room = self._gauge("worker_room", "Turns that this worker serves at once.")
-        self.worker_busy = self._gauge("worker_busy", "Turns that this worker is serving.")
-        self.worker_turns = self._counter("worker_turns_total", "Turns that this worker ended.", ("role", "outcome"))
+        by_turn = ("queue", "role")
+        self.worker_room = self._gauge("worker_room", "Turns that this process serves at once.", by_turn)
+        self.worker_busy = self._gauge("worker_busy", "Turns that this process is serving.", by_turn)
+        self.worker_turns = self._counter("worker_turns_total", "Turns that this process ended.", (*by_turn, "outcome"))
         self.model_seconds = self._histogram("model_seconds", "One model call.", CALLS, ("model",))
         self.model_calls = self._counter("model_calls_total", "Model calls begun.", ("model",))
         self.model_errors = self._counter("model_errors_total", "Model calls that failed.", ("model", "kind"))
-        self.redeliveries = self._counter("redeliveries_total", "Turns delivered to this worker more than once.")
+        self.redeliveries = self._counter(
+            "redeliveries_total", "Turns delivered to this process more than once.", ("queue",)
+        )
         self.turns_skipped = self._counter(
-            "turns_skipped_total", "Turns dropped before a model call, because they were no longer open."
+            "turns_skipped_total", "Turns dropped before a model call, because they were no longer open.", ("queue",)
+        )
+        self.late_calls = self._counter(
+            "late_calls_total",
+            "Model calls whose reply was not taken: by then the turn had been answered, or was over.",
+            ("queue",),
         )
         self.lane = self._counter(
             "lane_total", "Replies that went by the warm lane, and those that did not.", ("outcome",)

@@ -6,11 +6,12 @@ at each count. Every process counts in the thread of its event loop.
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import ClassVar, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.samples import Exemplar
 from prometheus_client.utils import floatToGoString
 
 C = TypeVar("C", "Count", "Level", "Spread")
@@ -24,11 +25,10 @@ def _bound(value: float) -> str:
 class Count:
     """A number that only grows."""
 
-    __slots__ = ("created", "value")
+    __slots__ = ("value",)
 
     def __init__(self) -> None:
         self.value = 0.0
-        self.created = time.time()
 
     def inc(self, by: float = 1.0) -> None:
         """Add to it. Raises ValueError for less than nothing."""
@@ -66,19 +66,23 @@ class Level:
 class Spread:
     """How often values fell into each of some ranges."""
 
-    __slots__ = ("bounds", "counts", "created", "total")
+    __slots__ = ("bounds", "counts", "examples", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         """The last: above all bounds."""
+        self.examples: dict[int, Exemplar] = {}
+        """The last value of a range that was traced."""
         self.total = 0.0
-        self.created = time.time()
 
-    def observe(self, value: float) -> None:
-        """Count one value."""
+    def observe(self, value: float, trace: str = "") -> None:
+        """Count one value; `trace`: the id of the trace that shows how it came about."""
         self.total += value
-        self.counts[bisect_left(self.bounds, value)] += 1
+        at = bisect_left(self.bounds, value)
+        self.counts[at] += 1
+        if trace:
+            self.examples[at] = Exemplar({"trace_id": trace}, value, time.time())
 
 
 class Series(Generic[C]):
@@ -148,7 +152,6 @@ class Counter(Series[Count]):
 
     def _add(self, metric: Metric, labels: dict[str, str], child: Count) -> None:
         metric.add_sample(f"{self._name}_total", labels, child.value)
-        metric.add_sample(f"{self._name}_created", labels, child.created)
 
 
 class Gauge(Series[Level]):
@@ -157,6 +160,7 @@ class Gauge(Series[Level]):
     kind = "gauge"
 
     def __init__(self, name: str, text: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
+        self._asked: Callable[[], Mapping[str, float]] | None = None
         super().__init__(name, text, labels, registry)
         if not labels:
             only = self._children[()]
@@ -164,6 +168,17 @@ class Gauge(Series[Level]):
 
     def _new(self) -> Level:
         return Level()
+
+    def follow(self, asked: Callable[[], Mapping[str, float]]) -> None:
+        """Ask at each scrape for the numbers of a metric with one label, by its value."""
+        self._asked = asked
+
+    def collect(self) -> Iterable[Metric]:
+        """The metric with its numbers of now."""
+        if self._asked is not None:
+            for value, number in self._asked().items():
+                self.labels(**{self._labelnames[0]: value}).set(number)
+        return super().collect()
 
     def _add(self, metric: Metric, labels: dict[str, str], child: Level) -> None:
         metric.add_sample(self._name, labels, child.value)
@@ -187,9 +202,9 @@ class Histogram(Series[Spread]):
 
     def _add(self, metric: Metric, labels: dict[str, str], child: Spread) -> None:
         so_far = 0
-        for bound, count in zip((*self._bounds, inf), child.counts, strict=True):
+        for at, (bound, count) in enumerate(zip((*self._bounds, inf), child.counts, strict=True)):
             so_far += count
-            metric.add_sample(f"{self._name}_bucket", {**labels, "le": _bound(bound)}, so_far)
+            le = {**labels, "le": _bound(bound)}
+            metric.add_sample(f"{self._name}_bucket", le, so_far, exemplar=child.examples.get(at))
         metric.add_sample(f"{self._name}_count", labels, so_far)
         metric.add_sample(f"{self._name}_sum", labels, child.total)
-        metric.add_sample(f"{self._name}_created", labels, child.created)

@@ -43,6 +43,7 @@ from parley.cli.protocol_options import (
 from parley.cli.routing import app as eval_app
 from parley.cli.routing import route
 from parley.cli.sessions import app as sessions_app
+from parley.cli.top import top
 
 app = typer.Typer(
     cls=ProtocolGroup, name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False,
@@ -77,6 +78,7 @@ app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 app.add_typer(eval_app, name="eval")
 app.command("route")(route)
+app.command("top")(top)
 app.command("ask", cls=ProtocolCommand)(ask)
 
 
@@ -165,6 +167,10 @@ def moderator(
     notify_url: Annotated[
         str | None, typer.Option(help="Webhook for calls to people.", envvar="PARLEY_NOTIFY_URL")
     ] = None,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A queue to make ready before a worker of it comes; repeatable."),
+    ] = None,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
@@ -183,8 +189,9 @@ def moderator(
         from parley.stack import foreground
 
         code = foreground.moderator(
-            settings, token_key=token_key, host=metrics_host, port=metrics_port, log_level=log_level
-        )
+            settings, token_key=token_key, queues=queue or (), host=metrics_host, port=metrics_port,
+            log_level=log_level,
+        )  # fmt: skip
     raise typer.Exit(code)
 
 
@@ -193,6 +200,10 @@ def agent(
     spec: Annotated[str, typer.Argument(help="An agent file, or a built-in name: panelist_1, analyst.")],
     nats: Nats = None,
     creds: Creds = None,
+    room: Annotated[
+        int | None,
+        typer.Option(help="Turns that it serves at once (default: as its specification says).", min=1, max=10_000),
+    ] = None,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
@@ -212,7 +223,7 @@ def agent(
         settings = options.settings(config, nats__url=nats, nats__creds=creds, tools=tools)
         from parley.stack import foreground
 
-        code = foreground.agent(settings, spec, host=metrics_host, port=metrics_port, log_level=log_level)
+        code = foreground.agent(settings, spec, room=room, host=metrics_host, port=metrics_port, log_level=log_level)
     raise typer.Exit(code)
 
 

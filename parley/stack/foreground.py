@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -60,7 +61,9 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
         os.execve(SUPERVISOR[0], SUPERVISOR, environment)
 
 
-def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_level: str) -> int:
+def moderator(
+    settings: Settings, *, token_key: Path, queues: Sequence[str] = (), host: str, port: int, log_level: str
+) -> int:
     """One moderator in this process, until SIGTERM; the exit status."""
     from parley.stack import services
 
@@ -76,12 +79,13 @@ def moderator(settings: Settings, *, token_key: Path, host: str, port: int, log_
     make = services.moderator(
         token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
         unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
+        queues=queues,
     )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 
-def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str) -> int:
-    """One worker in this process, until SIGTERM; the exit status."""
+def agent(settings: Settings, spec: str, *, room: int | None = None, host: str, port: int, log_level: str) -> int:
+    """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's."""
     from agents.models import ModelMisconfigured
     from agents.specs import NotEnrolled, SpecError, load
     from agents.tools.allow import ToolsError
@@ -89,6 +93,8 @@ def agent(settings: Settings, spec: str, *, host: str, port: int, log_level: str
 
     try:
         found = load(spec)
+        if room is not None:
+            found = found.model_copy(update={"room": room})
         make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
     except ToolsError as error:
         raise BadInput("tools", str(error)) from error

@@ -212,6 +212,20 @@ async def test_nobody_but_helpers_hears_or_calls_experts(bus: Experts) -> None:
 # ---------------------------------------------------------------- presence and registry, without a bus
 
 
+def test_workers_of_a_queue_are_counted_and_a_silent_queue_has_none() -> None:
+    now = 0.0
+    there = Presence(lambda: now)
+    there.hear(said(), pin(SRE))
+    there.hear(said(instance="two"), pin(SRE))
+    assert there.workers() == {"expert_sre": 2.0}
+    there.hear(said(instance="two", draining=True), pin(SRE))
+    assert there.workers() == {"expert_sre": 1.0}
+    assert len(there.known()) == 1
+    now = ALIVE_S + 1
+    assert there.workers() == {"expert_sre": 0.0}
+    assert there.known() == ()
+
+
 def test_who_is_known_is_worked_out_only_when_it_changes() -> None:
     there = Presence()
     there.hear(said(), pin(SRE))

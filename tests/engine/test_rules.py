@@ -360,7 +360,7 @@ async def test_a_reply_finds_another_moderator_when_its_lane_is_gone(bare: Engin
     second = await bare.moderator(lane="second")
     workers = await bare.workers()
     await bare.closed("s1")
-    misses = sum(w._metrics.lane.labels(outcome="miss").value for w in workers)
+    misses = sum(w._link._metrics.lane.labels(outcome="miss").value for w in workers)
     assert misses >= 3, "the first round's turns name a lane that is gone"
     assert second.ready is None
 

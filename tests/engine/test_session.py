@@ -130,3 +130,22 @@ async def test_sessions_are_listed_with_their_end(stack: Engine) -> None:
     row = (await stack.sessions()).rows[0]
     assert (row.session, row.question, row.status, row.reason) == ("s1", "Why?", "finished", "threshold")
     assert row.closed_ns is not None and row.closed_ns > row.opened_ns
+
+
+async def test_series_of_workers_and_queues_say_which_queue(bare: Engine) -> None:
+    moderator = await bare.moderator()
+    workers = await bare.workers()
+    await bare.open("s1")
+    await bare.closed("s1")
+    analyst = next(w for w in workers if w._spec.queue == "analyst")
+    get = analyst._link._metrics.registry.get_sample_value
+    by_turn = {"queue": "analyst", "role": "analyst"}
+    assert get("parley_worker_room", by_turn) == 4
+    assert get("parley_worker_turns_total", {**by_turn, "outcome": "accepted"}) == 3, "two scores and the synthesis"
+    assert get("parley_worker_turns_total", {**by_turn, "outcome": "failed"}) == 0, "it is there before it happens"
+    assert get("parley_redeliveries_total", {"queue": "analyst"}) == 0
+    get = moderator._metrics.registry.get_sample_value
+    assert get("parley_queue_workers", {"queue": "analyst"}) == 1
+    assert get("parley_transitions_total", {"event": "replied"}) == 9
+    assert get("parley_effects_total", {"kind": "ask"}) == 9
+    assert get("parley_turns_total", {"role": "analyst", "outcome": "missed"}) == 0

@@ -5,11 +5,12 @@ import time
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from observability import series
 from observability.metrics import MAX_VALUES, TURN_OUTCOMES, Bounded, Metrics
 
-FORBIDDEN_LABELS = {"session", "sid", "seat", "turn", "instance", "author", "worker", "question", "queue"}
+FORBIDDEN_LABELS = {"session", "sid", "seat", "turn", "instance", "author", "worker", "question"}
 
 
 def families(metrics: Metrics) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -80,7 +81,9 @@ def test_it_is_exposed_as_the_client_library_exposes_its_own() -> None:
             y.inc(-1)
         with pytest.raises(ValueError, match="label"):
             x.labels(role="b")
-    shown = [re.sub(r"(_created\S*) \S+", r"\1", generate_latest(r).decode()) for r in (ours, theirs)]
+    created = re.compile(r"^(# (HELP|TYPE) )?\S+_created.*\n", re.MULTILINE)
+    assert "_created" not in generate_latest(ours).decode()
+    shown = [created.sub("", generate_latest(r).decode()) for r in (ours, theirs)]
     assert shown[0] == shown[1]
     assert "x_total{" in shown[0] and 't_bucket{le="+Inf"} 4.0' in shown[0]
 
@@ -109,3 +112,24 @@ def test_declaring_all_of_them_takes_less_than_five_milliseconds() -> None:
         return time.perf_counter() - start
 
     assert min(seconds() for _ in range(20)) < 0.005
+
+
+def test_a_bucket_carries_the_trace_of_a_value_that_fell_into_it() -> None:
+    m = Metrics()
+    spread = m.model_seconds.labels(model="m")
+    spread.observe(0.02)
+    spread.observe(0.03, trace="a" * 32)
+    shown = generate_openmetrics(m.registry).decode()  # type: ignore[no-untyped-call]
+    (line,) = [x for x in shown.splitlines() if "trace_id" in x]
+    assert line.startswith('parley_model_seconds_bucket{le="0.05",model="m"} 2.0 # {trace_id="' + "a" * 32 + '"} 0.03')
+
+
+def test_a_gauge_may_ask_for_its_numbers_at_each_scrape() -> None:
+    m = Metrics()
+    known = {"sre": 2.0}
+    m.queue_workers.follow(lambda: known)
+    get = m.registry.get_sample_value
+    assert get("parley_queue_workers", {"queue": "sre"}) == 2
+    known = {"sre": 0.0, "qa": 1.0}
+    assert get("parley_queue_workers", {"queue": "sre"}) == 0
+    assert get("parley_queue_workers", {"queue": "qa"}) == 1

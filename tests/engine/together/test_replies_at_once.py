@@ -156,7 +156,7 @@ async def test_where_nobody_takes_them_together_each_is_submitted_alone(tmp_path
         await bare.moderator(lane="b")
         result = decode((await bare.closed("s1")).body, Result)
         assert result.usage.turns == 9 and not result.usage.unaccounted_turns
-        assert sum(w._metrics.lane.labels(outcome="miss").value for w in workers) >= 3
+        assert sum(w._link._metrics.lane.labels(outcome="miss").value for w in workers) >= 3
         await until(lambda: _done(bare))
 
 

@@ -1,0 +1,178 @@
+"""Alerts that no objective covers: something is broken or about to be, and somebody can mend it. One table."""
+
+import msgspec
+
+from observability.watching.slos import PAGE, TICKET
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    """One alert."""
+
+    name: str
+    expr: str
+    """True, that is: it has a value, where the alert is on."""
+    for_s: int
+    """So long it must be true before anybody is told, in seconds."""
+    severity: str
+    summary: str
+    """One sentence; `{{ $labels.x }}` and `{{ $value }}` are filled in by Prometheus."""
+    steps: tuple[str, ...]
+    """The runbook: what to look at first."""
+
+
+ALERTS = (
+    Alert(
+        name="ParleyQueueWithoutWorker",
+        expr="max by (queue) (parley_queue_workers) == 0"
+        " and on (queue) max by (queue) (parley_queue_pending + parley_queue_unacknowledged) > 0",
+        for_s=60,
+        severity=PAGE,
+        summary="Turns wait on the queue {{ $labels.queue }}, and no worker of it is alive.",
+        steps=(
+            "Is the queue's service up? A frozen process is up and silent: restart it, nothing is lost.",
+            "Does it reach the bus? `parley doctor` with its credentials says so.",
+        ),
+    ),
+    Alert(
+        name="ParleyQueueWaits",
+        expr="max by (queue) (parley_queue_oldest_seconds) > 120 and on (queue) max by (queue) "
+        "(parley_queue_pending) > 0",
+        for_s=120,
+        severity=TICKET,
+        summary="The oldest turn on the queue {{ $labels.queue }} waits for {{ $value | humanizeDuration }}.",
+        steps=(
+            "All copies busy (dashboard *specialists*): start more of them, or give each more room.",
+            "Copies idle and turns waiting: the worker's log says what it does with them.",
+        ),
+    ),
+    Alert(
+        name="ParleyQueueFull",
+        expr="max by (queue) (parley_queue_pending) > 200",
+        for_s=120,
+        severity=PAGE,
+        summary="{{ $value }} turns wait on the queue {{ $labels.queue }}.",
+        steps=(
+            "Start more copies of its worker; a scaler on the queue does it by itself (docs/operations/scale.md).",
+            "Cut what arrives: budgets of sessions, or a limit at whoever opens them.",
+        ),
+    ),
+    Alert(
+        name="ParleyEndpointFailing",
+        expr="sum by (model) (rate(parley_model_errors_total[5m]))"
+        " / (sum by (model) (rate(parley_model_calls_total[5m])) > 0) > 0.5",
+        for_s=120,
+        severity=PAGE,
+        summary="{{ $value | humanizePercentage }} of the calls of the model {{ $labels.model }} fail.",
+        steps=(
+            "By kind on the dashboard *bus and models*: a key that is refused, a limit, a time-out, "
+            "or a server that is down?",
+            "`parley doctor` calls each model once and prints what it says.",
+        ),
+    ),
+    Alert(
+        name="ParleySpendNearBudget",
+        expr="max by (tenant) (parley_spend_today_usd) / (max by (tenant) (parley_budget_today_usd) > 0) >= 0.8",
+        for_s=0,
+        severity=TICKET,
+        summary="The tenant {{ $labels.tenant }} has spent {{ $value | humanizePercentage }} of its budget of today.",
+        steps=(
+            "Which sessions cost most: the dashboard *debates*, and `parley explain ID`.",
+            "Raise the budget of the day, or give sessions budgets (`--budget-usd`).",
+        ),
+    ),
+    Alert(
+        name="ParleyCoordinationDegraded",
+        expr="max(parley_breaker_degraded) == 1",
+        for_s=60,
+        severity=TICKET,
+        summary="Tasks are assigned by keywords alone: coordination failed too often.",
+        steps=(
+            "Is the helper up, and does it answer? It is a queue like any other: see ParleyQueueWithoutWorker.",
+            "It recovers by itself once coordination works again (docs/madp.md).",
+        ),
+    ),
+    Alert(
+        name="ParleyItemsWait",
+        expr="sum(parley:items_opened_total:max) - sum(parley:items_closed_total:max) > 0",
+        for_s=3_600,
+        severity=TICKET,
+        summary="{{ $value }} questions wait for a person for more than an hour.",
+        steps=("`parley inbox` lists them, with their deadlines and what holds if nobody answers.",),
+    ),
+    Alert(
+        name="ParleyLogsDamaged",
+        expr="max(parley_logs_damaged) > 0",
+        for_s=0,
+        severity=PAGE,
+        summary="The logs of {{ $value }} sessions have lost something.",
+        steps=(
+            "`parley doctor` names the sessions.",
+            "Bring the store back from a backup (docs/operations/backup.md), or ask these questions again.",
+        ),
+    ),
+    Alert(
+        name="ParleySessionsUnreadable",
+        expr="sum by (reason) (parley_sessions_unreadable) > 0",
+        for_s=300,
+        severity=TICKET,
+        summary="{{ $value }} sessions cannot be run by these moderators ({{ $labels.reason }}).",
+        steps=("A moderator of another release opened them: docs/compatibility.md says what to do.",),
+    ),
+    Alert(
+        name="ParleyBusDisconnected",
+        expr="parley_bus_connected == 0",
+        for_s=60,
+        severity=PAGE,
+        summary="{{ $labels.instance }} has no connection to the bus.",
+        steps=(
+            "All services say so: nats-server is down or full; its log says why.",
+            "One says so: its credentials, or the network between.",
+        ),
+    ),
+    Alert(
+        name="ParleyStoreNearlyFull",
+        expr="max(parley_store_used_bytes) / (max(parley_store_limit_bytes) > 0) > 0.8",
+        for_s=300,
+        severity=PAGE,
+        summary="The store of the bus is {{ $value | humanizePercentage }} full.",
+        steps=(
+            "Shorten `retention.log_days`, or give the store more room (docs/retention.md).",
+            "At the limit sessions wait, and go on by themselves once there is room.",
+        ),
+    ),
+    Alert(
+        name="ParleyLateCalls",
+        expr="sum(increase(parley_late_calls_total[1h])) > 10",
+        for_s=0,
+        severity=TICKET,
+        summary="{{ $value }} model calls of the last hour began after their turn had been answered.",
+        steps=("Workers were frozen between their look and their call: do machines run out of CPU or memory?",),
+    ),
+    Alert(
+        name="ParleyServiceDown",
+        expr='up{job="parley"} == 0',
+        for_s=120,
+        severity=PAGE,
+        summary="{{ $labels.instance }} does not answer Prometheus.",
+        steps=("Is the process up? Its last log lines say why it ended.",),
+    ),
+    Alert(
+        name="ParleyOutcomesMissing",
+        expr="absent(parley_outcomes_position) or max(parley_outcomes_lag) > 10000",
+        for_s=600,
+        severity=TICKET,
+        summary="`parley metrics` is not there, or far behind: objectives are not measured.",
+        steps=(
+            "Start a copy of `parley metrics`; it goes on where the last one stopped, and counts nothing twice.",
+            "It is there and behind: is its connection to the bus slow, or its process short of CPU?",
+        ),
+    ),
+    Alert(
+        name="ParleyNatsDown",
+        expr="max(parley_nats_up) == 0",
+        for_s=60,
+        severity=PAGE,
+        summary="The monitor of nats-server does not answer.",
+        steps=("Is nats-server up? Services wait and go on by themselves when it is back.",),
+    ),
+)

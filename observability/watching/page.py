@@ -1,0 +1,74 @@
+"""The pages made from the tables: the objectives (docs/operations/slis.md) and the runbooks of all alerts."""
+
+from collections.abc import Iterable
+
+from observability.watching.alerts import ALERTS
+from observability.watching.slos import BURNS, SLOS, Slo
+
+_WRITTEN = "Written by `make watching` from `observability/watching`, not by hand.\n"
+
+
+def objectives() -> str:
+    """The page of the objectives."""
+    lines = [
+        "# Service level objectives\n",
+        _WRITTEN,
+        "An objective says which share of events must be good over its window. The rest is its error "
+        "budget. Every bar is a ratio of",
+        "two counts. Where the bar is a size or a time, an event is good if it falls into a bucket "
+        "that ends at the bar.\n",
+        "| objective | good, at least | window | gravest alert | source |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| [{s.title}](#{s.name}) | {s.objective * 100:g} % | {s.window} | {s.severity} | {s.source or 'ours'} |"
+        for s in SLOS
+    ]
+    lines += [
+        "\n## When somebody is told\n",
+        "An alert compares how fast the error budget burns with how fast it may. It looks at two "
+        "windows: the long one says that it",
+        "matters, the short one that it still goes on. It stays silent while there were fewer events "
+        "than the objective names.\n",
+        "| long window | short window | times the allowed share | severity |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {b.long} | {b.short} | {b.rate:g} | {b.severity} |" for b in BURNS]
+    lines.append(
+        "\nAn objective whose gravest alert is a ticket raises tickets only. Alerts without an "
+        "objective: [runbooks](runbooks.md).\n"
+    )
+    for slo in SLOS:
+        lines += _objective(slo)
+    return "\n".join(lines)
+
+
+def _objective(slo: Slo) -> Iterable[str]:
+    return (
+        f'<a id="{slo.name}"></a>\n',
+        f"## {slo.title}\n",
+        f"Bad: {slo.why[0].lower()}{slo.why[1:]} Alert: "
+        f"[{slo.alert}](runbooks.md#{slo.alert.lower()}), from {slo.least} events on.\n",
+        f"```promql\n{slo.bad_share('30d')}\n```\n",
+    )
+
+
+def runbooks() -> str:
+    """The page of runbooks: what each alert means, and what to look at first."""
+    lines = ["# Runbooks\n", _WRITTEN, "Each alert names its section here.\n"]
+    for slo in SLOS:
+        lines += _section(
+            slo.alert, f"{slo.why} The error budget of [{slo.title}](slis.md#{slo.name}) burns too fast.", slo.steps
+        )
+    for alert in ALERTS:
+        summary = (
+            alert.summary.replace("{{ $labels.", "").replace("{{ $value", "N").replace(" | humanizePercentage", " %")
+        )
+        lines += _section(
+            alert.name, summary.replace(" | humanizeDuration", " seconds").replace(" }}", ""), alert.steps
+        )
+    return "\n".join(lines)
+
+
+def _section(name: str, means: str, steps: tuple[str, ...]) -> Iterable[str]:
+    return (f"## {name}\n", f"{means}\n", *(f"{n}. {step}" for n, step in enumerate(steps, 1)), "")

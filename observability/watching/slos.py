@@ -1,0 +1,213 @@
+"""The service level objectives: one table, from which come recording rules, alerts, dashboards and the page.
+
+An objective says which share of events must be good over a window. An event's share of bad ones is a ratio of two
+counts; a latency or a size is good where it falls into a bucket whose bound is the bar, so no quantile is interpolated.
+
+Outcome series come from any number of copies of `parley metrics`, which all show the same totals. A rule reads the
+largest of them (`parley:NAME:max`), so that copies never add up.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+PAGE, TICKET = "page", "ticket"
+COPIES = "instance, pod, job"
+"""Labels by which the copies of one exporter differ."""
+WINDOWS = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
+"""Windows over which the share of bad events is recorded."""
+
+
+class Burn(msgspec.Struct, frozen=True):
+    """How fast the error budget may burn before somebody is told (the multi-window method of the SRE workbook)."""
+
+    long: str
+    short: str
+    rate: float
+    """Times the rate at which the budget lasts just as long as the objective's window."""
+    severity: str
+
+
+BURNS = (
+    Burn("1h", "5m", 14.4, PAGE),
+    Burn("6h", "30m", 6.0, PAGE),
+    Burn("1d", "2h", 3.0, TICKET),
+    Burn("3d", "6h", 1.0, TICKET),
+)
+
+
+class Slo(msgspec.Struct, frozen=True, kw_only=True):
+    """One objective."""
+
+    name: str
+    title: str
+    total: str
+    """Selector of the counter of all events; a histogram's `_count`."""
+    good: str = ""
+    """Selector of the good ones."""
+    bad: str = ""
+    """Selector of the bad ones, where those are what is counted."""
+    objective: float
+    """The share that must be good, between 0 and 1."""
+    window: str = "30d"
+    severity: str = TICKET
+    """The gravest alert that it may raise."""
+    least: int = 20
+    """Events in an alert's long window below which it stays silent: of few, one is a large share."""
+    source: str = ""
+    """Where the bar comes from."""
+    why: str
+    """What a bad event is, in words."""
+    steps: tuple[str, ...]
+    """The runbook: what to look at first."""
+
+    @property
+    def alert(self) -> str:
+        """Name of its alerts."""
+        return "Parley" + "".join(word.capitalize() for word in self.name.split("_"))
+
+    def bad_share(self, window: str) -> str:
+        """The expression for the share of bad events over a window: no value where there was none."""
+        total = f"sum(rate({self.total}[{window}]))"
+        if self.bad:
+            return f"sum(rate({self.bad}[{window}])) / ({total} > 0)"
+        return f"1 - sum(rate({self.good}[{window}])) / ({total} > 0)"
+
+    def events(self, window: str) -> str:
+        """The expression for how many events there were in a window."""
+        return f"sum(increase({self.total}[{window}]))"
+
+    def burns(self) -> Iterator[Burn]:
+        """The alerts that it raises: none is graver than its severity, and none asks for more than all to be bad."""
+        for burn in BURNS:
+            if burn.rate * (1 - self.objective) < 1:
+                yield burn if self.severity == PAGE else Burn(burn.long, burn.short, burn.rate, TICKET)
+
+
+SLOS = (
+    Slo(
+        name="expert_selection",
+        title="Expert selection accuracy",
+        good='parley:selections_total:max{verdict="right"}',
+        total="parley:selections_total:max",
+        objective=0.95,
+        source="source of tasks, 7.1",
+        why="A person chose another expert, or said afterwards that the wrong one led.",
+        steps=(
+            "`parley sessions list --search TEXT` and `parley explain ID` show which tasks went to whom, and why.",
+            "Compare the task's words with `domain.owns` and `triggers.examples` of the expert that "
+            "should have led, and add examples there.",
+            '`parley route "…"` says where the task goes after the change; `parley eval routing` '
+            "says whether other tasks still go right.",
+        ),
+    ),
+    Slo(
+        name="coordination_tokens",
+        title="Coordination cost: at most 400 tokens a task",
+        good='parley:coordination_tokens_bucket:max{le="400.0"}',
+        total="parley:coordination_tokens_count:max",
+        objective=0.95,
+        source="source of tasks, 7.1 and 8.1",
+        why="Finding who does a task took more than 400 tokens of models.",
+        steps=(
+            "See by depth which tasks cost so much: extended coordination lets experts word their "
+            "claims, which is most of it.",
+            "Where too many tasks are extended, the candidates lie too near to each other: sharpen "
+            "`domain.owns` and `domain.defers`.",
+            "Give the turns that word claims a smaller model (docs/models.md).",
+        ),
+    ),
+    Slo(
+        name="review_iterations",
+        title="Review iterations: at most two a task",
+        good='parley:review_revisions_bucket:max{le="2.0"}',
+        total="parley:review_revisions_count:max",
+        objective=0.95,
+        source="source of tasks, 7.1",
+        why="A task's work was revised more than twice after reviews.",
+        steps=(
+            "`parley explain ID` of such a task shows the findings of each review.",
+            "The same finding each time: the lead cannot do what is asked; name another lead or another model.",
+            "New findings each time: the checklist of the reviewer asks for more than the task; shorten it.",
+        ),
+    ),
+    Slo(
+        name="overrides",
+        title="Human overrides: fewer than 5 % of tasks",
+        bad="parley:overrides_total:max",
+        total="parley:tasks_ended_total:max",
+        objective=0.95,
+        source="source of tasks, 7.1",
+        why="A person replaced the expert that was chosen.",
+        steps=(
+            "Read the overridden tasks (`parley sessions list`, `parley explain ID`): from whom to whom?",
+            "The same pair again and again: the one's specification claims what is the other's; "
+            "correct `owns` and `defers`.",
+        ),
+    ),
+    Slo(
+        name="sessions_ended_well",
+        title="Sessions that do not fail",
+        bad='parley:sessions_closed_total:max{status="failed"}',
+        total="parley:sessions_closed_total:max",
+        objective=0.99,
+        severity=PAGE,
+        why="A session ended as failed: too few seats answered, or nothing that it could use.",
+        steps=(
+            "Which reason, which protocol: the panel of stop reasons on the dashboard *debates*, "
+            "then `parley explain ID` of one of them.",
+            "`parley doctor` on the bus: which queues have no worker, which models do not answer?",
+            "Are calls of models failing (alert ParleyEndpointFailing)? Then that is the cause.",
+        ),
+    ),
+    Slo(
+        name="turns_answered",
+        title="Turns that are answered in time",
+        bad='parley_turns_total{outcome="missed"}',
+        total='parley_turns_total{outcome=~"accepted|retried|missed"}',
+        objective=0.99,
+        severity=PAGE,
+        least=50,
+        why="A turn reached its deadline, or its replies could not be used.",
+        steps=(
+            "By role and queue on the dashboard *specialists*: is it one of them, or all?",
+            "One: its worker is frozen, gone, or its model is slow. All: the bus or the moderators.",
+            "The log of the worker has a line for each turn, with the reason.",
+        ),
+    ),
+    Slo(
+        name="turn_overhead",
+        title="What Parley itself adds to a turn: at most 250 ms",
+        good='parley_turn_overhead_seconds_bucket{le="0.25"}',
+        total="parley_turn_overhead_seconds_count",
+        objective=0.99,
+        severity=PAGE,
+        least=50,
+        why="From the append that asks to the append that answers, less the model's time, more than 250 ms went by.",
+        steps=(
+            "Turns that wait in a queue are in it: are the queue's workers full (dashboard "
+            "*specialists*)? Start more copies.",
+            "Not full: how long do appends take (dashboard *bus and models*)? A slow disk of nats-server shows there.",
+        ),
+    ),
+    Slo(
+        name="submissions_taken",
+        title="Submissions that are not refused for want of room",
+        bad='parley_submissions_total{verdict="busy"}',
+        total="parley_submissions_total",
+        objective=0.999,
+        severity=PAGE,
+        least=200,
+        why="A client or a worker was told that its queue at the moderator is full.",
+        steps=(
+            "Are all moderators up and connected? Start more of them: they share the load by themselves.",
+            "One author alone is told so: it sends more than its share; see who it is in the moderators' log.",
+        ),
+    ),
+)
+
+
+def outcome_series(texts: Iterator[str] | tuple[str, ...]) -> list[str]:
+    """Names of the series of which expressions read the largest copy: of `parley:NAME:max`, each NAME once."""
+    return sorted({name for text in texts for name in re.findall(r"parley:([a-z_]+):max", text)})

@@ -1,0 +1,194 @@
+"""The chart, as Helm renders it and as Kubernetes would take it."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agents import specs
+from bus import channels
+from tests.deploy.environment import python
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "deploy" / "helm"
+EXAMPLES = sorted((CHART / "examples").glob("*.yaml"))
+HELM = python()
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+pytestmark = pytest.mark.skipif(
+    HELM is None, reason="NOT CHECKED: Helm's library is not installed (python -m tests.deploy.environment --install)"
+)
+
+
+def render(*files: Path) -> dict[str, Any]:
+    """By values file, what Helm makes of it."""
+    done = subprocess.run(
+        [str(HELM), "-m", "tests.deploy.render", str(CHART), *map(str, files)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    out: dict[str, Any] = json.loads(done.stdout)
+    return out
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    return render(*EXAMPLES)
+
+
+def refused(folder: Path, values: Mapping[str, Any]) -> str:
+    """What the chart says of these values."""
+    file = folder / "values.yaml"
+    file.write_text(yaml.safe_dump(dict(values)))
+    return str(render(file)["values.yaml"].get("refused", ""))
+
+
+def of(made: Mapping[str, Any], example: str, kind: str) -> dict[str, Any]:
+    """Documents of one kind, by name."""
+    return {d["metadata"]["name"]: d for d in made[f"{example}.yaml"]["documents"] if d["kind"] == kind}
+
+
+def pod(document: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["spec"]["template"]["spec"]
+    return found
+
+
+def test_kubernetes_takes_what_each_example_makes(made: Mapping[str, Any]) -> None:
+    assert len(EXAMPLES) >= 6 and len(made) == len(EXAMPLES)
+    for name, result in made.items():
+        assert "refused" not in result, (name, result)
+        assert result["faults"] == [], name
+        assert result["lint"]["errors"] == [], name
+        assert all(m["severity"] < 2 for m in result["lint"]["messages"]), (name, result["lint"])
+
+
+def test_every_name_is_one_that_kubernetes_allows(made: Mapping[str, Any]) -> None:
+    for result in made.values():
+        names = [d["metadata"]["name"] for d in result["documents"]]
+        assert all(NAME.fullmatch(name) and len(name) <= 63 for name in names), names
+        assert len({(d["kind"], d["metadata"]["name"]) for d in result["documents"]}) == len(names)
+
+
+def test_a_pod_is_shown_its_own_key_alone(made: Mapping[str, Any]) -> None:
+    for name, deployment in of(made, "models", "Deployment").items():
+        secrets = [v["secret"] for v in pod(deployment)["volumes"] if "secret" in v]
+        (secret,) = secrets
+        (item,) = secret["items"]
+        queue = name.removeprefix("parley-").replace("-", "_")
+        assert item["key"] == ("observer.json" if queue == "metrics" else f"{queue}.json")
+        assert pod(deployment)["automountServiceAccountToken"] is False
+    (moderators,) = of(made, "models", "StatefulSet").values()
+    (secret,) = [v["secret"] for v in pod(moderators)["volumes"] if "secret" in v]
+    assert [i["key"] for i in secret["items"]] == ["token.key", "moderator-1.json", "moderator-2.json"]
+    assert moderators["spec"]["ordinals"] == {"start": 1}, "a pod's number is its key's"
+
+
+def test_keys_of_models_reach_agents_alone(made: Mapping[str, Any]) -> None:
+    deployments = of(made, "models", "Deployment")
+    (second,) = pod(deployments["parley-panelist-2"])["containers"]
+    assert [e["secretRef"]["name"] for e in second["envFrom"]] == ["llm-keys", "openai-key"]
+    variables = {e["name"]: e["value"] for e in second["env"]}
+    assert (variables["LLM_PROVIDER"], variables["LLM_CONCURRENCY"]) == ("openai", "8")
+    (moderators,) = of(made, "models", "StatefulSet").values()
+    for document in (moderators, deployments["parley-metrics"]):
+        (container,) = pod(document)["containers"]
+        assert "envFrom" not in container
+        assert not [e for e in container["env"] if e["name"].startswith("LLM_")]
+
+
+def test_every_container_is_confined_and_probed(made: Mapping[str, Any]) -> None:
+    seen = 0
+    for result in made.values():
+        for document in result["documents"]:
+            if document["kind"] not in ("Deployment", "StatefulSet", "Job"):
+                continue
+            seen += 1
+            assert pod(document)["securityContext"]["runAsNonRoot"] is True
+            for container in pod(document)["containers"]:
+                confined = container["securityContext"]
+                assert confined["readOnlyRootFilesystem"] is True and confined["capabilities"] == {"drop": ["ALL"]}
+                assert container["resources"]["limits"]["memory"]
+                if document["kind"] != "Job":
+                    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+                    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert seen > 30
+
+
+def test_commands_are_those_of_the_command_line(made: Mapping[str, Any]) -> None:
+    """Each service's arguments are accepted, up to the point where the bus would be asked."""
+    commands = []
+    for document in [*of(made, "specialists", "Deployment").values(), *of(made, "specialists", "StatefulSet").values()]:
+        commands.append([str(a) for a in pod(document)["containers"][0]["args"]])
+    assert any(c[0] == "moderator" and "--queue=expert_sre" in c for c in commands)
+    assert any("--room=2" in c for c in commands)
+    for command in commands:
+        given = {word.partition("=")[0] for word in command if word.startswith("--")}
+        help_text = subprocess.run(
+            [sys.executable, "-m", "parley", command[0], "--help"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+        assert all(option in help_text for option in given), (command, given)
+
+
+def test_queues_are_those_that_agents_know(made: Mapping[str, Any]) -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    for queue in values["queues"]:
+        assert specs.load(queue).queue == queue
+        assert channels.ACCOUNT_OF_ROLE[specs.load(queue).roles[0]]
+
+
+def test_a_queue_scales_on_turns_that_wait_and_are_served(made: Mapping[str, Any]) -> None:
+    scaled = of(made, "specialists", "ScaledObject")
+    assert set(scaled) == {"parley-expert-sre", "parley-expert-database-engineer"}
+    trigger = scaled["parley-expert-sre"]["spec"]["triggers"][0]
+    assert trigger["type"] == "nats-jetstream"
+    assert trigger["metadata"]["consumer"] == "expert_sre" and trigger["metadata"]["stream"] == "WORK"
+    assert trigger["metadata"]["natsServerMonitoringEndpoint"] == "nats-headless:8222"
+    assert scaled["parley-expert-sre"]["spec"]["minReplicaCount"] == 1
+    deployments = of(made, "specialists", "Deployment")
+    assert "replicas" not in deployments["parley-expert-sre"]["spec"], "the scaler decides"
+    assert deployments["parley-expert-generalist"]["spec"]["replicas"] == 1
+
+
+def test_policies_mirror_the_accounts(made: Mapping[str, Any]) -> None:
+    policies = of(made, "locked-down", "NetworkPolicy")
+    ports = {p["port"] for rule in policies["parley-all"]["spec"]["egress"] for p in rule["ports"]}
+    assert ports == {4222, 53}
+    models = policies["parley-models"]["spec"]
+    assert models["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "agent"
+    assert [r["to"][0]["ipBlock"]["cidr"] for r in models["egress"]] == ["203.0.113.7/32", "10.20.0.0/16"]
+    assert set(of(made, "minimal", "NetworkPolicy")) == set()
+
+
+def test_rules_and_dashboards_are_the_committed_ones(made: Mapping[str, Any]) -> None:
+    (rule,) = of(made, "watched", "PrometheusRule").values()
+    assert rule["spec"] == yaml.safe_load((ROOT / "deploy/observability/rules.yml").read_text())
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+    boards = of(made, "watched", "ConfigMap")
+    for file in (ROOT / "deploy/observability/dashboards").glob("*.json"):
+        assert json.loads(boards[f"parley-{file.stem}"]["data"][file.name]) == json.loads(file.read_text())
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"queues": {"expert_sre": {"scale": {"enabled": True, "min": 0}}}}, "minimum"),
+        ({"nats": {"monitor": ""}, "queues": {"expert_sre": {"scale": {"enabled": True}}}}, "nats.monitor is empty"),
+        ({"queues": {"a_b": {}, "a-b": {}}}, "in Kubernetes it has the name a-b"),
+        ({"moderators": {"copies": 17}}, "copies"),
+        ({"queus": {}}, "queus"),
+        ({"queues": {"analyst": {"copys": 2}}}, "copys"),
+        ({"nats": {"url": "http://nats"}}, "url"),
+    ],
+)
+def test_values_that_cannot_work_are_refused_by_name(values: dict[str, Any], said: str, tmp_path: Path) -> None:
+    assert said in refused(tmp_path, values)

@@ -1,0 +1,100 @@
+"""What a scaler reads and does: the lag of a queue in nats-server's own figures, and copies that are taken away."""
+
+import asyncio
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from bus.accounts import publics
+from bus.embedded import EmbeddedServer
+from schemas.result import Result
+from schemas.wire import decode
+from tests.support.engine import Engine, engine
+
+COPIES = 3
+SESSIONS = 12
+
+
+async def jsz(url: str) -> Any:
+    """nats-server's figures of streams and consumers, as a scaler asks for them."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def read() -> Any:
+        with opener.open(f"{url}/jsz?acc=CORE&consumers=true&config=true", timeout=5) as answer:
+            return json.load(answer)
+
+    return await asyncio.to_thread(read)
+
+
+def consumer(figures: Any, queue: str) -> Any:
+    """One queue's consumer; None where there is none."""
+    for account in figures["account_details"]:
+        for stream in account.get("stream_detail") or ():
+            if stream["name"] == "WORK":
+                return next((c for c in stream.get("consumer_detail") or () if c["name"] == queue), None)
+    return None
+
+
+def lag(figures: Any, queue: str) -> int:
+    """As KEDA's scaler of JetStream computes it: what waits, and what was taken and is not acknowledged."""
+    found = consumer(figures, queue)
+    return int(found["num_pending"]) + int(found["num_ack_pending"])
+
+
+class Monitored(Engine):
+    """An engine whose server shows its figures."""
+
+    def __init__(self, folder: Path, monitor: int) -> None:
+        super().__init__(folder)
+        self.server = EmbeddedServer(
+            folder, self.users, publics(self.credentials), extra={"http": f"127.0.0.1:{monitor}"}
+        )
+        self.monitor = f"http://127.0.0.1:{monitor}"
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+async def test_a_named_queue_has_a_consumer_before_a_worker_comes(tmp_path: Path) -> None:
+    async with Monitored(tmp_path, free_port()) as stack:
+        await stack.moderator(queues=["analyst"])
+        figures = await jsz(stack.monitor)
+        assert lag(figures, "analyst") == 0
+        assert consumer(figures, "panelist_1") is None, "nobody named it"
+
+
+async def test_the_lag_is_what_a_queue_has_to_do(tmp_path: Path) -> None:
+    """Under load: as many turns as sessions wait for one seat or are served by its copies, and none at the end."""
+    async with Monitored(tmp_path, free_port()) as stack:
+        await stack.moderator(turns_per_message=1)
+        gate = {"latency_s": 3.0}
+        for queue in stack.queues:
+            await stack.worker(queue, gate if queue == "panelist_1" else None, room=2, drain_s=0.1)
+        for n in range(SESSIONS):
+            assert (await stack.open(f"s{n}")).fate == "taken"
+        seen = lag(await jsz(stack.monitor), "panelist_1")
+        assert seen == SESSIONS
+        served = consumer(await jsz(stack.monitor), "panelist_1")["num_ack_pending"]
+        assert served <= 2, "no more than its room is taken"
+
+
+async def test_copies_that_are_taken_away_finish_or_give_back(tmp_path: Path) -> None:
+    """A scaler ends copies at will: no session fails, and none waits for a deadline."""
+    async with engine(tmp_path) as stack:
+        await stack.moderator()
+        await stack.workers({"latency_s": 0.05})
+        copies = [await stack.worker("panelist_2", {"latency_s": 0.05}, drain_s=0.02) for _ in range(COPIES)]
+        for n in range(SESSIONS):
+            assert (await stack.open(f"s{n}", turn_timeout_s=60)).fate == "taken"
+        for copy in copies:
+            await copy.__aexit__()  # as at SIGTERM: it takes no more, and hands back what it cannot finish
+        for n in range(SESSIONS):
+            result = decode((await stack.closed(f"s{n}", 30.0)).body, Result)
+            assert result.status == "finished" and result.stop.reason == "threshold"
+            assert result.usage.turns == 9, "no turn was missed"

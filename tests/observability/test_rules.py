@@ -1,0 +1,281 @@
+"""The rules made from the tables of objectives and alerts, as Prometheus itself reads and evaluates them."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from observability.watching.__main__ import files
+from observability.watching.alerts import ALERTS, Alert
+from observability.watching.boards import outcomes
+from observability.watching.rules import RUNBOOK, groups, hurried, render
+from observability.watching.slos import SLOS, WINDOWS, Slo
+
+ROOT = Path(__file__).parents[2]
+PROMTOOL = shutil.which("promtool")
+needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="NOT CHECKED: promtool is not installed")
+
+
+def promtool(*arguments: str) -> str:
+    assert PROMTOOL is not None
+    done = subprocess.run([PROMTOOL, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+Expected = dict[str, Any]
+"""What promtool is to compare: of an alert (alertname, exp_alerts), or of an expression (expr, exp_samples)."""
+Case = tuple[Iterable[tuple[str, str]], str, Iterable[Expected]]
+"""A minute-wise history of series, a time, and what is to be found then."""
+
+
+def judged(folder: Path, *cases: Case, about: str = "") -> None:
+    """Have promtool feed each case to the rules that speak of something, and compare what comes out."""
+    made = {name: [r for r in rules if about in json.dumps(r)] for name, rules in groups(outcomes()).items()}
+    made["parley-copies"] = groups(outcomes())["parley-copies"]
+    (folder / "rules.yml").write_text(render({name: rules for name, rules in made.items() if rules}))
+    tests: list[Any] = [
+        {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": values} for name, values in series],
+            "alert_rule_test": [{"eval_time": at, **e} for e in expect if "alertname" in e],
+            "promql_expr_test": [{"eval_time": at, **e} for e in expect if "expr" in e],
+        }
+        for series, at, expect in cases
+    ]
+    (folder / "test.yml").write_text(
+        json.dumps({"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": tests})
+    )
+    promtool("test", "rules", str(folder / "test.yml"))
+
+
+def test_what_is_committed_is_what_the_tables_make() -> None:
+    for path, text in files().items():
+        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path}: run `make watching`"
+
+
+@needs_promtool
+def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
+    for name, text in {"rules": render(groups(outcomes())), "hurried": hurried(render(groups(outcomes())), 60)}.items():
+        (tmp_path / f"{name}.yml").write_text(text)
+        assert "SUCCESS" in promtool("check", "rules", str(tmp_path / f"{name}.yml"))
+
+
+def test_every_alert_has_a_runbook() -> None:
+    runbooks = (ROOT / RUNBOOK).read_text(encoding="utf-8")
+    for name in [*(s.alert for s in SLOS), *(a.name for a in ALERTS)]:
+        assert f"\n## {name}\n" in runbooks
+    for group in groups(outcomes()).values():
+        for rule in group:
+            if "alert" in rule:
+                notes = rule["annotations"]
+                assert isinstance(notes, dict)
+                assert notes["runbook"] == f"{RUNBOOK}#{str(rule['alert']).lower()}"
+
+
+def test_every_share_is_recorded_over_every_window() -> None:
+    recorded = {rule["record"] for rule in groups(outcomes())["parley-shares"]}
+    assert recorded == {f"parley:{slo.name}:bad_share_{window}" for slo in SLOS for window in WINDOWS}
+
+
+def test_a_ticket_never_pages() -> None:
+    severities = {
+        (rule["alert"], labels["severity"])
+        for rule in groups(outcomes())["parley-budgets"]
+        if isinstance(labels := rule["labels"], dict)
+    }
+    for slo in SLOS:
+        assert ((slo.alert, "page") in severities) == (slo.severity == "page")
+        assert (slo.alert, "ticket") in severities
+
+
+def _raw(selector: str, copy: str = "") -> str:
+    """The series that a process exposes for a selector of a rule: `parley:x:max` is recorded from `parley_x`."""
+    name = selector.replace("parley:", "parley_").replace(":max", "")
+    name, _, labels = name.partition("{")
+    labels = labels.removesuffix("}").replace('=~"accepted|retried|missed"', '="accepted"')
+    return name + "{" + ",".join(x for x in (labels, f'instance="{copy}"' if copy else "") if x) + "}"
+
+
+def _history(slo: Slo, share: float, events: int, minutes: int, copy: str = "") -> list[tuple[str, str]]:
+    """Series of `events` a minute of which `share` are bad, as counters from zero on."""
+    bad = share * events
+    if slo.bad:
+        if slo.bad.partition("{")[0] != slo.total.partition("{")[0]:
+            return [
+                (_raw(slo.total, copy), f"0+{events:g}x{minutes}"),
+                (_raw(slo.bad, copy), f"0+{bad:g}x{minutes}"),
+            ]
+        other = slo.bad.replace("failed", "finished").replace("missed", "accepted").replace("busy", "accepted")
+        return [
+            (_raw(other, copy), f"0+{events - bad:g}x{minutes}"),
+            (_raw(slo.bad, copy), f"0+{bad:g}x{minutes}"),
+        ]
+    if slo.good.partition("{")[0] == slo.total.partition("{")[0]:
+        return [
+            (_raw(slo.good, copy), f"0+{events - bad:g}x{minutes}"),
+            (_raw(slo.good.replace("right", "wrong"), copy), f"0+{bad:g}x{minutes}"),
+        ]
+    return [
+        (_raw(slo.total, copy), f"0+{events:g}x{minutes}"),
+        (_raw(slo.good, copy), f"0+{events - bad:g}x{minutes}"),
+    ]
+
+
+def _is(expr: str, value: float) -> Expected:
+    return {"expr": expr, "exp_samples": [{"labels": "{}", "value": value}]}
+
+
+def _fired(slo: Slo, share: float, windows: set[str]) -> Expected:
+    alerts = []
+    for rule in groups(outcomes())["parley-budgets"]:
+        labels = rule["labels"]
+        assert isinstance(labels, dict)
+        if rule["alert"] == slo.alert and labels["window"] in windows:
+            notes = rule["annotations"]
+            assert isinstance(notes, dict)
+            shown = f"{share * 100:.4g}%"
+            alerts.append(
+                {
+                    "exp_labels": {"slo": slo.name, **labels},
+                    "exp_annotations": {
+                        **notes,
+                        "summary": str(notes["summary"]).replace("{{ $value | humanizePercentage }}", shown),
+                    },
+                }
+            )
+    return {"alertname": slo.alert, "exp_alerts": alerts}
+
+
+@needs_promtool
+@pytest.mark.parametrize("slo", SLOS, ids=lambda s: s.name)
+def test_an_objective_raises_alerts_where_much_is_bad_and_only_there(slo: Slo, tmp_path: Path) -> None:
+    """Not where little is bad, nor where one of one is, which is 100 % of too few, nor where there is no series."""
+    everything = {b.long for b in slo.burns()}
+    few = [(name, values.partition("x")[0] + "x1 _x300") for name, values in _history(slo, 1.0, 1, 1)]
+    judged(
+        tmp_path,
+        (_history(slo, 0.875, 8, 180), "180m", [_fired(slo, 0.875, everything)]),
+        (_history(slo, (1 - slo.objective) / 2, 100, 180), "180m", [_fired(slo, 0, set())]),
+        (few, "30m", [_fired(slo, 0, set())]),
+        ([("up", "1x180")], "180m", [_fired(slo, 0, set())]),
+        about=f"parley:{slo.name}:",
+    )
+
+
+@needs_promtool
+def test_copies_of_the_exporter_do_not_add_up(tmp_path: Path) -> None:
+    slo = next(s for s in SLOS if s.name == "overrides")
+    history = [*_history(slo, 0.2, 5, 60, "a"), *_history(slo, 0.2, 5, 60, "b")]
+    judged(tmp_path, (history, "60m", [_is("sum(parley:tasks_ended_total:max)", 300)]), about="parley:overrides:")
+
+
+@needs_promtool
+def test_one_override_in_five_tasks_is_a_fifth(tmp_path: Path) -> None:
+    history = [
+        ("parley_tasks_ended_total{instance='a'}", "0 0 1 2 3 4 5 5 5 5 5"),
+        ("parley_overrides_total{instance='a'}", "0 0 0 0 0 1 1 1 1 1 1"),
+    ]
+    share = _is("round(sum(parley:overrides:bad_share_1h), 0.001)", 0.2)
+    judged(tmp_path, (history, "10m", [share]), about="parley:overrides:")
+
+
+@needs_promtool
+def test_a_restart_of_the_exporter_is_no_event(tmp_path: Path) -> None:
+    """It comes back with the totals that it had, under another address: nothing is counted anew, and nothing lost."""
+    history = [
+        ("parley_tasks_ended_total{instance='a'}", "0 0 5 10 15 20 stale"),
+        ("parley_overrides_total{instance='a'}", "0 0 1 2 3 4 stale"),
+        ("parley_tasks_ended_total{instance='b'}", "_ _ _ _ _ _ 20 20 25 30 30 30"),
+        ("parley_overrides_total{instance='b'}", "_ _ _ _ _ _ 4 4 5 6 6 6"),
+    ]
+    expected = [
+        _is("sum(parley:tasks_ended_total:max)", 30),
+        _is("round(sum(parley:overrides:bad_share_1h), 0.001)", 0.2),
+    ]
+    judged(tmp_path, (history, "11m", expected), about="parley:overrides:")
+
+
+ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
+    "ParleyQueueWithoutWorker": (
+        [
+            ("parley_queue_workers{queue='sre'}", "0x20"),
+            ("parley_queue_pending{queue='sre'}", "2x20"),
+            ("parley_queue_unacknowledged{queue='sre'}", "0x20"),
+        ],
+        "parley_queue_workers{queue='sre'}", "1x20",
+    ),
+    "ParleyQueueWaits": (
+        [("parley_queue_oldest_seconds{queue='sre'}", "300x20"), ("parley_queue_pending{queue='sre'}", "3x20")],
+        "parley_queue_oldest_seconds{queue='sre'}", "3x20",
+    ),
+    "ParleyQueueFull": (
+        [("parley_queue_pending{queue='sre'}", "201x20")], "parley_queue_pending{queue='sre'}", "200x20",
+    ),
+    "ParleyEndpointFailing": (
+        [
+            ("parley_model_errors_total{model='m',kind='timeout'}", "0+6x20"),
+            ("parley_model_calls_total{model='m'}", "0+8x20"),
+        ],
+        "parley_model_errors_total{model='m',kind='timeout'}", "0+3x20",
+    ),
+    "ParleySpendNearBudget": (
+        [("parley_spend_today_usd{tenant='t'}", "8x20"), ("parley_budget_today_usd{tenant='t'}", "10x20")],
+        "parley_spend_today_usd{tenant='t'}", "7.9x20",
+    ),
+    "ParleyCoordinationDegraded": ([("parley_breaker_degraded", "1x20")], "parley_breaker_degraded", "0x20"),
+    "ParleyItemsWait": (
+        [("parley_items_opened_total{kind='lead'}", "3x200"), ("parley_items_closed_total{by='human'}", "1x200")],
+        "parley_items_closed_total{by='human'}", "3x200",
+    ),
+    "ParleyLogsDamaged": ([("parley_logs_damaged", "1x20")], "parley_logs_damaged", "0x20"),
+    "ParleySessionsUnreadable": (
+        [("parley_sessions_unreadable{reason='version'}", "1x20")],
+        "parley_sessions_unreadable{reason='version'}", "0x20",
+    ),
+    "ParleyBusDisconnected": (
+        [("parley_bus_connected{instance='a'}", "0x20")], "parley_bus_connected{instance='a'}", "1x20",
+    ),
+    "ParleyStoreNearlyFull": (
+        [("parley_store_used_bytes", "81x20"), ("parley_store_limit_bytes", "100x20")],
+        "parley_store_used_bytes", "79x20",
+    ),
+    "ParleyLateCalls": ([("parley_late_calls_total", "0+1x20")], "parley_late_calls_total", "0x20"),
+    "ParleyServiceDown": (
+        [("up{job='parley',instance='a'}", "0x20")], "up{job='parley',instance='a'}", "1x20",
+    ),
+    "ParleyOutcomesMissing": (
+        [("parley_outcomes_position", "5x20"), ("parley_outcomes_lag", "20000x20")], "parley_outcomes_lag", "0x20",
+    ),
+    "ParleyNatsDown": ([("parley_nats_up", "0x20")], "parley_nats_up", "1x20"),
+}  # fmt: skip
+"""By alert: series under which it is on, and what one of them is where it is off."""
+
+
+def _judged(folder: Path, alert: Alert, *cases: tuple[list[tuple[str, str]], int]) -> None:
+    """Of each series, how many instances of the alert are on after 15 minutes, or a little over its waiting time."""
+    at = max(15, alert.for_s // 60 + 5)
+    there = [("parley_outcomes_position", f"1x{at}"), ("parley_outcomes_lag", f"0x{at}")]
+    steady = [] if alert.name == "ParleyOutcomesMissing" else there
+    expr = f'count(ALERTS{{alertname="{alert.name}",alertstate="firing"}}) or vector(0)'
+    about = f'"{alert.name}"'
+    judged(folder, *(([*series, *steady], f"{at}m", [_is(expr, count)]) for series, count in cases), about=about)
+
+
+@needs_promtool
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda a: a.name)
+def test_an_alert_is_on_and_off_where_it_should_be(alert: Alert, tmp_path: Path) -> None:
+    """And off without any series, unless that is what it tells."""
+    series, changed, values = ON[alert.name]
+    quiet = [(name, values if name == changed else v) for name, v in series]
+    assert quiet != series
+    without = 1 if alert.name == "ParleyOutcomesMissing" else 0
+    _judged(tmp_path, alert, (series, 1), (quiet, 0), ([("something_else", "1x30")], without))
+
+
+def test_every_alert_is_tried() -> None:
+    assert set(ON) == {alert.name for alert in ALERTS}
