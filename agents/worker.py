@@ -38,7 +38,7 @@ from bus.library import Msg, Subscription
 from bus.work import Delivery, Pull
 from observability import logs, tracing
 from observability.metrics import Metrics
-from schemas.post import Live, Post
+from schemas.post import Live, heard
 from schemas.presence import Announcement
 from schemas.turn import Answer, Reply, Speak, Turn, Usage, Work
 from schemas.wire import SchemaError, Undecodable, decode, encode
@@ -435,7 +435,7 @@ class Worker:
         sid, _, _ = subjects.parse_post(msg.subject)
         if sid not in self._of_session:
             return
-        post = decode(msg.data, Post)
+        post = heard(msg.data)[-1]
         for key in tuple(self._of_session.get(sid, ())):
             job = self._jobs[key]
             for turn, task in tuple(job.tasks.items()):
@@ -444,10 +444,10 @@ class Worker:
 
     def _on_post(self, msg: Msg) -> None:
         assert self._hear is not None
-        post = decode(msg.data, Post)
-        speak = self._hear.react(post)
-        if speak is not None:
-            self._spawn(self._speak(post.session, speak))
+        for post in heard(msg.data):
+            speak = self._hear.react(post)
+            if speak is not None:
+                self._spawn(self._speak(post.session, speak))
 
     async def _speak(self, session: str, speak: Speak) -> None:
         subject = subjects.say(subjects.ANY, speaks_on(self._account), self._spec.queue, session)

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import around, bare, model_client, prompts, report
+from benchmarks import around, bare, events, model_client, prompts, report
 from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import routing as tasks
@@ -76,8 +76,9 @@ async def floors(quick: bool, figures: Figures) -> None:
 
 
 async def debates(quick: bool, figures: Figures) -> None:
-    """The same debates over the real engine: as shipped first, then otherwise."""
+    """The same debates over the real engine: as shipped first, then otherwise. Each beside bare JetStream events."""
     for latency_s in (0.0, LATENCY_S):
+        figures.events += await events.floor(cases(quick, latency_s, (100,)))
         async with bench(stack(latency_s)) as running:
             figures.engine += await _each(running.run, cases(quick, latency_s))
             figures.memory = {**running.memory(), **figures.memory}

@@ -1,4 +1,5 @@
 """What is compared with: the same debate with nothing around it, and single operations of the bus.
+The debate as bare JetStream events is `benchmarks.events`.
 
 - `in_process`: tasks and queues in one process, nothing stored.
 - `Durable`: plain nats-py on the server that the engine has too (accounts on, file storage). A round is one stored WORK

@@ -21,7 +21,9 @@ from benchmarks.debates import Case, Run
 from benchmarks.processes import Memory
 from bus.embedded import find_server, version_of
 
-CPU_US, SHARE, TIMES, FIRST_TURN_S, HELP_S, PROCESS_MB, SESSION_KB = 300.0, 0.60, 2.0, 1.5, 0.3, 80.0, 30.0
+SHARE, TIMES, FIRST_TURN_S, HELP_S, PROCESS_MB, SESSION_KB = 0.55, 2.0, 1.5, 0.3, 80.0, 30.0
+EVENTS_TIMES = {3: 3.0, 8: 2.4}
+"""Debaters -> CPU a call over that of bare JetStream events, 100 sessions at once."""
 CONTROLLER_US = 300.0
 """The targets."""
 
@@ -31,6 +33,8 @@ class Figures(msgspec.Struct, kw_only=True):
 
     machine: dict[str, str]
     asyncio: list[Run] = []
+    events: list[Run] = []
+    """Bare JetStream events."""
     durable: list[Run] = []
     engine: list[Run] = []
     """As shipped."""
@@ -129,6 +133,18 @@ def _run_lines(title: str, runs: list[Run], floor: list[Run]) -> list[str]:
     return lines
 
 
+def _events_lines(f: Figures) -> list[str]:
+    """The engine beside bare JetStream events, with 100 sessions at once."""
+    told = []
+    for run in f.engine:
+        events = _same(f.events, run.case)
+        if events:
+            line = f"  {run.case.name}: {run.cpu_us / events.cpu_us:.1f} times the CPU a call"
+            ideal = f", {run.share_of_ideal:.0%} of ideal beside {events.share_of_ideal:.0%}"
+            told.append(line + (ideal if run.case.latency_s else ""))
+    return ["", "Parley beside bare JetStream events", *told] if told else []
+
+
 def _split_lines(runs: list[Run]) -> list[str]:
     """CPU per call by process, where there were enough calls to tell."""
     lines = []
@@ -177,8 +193,10 @@ def targets(f: Figures) -> list[Target]:
 
     for run in f.engine:
         c = run.case
-        if (c.debaters, c.at_once, c.latency_s) == (3, 100, 0.0):
-            at_most("CPU a call, N3R3, 100 at once", round(run.cpu_us), CPU_US, " us")
+        events = _same(f.events, c)
+        if (c.at_once, c.latency_s) == (100, 0.0) and events and c.debaters in EVENTS_TIMES:
+            what = f"CPU a call over bare JetStream events, {c.name}"
+            at_most(what, run.cpu_us / events.cpu_us, EVENTS_TIMES[c.debaters], "x")
         if (c.debaters, c.at_once) == (8, 100) and c.latency_s:
             share = run.share_of_ideal
             row = Target(
@@ -232,12 +250,14 @@ def targets(f: Figures) -> list[Target]:
 def text(f: Figures) -> str:
     """Everything, for people. `x` columns are ratios to the bare durable loop (for that one: to bare asyncio)."""
     lines = _run_lines("bare asyncio", f.asyncio, [])
+    lines += _run_lines("bare JetStream events", f.events, f.asyncio)
     lines += _run_lines("bare durable loop", f.durable, f.asyncio)
     lines += _operations(f)
     lines += _run_lines("Parley", f.engine, f.durable)
+    lines += _events_lines(f)
     for name, runs in f.otherwise.items():
         lines += _run_lines(f"Parley, {name}", runs, f.durable)
-    lines += _split_lines([*f.durable, *f.engine, *(run for runs in f.otherwise.values() for run in runs)])
+    lines += _split_lines([*f.events, *f.durable, *f.engine, *(run for runs in f.otherwise.values() for run in runs)])
     if f.calls:
         each = ", ".join(f"{name} {calls:.0f}" for name, calls in f.calls.items())
         lines += ["", f"Python function calls a reply in the moderator, 20 sessions at once: {each}"]
@@ -289,10 +309,13 @@ def _run_json(run: Run) -> dict[str, Any]:
     return row
 
 
+_RUNS = ("asyncio", "events", "durable", "engine", "otherwise")
+
+
 def as_json(f: Figures) -> bytes:
     """Everything, for programs."""
-    plain = {k: v for k, v in msgspec.to_builtins(f).items() if k not in ("asyncio", "durable", "engine", "otherwise")}
-    for name in ("asyncio", "durable", "engine"):
+    plain = {k: v for k, v in msgspec.to_builtins(f).items() if k not in _RUNS}
+    for name in _RUNS[:-1]:
         plain[name] = [_run_json(run) for run in getattr(f, name)]
     plain["otherwise"] = {name: [_run_json(run) for run in runs] for name, runs in f.otherwise.items()}
     if f.open:

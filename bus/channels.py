@@ -4,6 +4,8 @@ A channel's readers and writers are accounts, because that is what the broker se
 channel adds a row here; the server configuration and the builder of turns both follow it.
 """
 
+from functools import lru_cache
+
 import msgspec
 
 from schemas.session import CancelSession, DecideItem, OpenSession, SessionEnded, TellSession, TimerDue
@@ -30,6 +32,8 @@ OWNER = "owner"
 INBOX = "inbox"
 SESSION = "session"
 TIMER = "timer"
+_KEPT = 1_024
+"""Answers of the tables below that are remembered: a turn asks some for each post that it shows."""
 
 
 class Channel(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +108,7 @@ def stores_on(account: str) -> str:
     return CLIENT if account == CLIENTS else PUBLIC
 
 
+@lru_cache(_KEPT)
 def may_read(account: str, channel: str) -> bool:
     """Whether participants of the account may read the channel."""
     row = CHANNELS.get(channel)
@@ -132,6 +137,7 @@ def may_submit(channel: str, message: object) -> bool:
     return isinstance(message, MAY_SUBMIT.get(channel, ()))
 
 
+@lru_cache(_KEPT)
 def speaks_on(account: str) -> str:
     """The channel through which an account's participants submit their replies."""
     for row in CHANNELS.values():

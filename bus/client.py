@@ -30,7 +30,10 @@ def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
     """Bytes of a message as the server counts them against its limit."""
     if not headers:
         return len(payload)
-    return len(payload) + 12 + sum(len(k.encode()) + len(v.encode()) + 4 for k, v in headers.items())
+    size = len(payload) + 12
+    for key, value in headers.items():
+        size += len(key.encode()) + len(value.encode()) + 4
+    return size
 
 
 class Client(library.Client):

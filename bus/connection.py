@@ -188,7 +188,7 @@ class Connection:
     @property
     def max_size(self) -> int:
         """Bytes that payload and headers may have together."""
-        return self.nc.max_payload - HEADROOM
+        return self.nc._max_payload - HEADROOM  # read for each message: the library's property is one call more
 
     # -- sending
 

@@ -17,7 +17,7 @@ from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
 from bus.library import Msg, Subscription
 from schemas.expert import expert_of
-from schemas.post import CLOSED, Live, Post, Posts, ReadPosts
+from schemas.post import CLOSED, Live, Post, Posts, ReadPosts, heard
 from schemas.turn import HANDLING_RAISED, Answer
 from schemas.wire import Undecodable, decode, encode
 
@@ -74,17 +74,17 @@ class Reader:
                 yield post
             while not following.closed:
                 try:
-                    heard = await asyncio.wait_for(got.get(), self._quiet_s)
+                    came = await asyncio.wait_for(got.get(), self._quiet_s)
                 except TimeoutError:
-                    heard = None
-                if heard is not None and following.is_next(heard):
-                    if heard.kind == CLOSED and heard.channel == CONTROL:
+                    came = None
+                if came is not None and following.is_next(came):
+                    if came.kind == CLOSED and came.channel == CONTROL:
                         async for post in self._catch_up(sid, [c for c in channels if c != CONTROL], following):
                             yield post
-                    following.took(heard)
-                    yield heard
-                elif heard is None or following.is_gap(heard):
-                    async for post in self._catch_up(sid, channels if heard is None else [heard.channel], following):
+                    following.took(came)
+                    yield came
+                elif came is None or following.is_gap(came):
+                    async for post in self._catch_up(sid, channels if came is None else [came.channel], following):
                         yield post
         finally:
             self._connection.on_reconnect.remove(on_reconnect)
@@ -108,7 +108,8 @@ class Reader:
             with contextlib.suppress(
                 Undecodable
             ):  # what a moderator of another version says is asked for like a lost post
-                got.put_nowait(decode(msg.data, Post))
+                for post in heard(msg.data):
+                    got.put_nowait(post)
 
         async def hear_live(msg: Msg) -> None:
             assert on_live is not None

@@ -92,7 +92,8 @@ def build(
     Leak
         A seat would see what its channels do not hold.
     """
-    if not any(isinstance(c, log.Ask) and turn_id(n, i) in session.turns for i, c in enumerate(commands)):
+    asked = [i for i, c in enumerate(commands) if isinstance(c, log.Ask)]
+    if not asked or not any(turn_id(n, i) in session.turns for i in asked):
         return []
     seats = {s.seat: s for s in session.opened.seats}
     groups: dict[tuple[str, int, str], list[tuple[int, log.Ask]]] = {}

@@ -227,11 +227,11 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
 def _beside(parts: Iterable[Usage | SeatUsage]) -> dict[str, Any]:
     """What is told of tokens and cost where there is something to tell."""
-    seen = list(parts)
-    return {
-        "cached_tokens": sum(s.cached_tokens or 0 for s in seen) or msgspec.UNSET,
-        "unpriced": any(s.unpriced for s in seen) or msgspec.UNSET,
-    }
+    cached, unpriced = 0, False
+    for s in parts:
+        cached += s.cached_tokens or 0
+        unpriced = unpriced or bool(s.unpriced)
+    return {"cached_tokens": cached or msgspec.UNSET, "unpriced": unpriced or msgspec.UNSET}
 
 
 def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reservation) -> str:

@@ -3,7 +3,6 @@ the log position, so that carrying it out twice is carrying it out once."""
 
 import asyncio
 import contextlib
-from bisect import bisect_left
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from observability import tracing
 from schemas import log
-from schemas.post import Post
+from schemas.post import Post, posted, together
 from schemas.result import Result
 from schemas.session import CancelSession, SessionEnded, TellSession
 from schemas.stops import VERSION_LOST
@@ -29,6 +28,8 @@ from schemas.wire import decode, encode
 
 _SOON_NS = 300_000_000
 Commands = tuple[log.Command, ...]
+_ON_THEIR_OWN_WAYS = (log.Say, log.Ask, log.SetTimer)
+"""Posts, turns and the timer, which are most of what is carried out."""
 
 
 class Part(NamedTuple):
@@ -100,11 +101,10 @@ class Effects:
             again = "-again" if reissued else ""
             msg_id = f"{session.sid}-{parts[place].n}-timer{again}"
             begun.append((place, self._timers.arm(session.sid, at_ns, msg_id)))
-        for place, part in enumerate(parts):  # last: what is to be stored is on its way when all wake up
-            try:
-                await self._say(session, part.n, part.commands)
-            except Exception as error:
-                errors[place] = error
+        try:  # last: what is to be stored is on its way when all wake up
+            await self._say(session, parts)
+        except Exception as error:
+            errors = [error] * len(parts)
         for place, effect in begun:
             try:
                 await effect
@@ -117,9 +117,9 @@ class Effects:
         sid, n = session.sid, part.n
         effects = [self._send(sid, sending, reissued) for sending in part.sendings]
         for i, command in enumerate(part.commands):
+            if type(command) in _ON_THEIR_OWN_WAYS:
+                continue
             match command:
-                case log.Say() | log.Ask() | log.SetTimer():
-                    pass  # the most frequent ones first: they go out on their own ways
                 case log.ClearTimer():
                     effects.append(asyncio.ensure_future(self._clear_timer(sid)))
                 case log.StartChild() if command.session in session.children:
@@ -134,20 +134,19 @@ class Effects:
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended"))
-        if n == 0 or any(isinstance(c, log.Close) for c in part.commands):
+        if n == 0 or (session.closed and any(isinstance(c, log.Close) for c in part.commands)):
             effects.append(asyncio.ensure_future(self.index.put(rows.of(session))))
         return effects
 
-    async def _say(self, session: Session, n: int, commands: Commands) -> None:
-        """Posts go out twice: for agents and others who see all sessions, and for their owner."""
-        said = sum(isinstance(c, log.Say) for c in commands)
-        if said:
-            first = _first_post(session, n)
-            for post in session.posts[first : first + said]:
-                await self._post(session.opened.author, post)
+    async def _say(self, session: Session, parts: Sequence[Part]) -> None:
+        """Posts go out twice: for agents and others who see all sessions, and for their owner. Those of one kind that
+        follow each other on their channel are one message."""
+        for posts in together(_posts(session, parts[0].n, parts[-1].n)):
+            await self._post(session.opened.author, posts)
 
-    async def _post(self, owner: str, post: Post) -> None:
-        subject, data = subjects.post(post.session, post.channel, post.kind), encode(post)
+    async def _post(self, owner: str, posts: Sequence[Post]) -> None:
+        post = posts[0]
+        subject, data = subjects.post(post.session, post.channel, post.kind), posted(posts)
         if not self._connection.put(subject, data):
             await self._connection.publish(subject, data)
         if may_read(CLIENTS, post.channel):
@@ -163,10 +162,11 @@ class Effects:
             return 0, None
         asks = place = -1
         for i, part in enumerate(parts):
-            if any(isinstance(c, log.Ask) for c in part.commands):
-                asks = i
-            if any(isinstance(c, log.SetTimer) and c.at_ns == due for c in part.commands):
-                place = i
+            for command in part.commands:
+                if isinstance(command, log.Ask):
+                    asks = i
+                elif isinstance(command, log.SetTimer) and command.at_ns == due:
+                    place = i
         if place < 0 and asks < 0:
             return 0, None
         queues = self._protocols[session.opened.protocol].watched(session)
@@ -195,7 +195,7 @@ class Effects:
             told = SessionEnded(protocol=end.protocol, status="erased", reason=VERSION_LOST, why=end.why)
             await self.ended(sid, end.parent, told)
         for post in end.posts[-2:]:
-            await self._post(end.author, post)
+            await self._post(end.author, (post,))
 
     def _submit(self, sid: str, to: str, message: object, msg_id: str) -> Awaitable[Any]:
         """From one session to another, through INNER."""
@@ -234,6 +234,14 @@ def _ended(session: Session) -> SessionEnded:
     )  # fmt: skip
 
 
-def _first_post(session: Session, n: int) -> int:
-    """Number of the first post of transition `n`: posts lie in the order of transitions."""
-    return bisect_left(session.posts, n, key=lambda post: post.transition)
+def _posts(session: Session, first: int, last: int) -> Sequence[Post]:
+    """The posts of transitions `first` to `last`, nearly always the last ones: posts lie in the order of
+    transitions."""
+    posts = session.posts
+    end = len(posts)
+    while end and posts[end - 1].transition > last:
+        end -= 1
+    start = end
+    while start and posts[start - 1].transition >= first:
+        start -= 1
+    return posts[start:end]

@@ -174,6 +174,9 @@ def check(protocol: Protocol, opened: log.Opened) -> None:
     Inadmissible
         Names the limit and what that may take.
     """
+    budget = opened.budget
+    if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
+        return  # there is nothing that could be short
     found = estimate(protocol, opened)
     if found.shortfall:
         field, why = refusal(found, protocol)

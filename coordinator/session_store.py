@@ -284,6 +284,8 @@ class Sessions:
 
     def _still(self, session: Session, step: Step) -> list[Sending]:
         """What a step asks, without turns that a later one withdrew."""
+        if not step.sendings or session is step.after:
+            return step.sendings
         if all(turn.id in session.turns for sending in step.sendings for turn in sending.work.turns):
             return step.sendings
         return self._build(session, step.entry)

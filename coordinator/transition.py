@@ -489,7 +489,7 @@ class TransitionDraft:
                 self.timer_ns = None
                 self.commands.append(log.ClearTimer())
             return
-        ends = [*(t.ask.deadline_ns for t in self.turns.values()), *self.windows.values()]
+        ends = [*[t.ask.deadline_ns for t in self.turns.values()], *self.windows.values()]
         end = self.end_ns() if self.children else None  # the others are never behind the end of the budget's seconds
         due = min(ends if end is None else [*ends, end], default=None)
         if due is not None and (self.timer_ns is None or due < self.timer_ns):

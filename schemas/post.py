@@ -1,11 +1,11 @@
 """What channels carry, and how their history is asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from schemas.wire import Json, SchemaError, decode
+from schemas.wire import Json, SchemaError, decode, encode
 
 CLOSED = "closed"
 """Kind of the last post of a session, on `control`."""
@@ -30,6 +30,53 @@ class Post(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     round: int
     body: Json
+
+
+class Posted(Post, frozen=True, kw_only=True):
+    """A post as it is published, with others of its kind that follow it on its channel and were made in the same go.
+
+    A reader of the release before takes the first one, and asks for the others like for lost ones."""
+
+    more: tuple[Post, ...] = ()
+
+
+_TOGETHER_BYTES = 32_000
+"""Of the bodies of posts that are one message, unless the first alone has more."""
+
+
+def together(posts: Sequence[Post]) -> list[list[Post]]:
+    """Posts of one session, as they go out: those of one channel and kind are one message, as long as none of another
+    kind lies between them on their channel."""
+    found: list[list[Post]] = []
+    last: dict[str, tuple[list[Post], int]] = {}
+    """Channel -> its last message, and the bytes in it."""
+    for post in posts:
+        size = len(bytes(post.body))
+        before = last.get(post.channel)
+        if before is not None and before[0][0].kind == post.kind and before[1] + size <= _TOGETHER_BYTES:
+            before[0].append(post)
+            last[post.channel] = before[0], before[1] + size
+        else:
+            mine = [post]
+            found.append(mine)
+            last[post.channel] = mine, size
+    return found
+
+
+def posted(posts: Sequence[Post]) -> bytes:
+    """One message with these posts."""
+    first = posts[0]
+    return encode(first if len(posts) == 1 else Posted(**_fields(first), more=tuple(posts[1:])))
+
+
+def heard(data: bytes) -> tuple[Post, ...]:
+    """The posts of one message. Raises Undecodable."""
+    said = decode(data, Posted)
+    return (Post(**_fields(said)), *said.more)
+
+
+def _fields(post: Post) -> dict[str, Any]:
+    return {name: getattr(post, name) for name in Post.__struct_fields__}
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):

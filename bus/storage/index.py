@@ -82,7 +82,9 @@ class Index:
         else:
             raise BusError(f"session {row.session}: no row written in {_TRIES} tries")
         if state == OVER or (state == OPEN and before is not None):
-            replaced = subjects.index(STATES[STATES.index(state) - 1], "*", row.session)
+            # A session is over under the owner that it was opened under; somebody else may have been refused its id.
+            owner = row.owner if state == OVER and row.owner else "*"
+            replaced = subjects.index(STATES[STATES.index(state) - 1], owner, row.session)
             await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": replaced})
 
     def _remember(self, sid: str, seq: int) -> None:
