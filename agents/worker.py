@@ -381,6 +381,9 @@ class Worker:
         a quarter of ack_wait does not count, and just after a reconnect there is a second look. The moderator also
         accounts for an earlier try, which may have paid and was lost; the turn is closed if no other fits the budget.
         """
+        # A clock that is behind, and has not heard the time, takes a message that waited for long for a young one.
+        if not self._connection.clock.sure and not (await self._link.check(job.work, turn)).open:
+            return False
         if self._fresh(job):
             return True
         attempt = secrets.token_hex(8)

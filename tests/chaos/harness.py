@@ -120,6 +120,7 @@ def make_stack(
     agents: tuple[AgentRow, ...] = (),
     options: dict[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
+    imports: tuple[str, ...] = (),
 ) -> Stack:
     """Queues (a panel of three and an analyst) with the tests' model, which keeps its journal in `folder`."""
     crashes = folder / "crashes"
@@ -140,6 +141,7 @@ def make_stack(
         ),
         moderators=moderators,
         ack_wait_s=ack_wait_s,
+        imports=imports,
         checkpoint="tests.support.crash:checkpoint",
         env={CRASH: crash, CRASH_DIR: str(crashes), **(env or {})},
     )
@@ -148,15 +150,17 @@ def make_stack(
 class Rig:
     """A stack with a client on it; plays sessions of some kinds, and gathers what became of them.
 
-    An async context manager. `folder` keeps journal, state and logs.
+    An async context manager. `folder` keeps the journal, and state and logs unless `state` names a folder for them.
     """
 
-    def __init__(self, folder: Path, stack: Stack, plays: tuple[Play, ...] = (CONSENSUS,)) -> None:
+    def __init__(
+        self, folder: Path, stack: Stack, plays: tuple[Play, ...] = (CONSENSUS,), state: Path | None = None
+    ) -> None:
         self.folder = folder
         self.crashes = folder / "crashes"
         self.journal = folder / "journal"
         self.stack = stack
-        self.lease = Lease(stack, folder / "state", wait_ready=True)
+        self.lease = Lease(stack, state or folder / "state", wait_ready=True)
         self.followed: dict[str, tuple[Post, ...]] = {}
         self.plays = plays
         self.played: dict[str, tuple[Play, int]] = {}
