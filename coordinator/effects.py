@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bus import subjects
-from bus.channels import CLIENTS, may_read
+from bus.channels import CLIENTS, PUBLIC, may_read
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.storage.index import Index
@@ -144,6 +144,12 @@ class Effects:
         if said:
             first = _first_post(session, n)
             for post in session.posts[first : first + said]:
+                await self._post(session.opened.author, post)
+
+    async def say_again(self, session: Session) -> None:
+        """What the protocol said to all that take part, live once more: whoever heard it takes it once."""
+        for post in session.posts:
+            if not post.seat and post.channel == PUBLIC:
                 await self._post(session.opened.author, post)
 
     async def _post(self, owner: str, post: Post) -> None:
