@@ -213,6 +213,11 @@ async def purge_timers(conn: Connection, sid: str) -> None:
     await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
 
 
+async def purge_turns(conn: Connection, sid: str) -> None:
+    """Remove one session's turns. Repeating it is fine."""
+    await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work_of_session(sid)})
+
+
 async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:
     """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream that
     is there stays as it is once it cannot be made smaller."""

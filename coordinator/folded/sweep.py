@@ -33,6 +33,8 @@ RECENT = 500
 their end."""
 FIRST_LOOK = 50
 """Pages of open sessions that a moderator looks at when it starts, those that changed last first."""
+_SEEN_FOR = 10
+"""Sweeps after which others' open sessions are looked at once more."""
 _MOST_LOOKS = 2_000
 """Sessions of others that are looked at in one sweep."""
 MOST_TOLD = 1_000
@@ -63,6 +65,7 @@ class Sweep:
         self._log = Log(connection)
         self._seen: OrderedDict[str, None] = OrderedDict()
         """Sessions that others run: open when they were looked at."""
+        self._sweeps = 0
         self._listed: set[str] = set()
         """Sessions that the index named at the last whole look: the log has them, or lost them."""
         self._whole = Whole(connection, index, log_max_age_s)
@@ -106,22 +109,24 @@ class Sweep:
         known = await self._known(first)
         timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
-        due = timers | await self._waiting(streams.WORK, subjects.WORK_ALL)
+        turns = await self._waiting(streams.WORK, subjects.WORK_ALL)
+        due = timers | turns
         due |= await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
-        if first:
+        self._sweeps += 1
+        if first or self._sweeps % _SEEN_FOR == 0:
             self._seen.clear()
         others = sorted((due | fired) - known - set(self._seen))[:_MOST_LOOKS]
         for sid in [*sorted(known if first else known - due), *others]:
-            await self._try(sid, due=sid in due, left=sid in timers or sid in fired)
+            await self._try(sid, due=sid in due, timers=sid in timers or sid in fired, turns=sid in turns)
         for sid, why in (await self._whole.lost()).items():
             if why == NO_END and sid not in known:  # what is left of it goes on
-                await self._try(sid, due=sid in due, left=sid in timers or sid in fired)
+                await self._try(sid, due=sid in due, timers=sid in timers or sid in fired, turns=sid in turns)
             if sid not in self._damaged:
                 self._tell(sid, why)
 
-    async def _try(self, sid: str, *, due: bool, left: bool) -> None:
+    async def _try(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
         try:
-            await self._look(sid, due=due, left=left)
+            await self._look(sid, due=due, timers=timers, turns=turns)
         except BrokenLog as error:
             await self._broken(sid, error)
 
@@ -152,8 +157,8 @@ class Sweep:
             found.add(subjects.parse_work(subject)[1] if of_work else subjects.unescape(subject.rpartition(".")[2]))
         return found
 
-    async def _look(self, sid: str, *, due: bool, left: bool) -> None:
-        """`left`: TIMER has something of it."""
+    async def _look(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
+        """`timers`, `turns`: TIMER, WORK has something of it."""
         last = await self._log.last(sid)
         held = self._sessions.held().get(sid)
         folded = held.last_seq if held is not None else 0
@@ -168,8 +173,10 @@ class Sweep:
                 await streams.purge_session(self._connection, sid)
                 return
         if last.kind in _OVER:
-            if left:
+            if timers:
                 await streams.purge_timers(self._connection, sid)
+            if turns:  # a server that was killed, or lacked room, may keep what was acknowledged
+                await streams.purge_turns(self._connection, sid)
             return
         if not due and await self._sessions.revive(sid):
             if (alone := self._sessions.held()[sid].session) is not None and alone.timer_ns is None:

@@ -17,6 +17,7 @@ from bus.accounts import load_credentials
 from bus.channels import CLIENTS, CONTROL, readable_by
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
+from bus.log import waiting
 from bus.posts import Reader
 from bus.storage.packs import unpack
 from client.client import Client
@@ -242,7 +243,7 @@ class Rig:
                 left = await self.left()
                 if not left[streams.WORK] and not left[streams.IN]:
                     break
-            assert time.monotonic() < deadline, "WORK and IN are not empty"
+            assert time.monotonic() < deadline, f"WORK and IN are not empty: {await self._waiting()}"
             await pause(0.02)
         deadline = time.monotonic() + timers_s
         while left["timers"] and time.monotonic() < deadline:
@@ -256,6 +257,9 @@ class Rig:
         found = {s: (await self._info(s))["state"]["messages"] for s in (streams.WORK, streams.IN)}
         timers = await self._info(streams.TIMER, {"subjects_filter": subjects.TIMER_ALL})
         return {**found, "timers": len(timers["state"].get("subjects") or {})}
+
+    async def _waiting(self) -> list[str]:
+        return [x for stream in (streams.WORK, streams.IN) for x in await waiting(self.bus, stream, ">")][:20]
 
     async def _info(self, stream: str, body: object = None) -> dict[str, Any]:
         return await self.bus.api(f"STREAM.INFO.{stream}", body)
@@ -290,9 +294,9 @@ class Rig:
             history=await self.history(sid), followed=self.followed.get(sid, ()),
         )  # fmt: skip
 
-    async def findings(self) -> Findings:
-        """Every session that was played, checked."""
-        late_timers = await self.quiet()
+    async def findings(self, quiet_s: float = 30.0) -> Findings:
+        """Every session that was played, checked, once WORK and IN are empty."""
+        late_timers = await self.quiet(quiet_s)
         calls: dict[str, list[Call]] = {}
         for call in read_journal(self.journal):
             calls.setdefault(call.session, []).append(call)

@@ -16,6 +16,7 @@ import msgspec
 
 from bus.errors import BusError
 from client.errors import ParleyError
+from coordinator.folded.sweep import EVERY_S
 from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
 from tests.chaos.critics import critic
@@ -43,6 +44,8 @@ from tests.support.small_disk import SmallDisk
 SESSION_S = 60.0
 TURN_S = 1.0
 """A session that is not over after the one, and the other for each of its turns, counts as lost."""
+QUIET_S = EVERY_S + 30.0
+"""So long WORK and IN may take to be empty: what a killed server kept of acknowledged ones goes with a sweep."""
 FROZEN_S = (1.5, 3.5)
 """Past ack_wait (1 s), and mostly past a request's 2 s."""
 KILL, FREEZE, FILL = "kill", "freeze", "fill"
@@ -218,7 +221,7 @@ class Storm:
             seconds = time.monotonic() - started
             await self.faults.scrape()
             self.tell("checking every session")
-            return self._report(await rig.findings(), seconds)
+            return self._report(await rig.findings(QUIET_S), seconds)
 
     @property
     def kills(self) -> int:

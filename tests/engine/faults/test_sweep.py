@@ -169,6 +169,24 @@ async def test_nothing_of_a_closed_session_stays_in_timer(tmp_path: Path) -> Non
         await until(gone)
 
 
+async def test_turns_of_closed_sessions_that_nobody_is_handed_are_removed_by_a_sweep(tmp_path: Path) -> None:
+    """A server that is killed, or whose disk is full, may keep a message that was acknowledged: nobody is handed it."""
+    async with engine(tmp_path) as bare:
+        await bare.moderator(sweep_s=0.2)
+        workers = await bare.workers()
+        await bare.open("s1")
+        await bare.closed("s1")
+        for worker in workers:
+            await worker.__aexit__()
+        moderator = await bare.connect("moderator")
+        await moderator.store(subjects.work("analyst", "s1", "9-0"), b"{}")
+
+        async def gone() -> bool:
+            return not await waiting(moderator, "WORK", ">")
+
+        await until(gone)
+
+
 async def test_what_closed_sessions_left_in_timer_is_removed_by_a_sweep(tmp_path: Path) -> None:
     async with engine(tmp_path) as bare:
         first = await bare.moderator()
