@@ -270,9 +270,8 @@ class _Doctor:
         for why, sids in sorted(by_why.items(), key=lambda of: -len(of[1]))[:_MOST_UNREADABLE]:
             named = sids[:_MOST_DAMAGED]
             told += len(named)
-            which = f"log of session {named[0]} is" if len(sids) == 1 else f"logs of {len(sids)} sessions are"
-            of = "" if len(sids) == 1 else f": {', '.join(named)}"
-            self.lacks(f"the {which} damaged: {why}{of}", mend)
+            which = f"log of session {named[0]} is" if len(sids) == 1 else f"logs of sessions {', '.join(named)} are"
+            self.lacks(f"the {which} damaged: {why}", mend)
         if (more := max(found.damaged_count, len(found.damaged)) - told) > 0:
             self.lacks(f"the logs of {more} more sessions are damaged", "read their names in the moderators' logs")
 

@@ -82,6 +82,7 @@ def show(report: Report, console: Console) -> None:
         ("  begun up to 50 ms after their reply was stored", f"{report.late_calls} (latest {report.latest_ms:g} ms)"),
         ("tasks that a killed expert changed", report.disturbed),
         ("timers that outlived their sessions", report.late_timers),
+        ("late", report.late),
         ("lost", report.lost),
         ("doubled", report.doubled),
         ("wrong", report.wrong),

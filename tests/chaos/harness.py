@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,9 +24,13 @@ from bus.storage.packs import unpack
 from client.client import Client
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
+from schemas import log
 from schemas.post import Post
 from schemas.session import OpenSession, Seat
 from tests.chaos.verify import Evidence, Findings, Stored, Text, check, disturbed, started, transcript
+from tests.protocols.critic.simulate import ROLES
+from tests.protocols.critic.simulate import example as archive
+from tests.protocols.critic.simulate import run as alone
 from tests.protocols.maci.simulate import example
 from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
@@ -85,6 +90,16 @@ def maci() -> Play:
         question=question, protocol="maci", documents=documents, settings=settings, turn_timeout_s=TURN_TIMEOUT_S
     )
     return Play(request=request, turns=1 + 2 + 2 * (2 + 1 + 1) + 1, queues=(*DEBATE, "analyst"), seeds=3)
+
+
+@lru_cache
+def critic() -> Play:
+    """A question that is answered, criticised and judged until no objection is left; the extractive model needs as many
+    turns without a bus."""
+    question, documents = archive("critic-archive")
+    turns = sum(isinstance(e.event, log.Replied) for e in alone(question, documents).entries)
+    request = OpenSession(question=question, protocol="critic", documents=documents, turn_timeout_s=TURN_TIMEOUT_S)
+    return Play(request=request, turns=turns, queues=ROLES, seeds=2)
 
 
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:

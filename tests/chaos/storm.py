@@ -19,7 +19,6 @@ from client.errors import ParleyError
 from coordinator.folded.sweep import EVERY_S
 from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
-from tests.chaos.critics import critic
 from tests.chaos.faults import (
     ANALYST,
     ANSWERER,
@@ -36,7 +35,7 @@ from tests.chaos.faults import (
     SUPERVISOR,
     Faults,
 )
-from tests.chaos.harness import CONSENSUS, QUEUES, Play, Rig, calm_arrivals, maci, make_stack, pause
+from tests.chaos.harness import CONSENSUS, QUEUES, Play, Rig, calm_arrivals, critic, maci, make_stack, pause
 from tests.chaos.verify import Findings
 from tests.support import crash
 from tests.support.small_disk import SmallDisk
@@ -163,6 +162,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     latest_ms: float
     late_timers: int
     disturbed: int
+    late: int
+    """Sessions that were over, and not within their time: allowed where the disk was full."""
     lost: int
     doubled: int
     wrong: int
@@ -192,7 +193,8 @@ class Storm:
         self.fills = 0
         self.rig = Rig(folder, stack, self.plays, disk.path / "state" if disk is not None else None)
         self.faults = Faults(self.rig.lease, Random(aim.seed + 1))
-        self.failed: list[str] = []
+        self.failed: dict[str, str] = {}
+        self.late: list[str] = []
         self.played = 0
         self._freezing: set[asyncio.Task[bool]] = set()
 
@@ -216,12 +218,25 @@ class Storm:
                 faulting.cancel()
                 telling.cancel()
                 await asyncio.gather(faulting, telling, *self._freezing, return_exceptions=True)
-            for sid in [s for s in rig.played if any(f.startswith(f"{s}:") for f in self.failed)]:
-                del rig.played[sid]
+            await self._await_late()
             seconds = time.monotonic() - started
             await self.faults.scrape()
             self.tell("checking every session")
             return self._report(await rig.findings(QUIET_S), seconds)
+
+    async def _await_late(self) -> None:
+        """What was not over in its time may be by now: it is checked as the others are. Else it is lost."""
+        for sid, why in list(self.failed.items()):
+            try:
+                async with asyncio.timeout(SESSION_S):
+                    await self.rig.client.result(sid)
+                    history = await self.rig.history(sid)
+            except (TimeoutError, BusError, ParleyError):
+                del self.rig.played[sid]
+                continue
+            self.rig.followed[sid] = tuple(post for posts in history.values() for post in posts)
+            self.late.append(f"{sid}: over, and not within its time: {why}")
+            del self.failed[sid]
 
     @property
     def kills(self) -> int:
@@ -243,8 +258,8 @@ class Storm:
                     await self.rig.play(sid, self.rng.randrange(play.seeds), play)
                 self.played += 1
             except (TimeoutError, BusError, ParleyError) as error:
-                self.failed.append(f"{sid}: {type(error).__name__}: {error}")
-                self.tell(self.failed[-1])
+                self.failed[sid] = f"{type(error).__name__}: {error}"
+                self.tell(f"{sid}: {self.failed[sid]}")
 
     async def _fault(self) -> None:
         deeds, weights = list(self.ground.weights), list(self.ground.weights.values())
@@ -289,6 +304,7 @@ class Storm:
                 f"aim: {self.played} of {self.aim.sessions} sessions and {self.kills} of {self.aim.kills} kills "
                 f"within {self.aim.seconds:g} s"
             )
+        late = [] if self.disk else [f"late: {text}" for text in self.late]  # on a full disk sessions wait
         figures: dict[str, Any] = {
             name: self.faults.total(f"parley_{series}")
             for name, series in (
@@ -303,5 +319,7 @@ class Storm:
             extra_calls=found.extra_calls, late_calls=found.late_calls, latest_ms=round(found.latest_ms, 1),
             late_timers=found.late_timers, disturbed=found.disturbed,
             lost=len(found.lost) + len(self.failed), doubled=len(found.doubled), wrong=len(found.wrong),
-            violations=[*(f"lost: {f}" for f in self.failed), *found.violations, *short], **figures,
+            late=len(self.late),
+            violations=[*(f"lost: {s}: {why}" for s, why in self.failed.items()), *late, *found.violations, *short],
+            **figures,
         )  # fmt: skip
