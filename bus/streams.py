@@ -209,8 +209,10 @@ async def purge_session(conn: Connection, sid: str) -> None:
 
 
 async def purge_timers(conn: Connection, sid: str) -> None:
-    """Remove one session's timer, and what it made. Repeating it is fine."""
+    """Remove one session's timer, and what it made, in IN too. Repeating it is fine."""
     await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
+    fired = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
+    await conn.api(f"STREAM.PURGE.{IN}", {"filter": fired})
 
 
 async def purge_turns(conn: Connection, sid: str) -> None:

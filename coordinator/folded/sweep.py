@@ -110,17 +110,18 @@ class Sweep:
         timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
         turns = await self._waiting(streams.WORK, subjects.WORK_ALL)
-        due = timers | turns
-        due |= await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
+        inbox = await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
+        due = timers | turns | inbox
+        timed = timers | fired | inbox
         self._sweeps += 1
         if first or self._sweeps % _SEEN_FOR == 0:
             self._seen.clear()
         others = sorted((due | fired) - known - set(self._seen))[:_MOST_LOOKS]
         for sid in [*sorted(known if first else known - due), *others]:
-            await self._try(sid, due=sid in due, timers=sid in timers or sid in fired, turns=sid in turns)
+            await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
         for sid, why in (await self._whole.lost()).items():
             if why == NO_END and sid not in known:  # what is left of it goes on
-                await self._try(sid, due=sid in due, timers=sid in timers or sid in fired, turns=sid in turns)
+                await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
             if sid not in self._damaged:
                 self._tell(sid, why)
 
@@ -158,7 +159,7 @@ class Sweep:
         return found
 
     async def _look(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
-        """`timers`, `turns`: TIMER, WORK has something of it."""
+        """`timers`: TIMER has something of it, or IN what that made; `turns`: WORK has."""
         last = await self._log.last(sid)
         held = self._sessions.held().get(sid)
         folded = held.last_seq if held is not None else 0
