@@ -21,7 +21,7 @@ from schemas.session import OpenSession
 from schemas.wire import decode
 from tests.chaos import tasks
 from tests.chaos.faults import EXPERT, HELPER, MODERATOR, NATS, PANELIST, Faults
-from tests.chaos.harness import Play, Rig, calm_arrivals, make_stack, shown, until
+from tests.chaos.harness import Rig, calm_arrivals, make_stack, shown, until
 from tests.support import crash
 from tests.support.model import Call, read_journal
 from tests.tools.support import EXAMPLE
@@ -52,11 +52,10 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
             assert found.turns == 5 * sum(p.turns + p.beneath for p in PLAYS)
 
 
-@pytest.mark.parametrize("play", [tasks.claimed(), tasks.worded()], ids=lambda p: str(p.label))
-async def test_a_claim_survives_its_process(play: Play, tmp_path: Path) -> None:
+async def test_a_claim_survives_its_process(tmp_path: Path) -> None:
     """An expert stands still as the task comes, and is killed while the others' claims are in: the next one hears the
     task, and claims within the window. Nothing is otherwise than in an undisturbed task."""
-    queue = queue_of(tasks.SRE)
+    play, queue = tasks.claimed(), queue_of(tasks.SRE)
     async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.05, agents=tasks.rows(play)), (play,)) as rig:
         await rig.learn()
         pid = rig.lease.kill(f"{queue}-1", signal.SIGSTOP)
