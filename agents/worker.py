@@ -379,10 +379,12 @@ class Worker:
         """Whether the turn is open, known well enough to pay for a model call.
 
         It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, and decided after this
-        connection was made. Otherwise a moderator is asked, which reads the log's tail; an answer that took longer than
-        a quarter of ack_wait does not count, and just after a reconnect there is a second look. The moderator also
-        accounts for an earlier try, which may have paid and was lost; the turn is closed if no other fits the budget.
+        connection was made: by the server's time, asked for first. Else a moderator reads the log's tail; an answer
+        that took more than a quarter of ack_wait does not count, and just after a reconnect there is a second look. It
+        also accounts for an earlier try, which may have paid and was lost; if no other fits the budget, it closes it.
         """
+        if not self._connection.clock.sure and not (await self._link.check(job.work, turn)).open:
+            return False
         if self._fresh(job):
             return True
         attempt = secrets.token_hex(8)

@@ -52,6 +52,8 @@ REVOKED = "revoked"
 _GUARDIAN = 'read -r pid && { read -r word || kill -9 "$pid"; }'
 _LAUNCHER = 'read -r word && exec "$@" </dev/null'
 _POLL_S = 0.003
+START_S = 25.0
+"""So long a server may take to its first connection: it reads the index of its store before."""
 
 
 def version_of(binary: str) -> tuple[int, ...]:
@@ -137,7 +139,7 @@ class EmbeddedServer:
         self._users = tuple(users)
         self._keys = dict(keys)
         self._options = {"max_payload": max_payload, "sync_always": sync_always}
-        self._max_store = 0
+        self._max_store = self._log_from = 0
         self._extra = dict(extra or {})
         self._environ = dict(os.environ if environ is None else environ)
         self._process: subprocess.Popen[bytes] | None = None
@@ -168,7 +170,7 @@ class EmbeddedServer:
             self._release()
         return self._process is not None
 
-    def start(self, timeout_s: float = 10.0) -> "EmbeddedServer":
+    def start(self, timeout_s: float = START_S) -> "EmbeddedServer":
         """Spawn it and wait until it accepts connections; starting twice is fine.
 
         Raises
@@ -176,22 +178,42 @@ class EmbeddedServer:
         ServerNotFound, ServerTooOld, ServerFailed
             No usable binary; or it exited, or was not ready in time (with the end of its log).
         """
+        if not self.begin(timeout_s):
+            self.kill()
+            raise ServerFailed("was not ready in time", self._log(self._log_from)[-2_000:])
+        return self
+
+    def begin(self, wait_s: float = 0.0) -> bool:
+        """Spawn it, and give it so long: whether it accepts connections. One that does not is still on its way, since
+        it reads its store first: see `ready`. Raises as `start`."""
         if self.running:
-            return self
+            return self.ready(wait_s)
         binary = find_server()
         self.folder.mkdir(parents=True, exist_ok=True)
         for old in self.folder.glob("*.ports"):
             old.unlink()
         self._max_store = disk.limit(self.folder)
         self._write_config()
-        log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
+        self._log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
         self._spawn([binary, "-c", str(self.config_path)])
+        return self.ready(wait_s)
+
+    def ready(self, timeout_s: float) -> bool:
+        """Whether it accepts connections within so long. Raises ServerFailed if it exited."""
+        assert self._process is not None
+        deadline = time.monotonic() + timeout_s
         try:
-            self._wait_ready(time.monotonic() + timeout_s, log_from)
+            while not (port := self._listens_on()):
+                if self._process.poll() is not None:
+                    raise ServerFailed(f"exited with {self._process.returncode}", self._log(self._log_from)[-2_000:])
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(_POLL_S)
         except BaseException:
             self.kill()
             raise
-        return self
+        self.port = port
+        return True
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """End it in order, by force after `timeout_s`; stopping twice is fine."""
@@ -213,7 +235,7 @@ class EmbeddedServer:
         self._process.wait()
         self._release()
 
-    def restart(self, timeout_s: float = 10.0) -> None:
+    def restart(self, timeout_s: float = START_S) -> None:
         """Stop if it still runs, and start on the same port and store."""
         self.stop()
         self.start(timeout_s)
@@ -306,18 +328,6 @@ class EmbeddedServer:
                 return file.read().decode(errors="replace")
         except FileNotFoundError:
             return ""
-
-    def _wait_ready(self, deadline: float, log_from: int) -> None:
-        assert self._process is not None
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise ServerFailed(f"exited with {self._process.returncode}", self._log(log_from)[-2_000:])
-            port = self._listens_on()
-            if port:
-                self.port = port
-                return
-            time.sleep(_POLL_S)
-        raise ServerFailed("was not ready in time", self._log(log_from)[-2_000:])
 
     def _listens_on(self) -> int:
         """The port in the file that the server writes once it listens, 0 before. Its pid stands in the file's name."""

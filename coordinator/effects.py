@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bus import subjects
-from bus.channels import CLIENTS, may_read
+from bus.channels import CLIENTS, PUBLIC, may_read
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.storage.index import Index
@@ -143,6 +143,12 @@ class Effects:
         follow each other on their channel are one message."""
         for posts in together(_posts(session, parts[0].n, parts[-1].n)):
             await self._post(session.opened.author, posts)
+
+    async def say_again(self, session: Session) -> None:
+        """What the protocol said to all that take part, live once more: whoever heard it takes it once."""
+        for post in session.posts:
+            if not post.seat and post.channel == PUBLIC:
+                await self._post(session.opened.author, [post])
 
     async def _post(self, owner: str, posts: Sequence[Post]) -> None:
         post = posts[0]

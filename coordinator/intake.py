@@ -108,10 +108,25 @@ class Intake:
         self._unreadable = unreadable
         self._spawn = spawn
         self._started = time.monotonic()
+        presence.on_expert = self._on_expert
         self._pulls = [
             Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
             for stream, on_message in ((streams.IN, self._on_submission), (streams.INNER, self._on_word))
         ]
+
+    def _on_expert(self, queue: str) -> None:
+        self._spawn(self._tell_again(queue))
+
+    async def _tell_again(self, queue: str) -> None:
+        """An expert's process has come, maybe in place of one that died amid the window in which it would have spoken:
+        it hears what it is to speak to."""
+        for held in list(self._sessions.held().values()):
+            session, protocol = held.session, held.protocol
+            if session is None or protocol is None or session.closed or not session.windows:
+                continue
+            if queue in protocol.unheard(session):
+                with contextlib.suppress(BusError):
+                    await self._effects.say_again(session)
 
     async def start(self) -> None:
         """Begin to pull."""

@@ -117,7 +117,7 @@ class Moderator:
             checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        self._sweep = Sweep(connection, self.sessions, index, self._unreadable, metrics, sweep_s)
+        self._sweep = Sweep(connection, self.sessions, index, self._unreadable, metrics, sweep_s, log_max_age_s)
         self._desk = Desk(
             self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index), self._lane,
             connection.stores, self._sweep,

@@ -116,6 +116,8 @@ class Presence:
         """None: it changed since it was worked out."""
         self._changed = asyncio.Event()
         self._since = self._unbroken = clock()
+        self.on_expert: Callable[[str], None] = lambda queue: None
+        """Called with the queue of an expert's process that was not heard before."""
         self._heard_at: dict[str, float] = {}
         """By queue: of any worker that serves it, or says that it drains."""
 
@@ -143,6 +145,8 @@ class Presence:
         was = self._experts.put(announcement)
         if was is None or announcement.draining or known_of(was) != known_of(announcement):
             self._known = None
+        if was is None and not announcement.draining:
+            self.on_expert(queue)
 
     def alive(self) -> tuple[Announcement, ...]:
         """One announcement a living queue, experts left out, sorted by queue: how many copies it has, their room added

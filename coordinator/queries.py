@@ -138,7 +138,7 @@ class Desk:
             return Workers(
                 workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s(), moderator=self._name,
                 unreadable=self._unreadable.sessions(), unstored=self._stores.trouble(),
-                damaged=self._sweep.damaged(),
+                damaged=self._sweep.damaged(), damaged_count=self._sweep.damaged_count,
             )  # fmt: skip
         if what == "erase":
             decode(msg.data, EraseSession)

@@ -387,6 +387,8 @@ class Protocol:
     measures: Measures = lambda before, after, entry: ()
     """What a transition says to the metrics and to the log of the moderator that took it, beside what is counted for
     every protocol. The state before is None for the opening."""
+    unheard: Callable[[Session], frozenset[str]] = lambda session: frozenset()
+    """Queues whose words an open window still waits for: a process that is started again hears the posts once more."""
     moves_on: bool = False
     """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
     known. Where nobody can, it waits until its deadline for a worker to come."""

@@ -1,18 +1,14 @@
 """Lists of sessions, from the index; and the index entered anew from the log, which nothing else reads as a whole."""
 
 import asyncio
-import contextlib
-import json
-import secrets
 import time
 from collections.abc import Iterable
 
 from bus import subjects
 from bus.connection import Connection
-from bus.errors import BusError
-from bus.library import Msg
 from bus.log import STREAM, Log
 from bus.storage.index import OPEN, Index
+from bus.storage.scan import Scan
 from coordinator.folded import rows
 from schemas.post import IndexRebuilt, ListSessions, RebuildIndex, SessionRow, SessionRows
 
@@ -20,8 +16,6 @@ _MOST_ROWS = 1_000
 _PIECE_S = 1.0
 """So long a moderator works on one piece before it answers."""
 _AT_ONCE = 32
-_FETCH = 256
-_FETCH_S = 5.0
 _KINDS = (subjects.OPENED, subjects.REFUSED, subjects.ERASED)
 """What a session's log begins with, or what is left of it."""
 
@@ -56,56 +50,18 @@ class Listing:
         until = time.monotonic() + _PIECE_S
         last_seq = int((await self._connection.api(f"STREAM.INFO.{STREAM}"))["state"]["last_seq"])
         seq, looked, unreadable, done = asked.after_seq, 0, list[str](), False
-        name = f"index-{secrets.token_hex(6)}"
-        try:
-            await self._consumer(name, seq)
+        async with Scan(self._connection, STREAM, [subjects.log_kind(k) for k in _KINDS], seq) as scan:
             while not done and time.monotonic() < until:
-                found = await self._fetch(name)
-                count, lost = await self._enter(found)
+                found = await scan.page()
+                count, lost = await self._enter([subjects.parse_log(subject) for _, subject in found])
                 looked, unreadable = looked + count, unreadable + lost
                 seq = found[-1][0] if found else max(seq, last_seq)
                 done = not found
-        finally:
-            with contextlib.suppress(BusError):
-                await self._connection.api(f"CONSUMER.DELETE.{STREAM}.{name}", {})
         if done:
             await self._index.fill()
         return IndexRebuilt(seq=seq, last_seq=last_seq, sessions=looked, unreadable=tuple(unreadable), done=done)
 
-    async def _consumer(self, name: str, after: int) -> None:
-        config = {
-            "name": name, "deliver_policy": "by_start_sequence", "opt_start_seq": after + 1, "ack_policy": "none",
-            "headers_only": True, "filter_subjects": [subjects.log_kind(k) for k in _KINDS], "mem_storage": True,
-            "num_replicas": 1, "inactive_threshold": 5_000_000_000,
-        }  # fmt: skip
-        await self._connection.api(f"CONSUMER.CREATE.{STREAM}.{name}", {"stream_name": STREAM, "config": config}, 10.0)
-
-    async def _fetch(self, name: str) -> list[tuple[int, str, str]]:
-        """(sequence, session, kind) of the next entries; none where there are no more."""
-        inbox = self._connection.nc.new_inbox()
-        got: asyncio.Queue[Msg] = asyncio.Queue()
-
-        async def receive(msg: Msg) -> None:
-            got.put_nowait(msg)
-
-        sub = await self._connection.nc.subscribe(inbox, cb=receive)
-        found: list[tuple[int, str, str]] = []
-        try:
-            ask = json.dumps({"batch": _FETCH, "no_wait": True}).encode()
-            await self._connection.nc.publish(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{name}", ask, reply=inbox)
-            while len(found) < _FETCH:
-                msg = await asyncio.wait_for(got.get(), _FETCH_S)
-                if not msg.reply:  # a status: there are no more
-                    return found
-                found.append((int(msg.reply.split(".")[-4]), *subjects.parse_log(msg.subject)))
-            return found
-        except TimeoutError:
-            raise BusError(f"the log did not list its sessions within {_FETCH_S:g} s") from None
-        finally:
-            with contextlib.suppress(Exception):
-                await sub.unsubscribe()
-
-    async def _enter(self, entries: Iterable[tuple[int, str, str]]) -> tuple[int, list[str]]:
+    async def _enter(self, entries: Iterable[tuple[str, str]]) -> tuple[int, list[str]]:
         """Put the rows of these entries' sessions; how many that were, and those whose log does not give one."""
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -116,7 +72,7 @@ class Listing:
                     await self._index.put(row)
                 return row
 
-        first = {sid: kind for _, sid, kind in reversed(list(entries))}
+        first = {sid: kind for sid, kind in reversed(list(entries))}
         found = await asyncio.gather(*map(one, first))
         unreadable, counted = list[str](), 0
         for (sid, kind), row in zip(first.items(), found, strict=True):

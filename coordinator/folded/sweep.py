@@ -5,12 +5,14 @@ An open session has a timer that will fire or a turn that is out; where a server
 timers, it may have neither. Then its turns are sent and its timer is set once more, from what its log says now. What
 was folded of a log that lost its end is dropped. Nothing here is exclusive: all of it may happen twice.
 
-Which sessions are open is told by one function, `_known`; what waits in TIMER and WORK costs one request each.
+Which sessions are open is told by one function, `_known`; what waits in TIMER and WORK costs one request each. Sessions
+that are over and whose logs are gone are found by folded.whole.
 """
 
 import asyncio
 import logging
 from collections import OrderedDict
+from itertools import islice
 
 from bus import streams, subjects
 from bus.connection import Connection
@@ -18,6 +20,7 @@ from bus.errors import BusError
 from bus.log import Log, waiting
 from bus.storage.index import OPEN, Index
 from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.whole import GONE, NO_END, Whole
 from coordinator.session_store import Sessions
 from observability.metrics import Metrics
 from schemas.presence import DamagedLog
@@ -25,14 +28,17 @@ from schemas.presence import DamagedLog
 _LOGGER = logging.getLogger(__name__)
 EVERY_S = 60.0
 _PAGE = 1_000
-_RECENT = 500
+RECENT = 500
 """Sessions that changed last, whatever became of them, that a moderator looks at when it starts: the log may have lost
 their end."""
 FIRST_LOOK = 50
 """Pages of open sessions that a moderator looks at when it starts, those that changed last first."""
+_SEEN_FOR = 10
+"""Sweeps after which others' open sessions are looked at once more."""
 _MOST_LOOKS = 2_000
 """Sessions of others that are looked at in one sweep."""
-_MOST_TOLD = 1_000
+MOST_TOLD = 1_000
+_MOST_KEPT = 100_000
 _OVER = (subjects.CLOSED, subjects.ERASED)
 
 
@@ -47,8 +53,9 @@ class Sweep:
         unreadable: Unreadable,
         metrics: Metrics,
         every_s: float,
+        log_max_age_s: float,
     ) -> None:
-        """`every_s`: seconds between two sweeps."""
+        """`every_s`: seconds between two sweeps. `log_max_age_s`: how long the log keeps an entry; 0: for ever."""
         self._connection = connection
         self._sessions = sessions
         self._index = index
@@ -58,18 +65,28 @@ class Sweep:
         self._log = Log(connection)
         self._seen: OrderedDict[str, None] = OrderedDict()
         """Sessions that others run: open when they were looked at."""
+        self._sweeps = 0
+        self._listed: set[str] = set()
+        """Sessions that the index named at the last whole look: the log has them, or lost them."""
+        self._whole = Whole(connection, index, log_max_age_s)
         self._damaged: OrderedDict[str, DamagedLog] = OrderedDict()
         self._started = False
         self._wake = asyncio.Event()
         metrics.logs_damaged.set_function(lambda: float(len(self._damaged)))
 
     def damaged(self) -> tuple[DamagedLog, ...]:
-        """Sessions whose logs lost something, as far as this process has met them."""
-        return tuple(self._damaged.values())
+        """Sessions whose logs lost something, as far as this process has met them: the first thousand."""
+        return tuple(islice(self._damaged.values(), MOST_TOLD))
+
+    @property
+    def damaged_count(self) -> int:
+        """How many they are altogether."""
+        return len(self._damaged)
 
     def again(self) -> None:
         """Look once more at once, at all of it: the server was away."""
         self._started = False
+        self._whole.again()
         self._wake.set()
 
     async def run(self) -> None:
@@ -92,16 +109,27 @@ class Sweep:
         known = await self._known(first)
         timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
-        due = timers | await self._waiting(streams.WORK, subjects.WORK_ALL)
-        due |= await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
-        if first:
+        turns = await self._waiting(streams.WORK, subjects.WORK_ALL)
+        inbox = await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
+        due = timers | turns | inbox
+        timed = timers | fired | inbox
+        self._sweeps += 1
+        if first or self._sweeps % _SEEN_FOR == 0:
             self._seen.clear()
         others = sorted((due | fired) - known - set(self._seen))[:_MOST_LOOKS]
         for sid in [*sorted(known if first else known - due), *others]:
-            try:
-                await self._look(sid, due=sid in due, left=sid in timers or sid in fired)
-            except BrokenLog as error:
-                await self._broken(sid, error)
+            await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
+        for sid, why in (await self._whole.lost()).items():
+            if why == NO_END and sid not in known:  # what is left of it goes on
+                await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
+            if sid not in self._damaged:
+                self._tell(sid, why)
+
+    async def _try(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
+        try:
+            await self._look(sid, due=due, timers=timers, turns=turns)
+        except BrokenLog as error:
+            await self._broken(sid, error)
 
     async def _known(self, first: bool) -> set[str]:
         """Sessions that are open, as far as is known: those that this process holds, and at its start those of the
@@ -109,15 +137,18 @@ class Sweep:
         found = {sid for sid, held in self._sessions.held().items() if held.session and not held.session.closed}
         if first:
             found |= {sid for sid, held in self._sessions.held().items() if held.last_seq}  # they may have lost a part
-            recent = await self._index.page(limit=_RECENT)  # over as the index has it, and open again as the log has it
-            found |= {row.session for row in recent.rows if row.status != "erased"}
+            recent = await self._index.page(limit=RECENT)  # over as the index has it, and open again as the log has it
+            listed = [row for row in recent.rows if row.status not in ("erased", "refused")]
             before = None
             for _ in range(FIRST_LOOK):
                 page = await self._index.page(state=OPEN, before=before, limit=_PAGE)
-                found |= {row.session for row in page.rows}
+                listed += page.rows
                 if not page.more:
                     break
                 before = page.rows[-1].seq
+            clock = self._connection.clock
+            self._listed = {row.session for row in listed if not self._whole.expired(row.opened_ns, clock)}
+            found |= self._listed
         return found
 
     async def _waiting(self, stream: str, only: str) -> set[str]:
@@ -127,8 +158,8 @@ class Sweep:
             found.add(subjects.parse_work(subject)[1] if of_work else subjects.unescape(subject.rpartition(".")[2]))
         return found
 
-    async def _look(self, sid: str, *, due: bool, left: bool) -> None:
-        """`left`: TIMER has something of it."""
+    async def _look(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
+        """`timers`: TIMER has something of it, or IN what that made; `turns`: WORK has."""
         last = await self._log.last(sid)
         held = self._sessions.held().get(sid)
         folded = held.last_seq if held is not None else 0
@@ -138,13 +169,15 @@ class Sweep:
                     self._tell(sid, "the end of its log is gone: it goes on from what is left")
                 self._sessions.forget(sid)
             if last is None:
-                if due:
-                    self._tell(sid, "its log is gone, and it ends: nothing is left that could be shown")
+                if due or sid in self._listed:
+                    self._tell(sid, GONE)
                 await streams.purge_session(self._connection, sid)
                 return
         if last.kind in _OVER:
-            if left:
+            if timers:
                 await streams.purge_timers(self._connection, sid)
+            if turns:  # a server that was killed, or lacked room, may keep what was acknowledged
+                await streams.purge_turns(self._connection, sid)
             return
         if not due and await self._sessions.revive(sid):
             if (alone := self._sessions.held()[sid].session) is not None and alone.timer_ns is None:
@@ -168,5 +201,5 @@ class Sweep:
         if self._damaged.get(sid) is None:
             _LOGGER.error("session %s: %s", sid, why)
         self._damaged[sid] = DamagedLog(session=sid, why=why)
-        if len(self._damaged) > _MOST_TOLD:
+        if len(self._damaged) > _MOST_KEPT:
             self._damaged.popitem(last=False)

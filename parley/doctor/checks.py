@@ -38,6 +38,8 @@ PROBE_S = 20.0
 _ASK_S = 3.0
 _ASKED_AGAIN = 8
 _MOST_UNREADABLE = 5
+_MOST_DAMAGED = 50
+"""Sessions whose logs lost the same, and that are named in one line."""
 _PROBE_TOKENS = 16
 _PROBE = "Reply with the word ok."
 _SHOWN = 4
@@ -245,11 +247,7 @@ class _Doctor:
             again = await client.workers(_ASK_S)
             met |= {u.session: u for u in again.unreadable}
             unstored = again.unstored or unstored
-        for damaged in found.damaged[:_MOST_UNREADABLE]:
-            self.lacks(
-                f"the log of session {damaged.session} is damaged: {damaged.why}",
-                "look at the bus's disk and at the server's log; sync_always keeps what a power loss would take",
-            )
+        self._damaged(found)
         if unstored:
             self.lacks(
                 f"{unstored}; sessions wait",
@@ -261,6 +259,21 @@ class _Doctor:
                 f"a moderator cannot run session {one.session} ({of}): {one.why}",
                 "keep, or start, a moderator of the release that opened it until it is closed (docs/compatibility.md)",
             )
+
+    def _damaged(self, found: "Workers") -> None:
+        """Sessions whose logs lost something, one line for all that lost the same."""
+        mend = "look at the bus's disk and at the server's log; sync_always keeps what a power loss would take"
+        by_why: dict[str, list[str]] = {}
+        for damaged in found.damaged:
+            by_why.setdefault(damaged.why, []).append(damaged.session)
+        told = 0
+        for why, sids in sorted(by_why.items(), key=lambda of: -len(of[1]))[:_MOST_UNREADABLE]:
+            named = sids[:_MOST_DAMAGED]
+            told += len(named)
+            which = f"log of session {named[0]} is" if len(sids) == 1 else f"logs of sessions {', '.join(named)} are"
+            self.lacks(f"the {which} damaged: {why}", mend)
+        if (more := max(found.damaged_count, len(found.damaged)) - told) > 0:
+            self.lacks(f"the logs of {more} more sessions are damaged", "read their names in the moderators' logs")
 
     # -- roles
     def _roles(self) -> Iterator[RoleFound]:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from parley.stack.services import Report
 
 _USERS_S = 0.25
+_BUS_S = 0.05
+"""So long a nats-server is waited for before what the services need is loaded: an empty one is there by then."""
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _STABLE_S = 10.0
@@ -95,7 +97,8 @@ class Supervisor:
             self._remember()
             self._start_bus()
             self._publish()
-            self._load()
+            if not self._children:
+                self._load()
             for child in self._children:
                 self._fork(child)
             self._publish()
@@ -172,6 +175,8 @@ class Supervisor:
         environ = kept(NATS_SERVER, os.environ)
         self._server = EmbeddedServer(folder, users, public, port=port, environ=environ)
         try:
+            if not self._server.begin(_BUS_S):
+                self._load()  # meanwhile it reads its store
             self._server.start()
         except ServerFailed:
             if not port:

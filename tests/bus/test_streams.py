@@ -46,6 +46,15 @@ async def test_streams_are_as_the_table_says(dial: Dial) -> None:
     assert (consumer["ack_policy"], consumer["max_deliver"], consumer["ack_wait"]) == ("explicit", -1, 1_000_000_000)
 
 
+async def test_a_server_reads_no_message_without_an_id_again_at_its_start(dial: Dial) -> None:
+    """It reads what is younger than the window; LOG and INDEX may hold ten thousands of such."""
+    conn = await dial("moderator")
+    for name in (streams.LOG, streams.INDEX, streams.ARTIFACTS):
+        assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 10**8
+    for name in (streams.IN, streams.INNER, streams.WORK, streams.TIMER, streams.ASIDE):
+        assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 120 * 10**9
+
+
 async def test_configuration_follows(dial: Dial) -> None:
     conn = await dial("moderator")
     try:

@@ -1,26 +1,32 @@
-"""`make chaos`: the kill tests for longer, over debates, competitions and MADP tasks. Prints the counts of each
-as a table; exit status 1 on any violation."""
+"""`make chaos`: the kill tests for longer, over debates, competitions, MADP tasks, and sessions of consensus
+and critic whose clocks are apart and whose disk fills up. Prints the counts of each as a table; exit status 1 on any
+violation."""
 
 import asyncio
 import secrets
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
+from _pytest.outcomes import Skipped
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.chaos.storm import Aim, Report, Storm, debates, teams, work
+from tests.chaos.storm import Aim, Ground, Report, Storm, debates, teams, work
+from tests.chaos.storm import apart as far
+from tests.support.small_disk import small_disk
 
 
 def run(
     sessions: Annotated[int, typer.Option(min=0, help="Debates to play, at least; 0: none.")] = 300,
     competitions: Annotated[int, typer.Option(min=0, help="Competitions to play, at least; 0: none.")] = 60,
     tasks: Annotated[int, typer.Option(min=0, help="MADP tasks to play, at least; 0: none.")] = 120,
+    apart: Annotated[int, typer.Option(min=0, help="Sessions with clocks apart and full disks, at least.")] = 120,
     kills: Annotated[int, typer.Option(min=0, help="Processes to kill over each, at least.")] = 50,
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
@@ -30,20 +36,30 @@ def run(
     seed = secrets.randbits(32) if seed is None else seed
     told = Console(stderr=True)
     passed = True
-    for ground, wanted in ((debates, sessions), (teams, competitions), (work, tasks)):
+    for ground, wanted in ((debates, sessions), (teams, competitions), (work, tasks), (far, apart)):
         if not wanted:
             continue
         aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed)
         told.print(f"chaos: {ground.__name__}, seed {seed}")
-        with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
-            storm = Storm(Path(folder), ground(), aim, lambda text: told.print(escape(text)))
-            report = asyncio.run(storm.run())
+        report = _run(ground(), aim, told)
         if as_json:
             print(msgspec.json.encode(report).decode(), flush=True)
         else:
             show(report, Console())
         passed = passed and report.passed
     sys.exit(0 if passed else 1)
+
+
+def _run(ground: Ground, aim: Aim, told: Console) -> Report:
+    with ExitStack() as exits:
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="parley-chaos-")))
+        disk = None
+        if ground.disk_mb:
+            try:
+                disk = exits.enter_context(small_disk(folder / "small", ground.disk_mb))
+            except Skipped as skipped:
+                told.print(escape(str(skipped)))
+        return asyncio.run(Storm(folder, ground, aim, lambda text: told.print(escape(text)), disk).run())
 
 
 def show(report: Report, console: Console) -> None:
@@ -57,6 +73,7 @@ def show(report: Report, console: Console) -> None:
     rows += [("freezes", sum(report.freezes.values()))]
     rows += [(f"  {kind}", n) for kind, n in report.freezes.items()]
     rows += [
+        ("full disks", report.fills),
         ("redeliveries (at least)", report.redeliveries),
         ("conflicts (at least)", report.conflicts),
         ("effects carried out again (at least)", report.reissued),
@@ -65,6 +82,7 @@ def show(report: Report, console: Console) -> None:
         ("  begun up to 50 ms after their reply was stored", f"{report.late_calls} (latest {report.latest_ms:g} ms)"),
         ("tasks that a killed expert changed", report.disturbed),
         ("timers that outlived their sessions", report.late_timers),
+        ("late", report.late),
         ("lost", report.lost),
         ("doubled", report.doubled),
         ("wrong", report.wrong),

@@ -16,8 +16,8 @@ from parley.stack.lease import Lease, Service
 from tests.chaos.harness import pause
 
 NATS, SUPERVISOR, MODERATOR = "nats", "supervisor", "moderator"
-PANELIST, ANALYST, DEBATER, JUDGE, HELPER, PRO, CON, EXPERT = AGENTS = (
-    "panelist", "analyst", "debater", "judge", "helper", "pro", "con", "expert",
+PANELIST, ANALYST, DEBATER, JUDGE, HELPER, PRO, CON, EXPERT, ANSWERER, CRITIC = AGENTS = (
+    "panelist", "analyst", "debater", "judge", "helper", "pro", "con", "expert", "answerer", "critic",
 )  # fmt: skip
 KINDS = (MODERATOR, *AGENTS, NATS, SUPERVISOR)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,14 +18,19 @@ from bus.accounts import load_credentials
 from bus.channels import CLIENTS, CONTROL, readable_by
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
+from bus.log import waiting
 from bus.posts import Reader
 from bus.storage.packs import unpack
 from client.client import Client
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
+from schemas import log
 from schemas.post import Post
 from schemas.session import OpenSession, Seat
 from tests.chaos.verify import Evidence, Findings, Stored, Text, check, disturbed, started, transcript
+from tests.protocols.critic.simulate import ROLES
+from tests.protocols.critic.simulate import example as archive
+from tests.protocols.critic.simulate import run as alone
 from tests.protocols.maci.simulate import example
 from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
@@ -86,6 +92,16 @@ def maci() -> Play:
     return Play(request=request, turns=1 + 2 + 2 * (2 + 1 + 1) + 1, queues=(*DEBATE, "analyst"), seeds=3)
 
 
+@lru_cache
+def critic() -> Play:
+    """A question that is answered, criticised and judged until no objection is left; the extractive model needs as many
+    turns without a bus."""
+    question, documents = archive("critic-archive")
+    turns = sum(isinstance(e.event, log.Replied) for e in alone(question, documents).entries)
+    request = OpenSession(question=question, protocol="critic", documents=documents, turn_timeout_s=TURN_TIMEOUT_S)
+    return Play(request=request, turns=turns, queues=ROLES, seeds=2)
+
+
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:
     """How often the undisturbed sessions come to a named point: once a turn, to all but the first with the rest too."""
     return sum(p.seeds * (p.turns + p.beneath + p.others * (point != "replied")) for p in plays)
@@ -120,6 +136,7 @@ def make_stack(
     agents: tuple[AgentRow, ...] = (),
     options: dict[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
+    imports: tuple[str, ...] = (),
 ) -> Stack:
     """Queues (a panel of three and an analyst) with the tests' model, which keeps its journal in `folder`."""
     crashes = folder / "crashes"
@@ -140,6 +157,7 @@ def make_stack(
         ),
         moderators=moderators,
         ack_wait_s=ack_wait_s,
+        imports=imports,
         checkpoint="tests.support.crash:checkpoint",
         env={CRASH: crash, CRASH_DIR: str(crashes), **(env or {})},
     )
@@ -148,15 +166,17 @@ def make_stack(
 class Rig:
     """A stack with a client on it; plays sessions of some kinds, and gathers what became of them.
 
-    An async context manager. `folder` keeps journal, state and logs.
+    An async context manager. `folder` keeps the journal, and state and logs unless `state` names a folder for them.
     """
 
-    def __init__(self, folder: Path, stack: Stack, plays: tuple[Play, ...] = (CONSENSUS,)) -> None:
+    def __init__(
+        self, folder: Path, stack: Stack, plays: tuple[Play, ...] = (CONSENSUS,), state: Path | None = None
+    ) -> None:
         self.folder = folder
         self.crashes = folder / "crashes"
         self.journal = folder / "journal"
         self.stack = stack
-        self.lease = Lease(stack, folder / "state", wait_ready=True)
+        self.lease = Lease(stack, state or folder / "state", wait_ready=True)
         self.followed: dict[str, tuple[Post, ...]] = {}
         self.plays = plays
         self.played: dict[str, tuple[Play, int]] = {}
@@ -238,7 +258,7 @@ class Rig:
                 left = await self.left()
                 if not left[streams.WORK] and not left[streams.IN]:
                     break
-            assert time.monotonic() < deadline, "WORK and IN are not empty"
+            assert time.monotonic() < deadline, f"WORK and IN are not empty: {await self._waiting()}"
             await pause(0.02)
         deadline = time.monotonic() + timers_s
         while left["timers"] and time.monotonic() < deadline:
@@ -252,6 +272,9 @@ class Rig:
         found = {s: (await self._info(s))["state"]["messages"] for s in (streams.WORK, streams.IN)}
         timers = await self._info(streams.TIMER, {"subjects_filter": subjects.TIMER_ALL})
         return {**found, "timers": len(timers["state"].get("subjects") or {})}
+
+    async def _waiting(self) -> list[str]:
+        return [x for stream in (streams.WORK, streams.IN) for x in await waiting(self.bus, stream, ">")][:20]
 
     async def _info(self, stream: str, body: object = None) -> dict[str, Any]:
         return await self.bus.api(f"STREAM.INFO.{stream}", body)
@@ -286,9 +309,9 @@ class Rig:
             history=await self.history(sid), followed=self.followed.get(sid, ()),
         )  # fmt: skip
 
-    async def findings(self) -> Findings:
-        """Every session that was played, checked."""
-        late_timers = await self.quiet()
+    async def findings(self, quiet_s: float = 30.0) -> Findings:
+        """Every session that was played, checked, once WORK and IN are empty."""
+        late_timers = await self.quiet(quiet_s)
         calls: dict[str, list[Call]] = {}
         for call in read_journal(self.journal):
             calls.setdefault(call.session, []).append(call)

@@ -1,5 +1,5 @@
-"""The model of the kill tests: the stub for consensus, the extractive one for maci and the competition, what is written
-down for tasks, with the same latency and journal.
+"""The model of the kill tests: the stub for consensus, the extractive one for maci, critic and the competition, what is
+written down for tasks, with the same latency and journal.
 
 What a seat of these says in words that nobody counts on holds a hash of everything that it was shown, as the stub's
 replies do: two runs say the same only if every seat saw the same.
@@ -40,7 +40,7 @@ class Played(StubModel):
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The fixed answer, or what the extractive model says, after the latency."""
-        if shown.protocol not in ("maci", "competition", "madp"):
+        if shown.protocol not in ("maci", "competition", "madp", "critic"):
             return await super().reply(shown, emit)
         if self.steps and shown.kind == "work" and isinstance(step := tasks.edits(shown), WorkStep):
             return Completion(body=step, usage=Usage(calls=1))
@@ -56,6 +56,8 @@ class Played(StubModel):
             self._extractive = make_model("extractive")
         await asyncio.sleep(self.latency_s)
         done = await self._extractive.reply(shown, emit)
+        if shown.protocol == "critic":
+            return done
         mark = _marked(done.body, fingerprint(shown)) if shown.protocol == "maci" else _said(done.body, heard(shown))
         return replace(done, body=mark)
 

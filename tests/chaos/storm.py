@@ -1,7 +1,8 @@
 """A long storm: sessions one after another on the embedded stack while its processes are killed and frozen.
 
-There are three: one of consensus and maci, one of competitions, and one of MADP tasks with a debate beneath every
-third; each has processes of its own.
+There are four: one of consensus and maci, one of competitions, one of MADP tasks with a debate beneath every third, and
+one of consensus and critic whose processes have clocks that are up to ten minutes apart and whose disk fills up. Each
+has processes of its own.
 """
 
 import asyncio
@@ -15,11 +16,14 @@ import msgspec
 
 from bus.errors import BusError
 from client.errors import ParleyError
+from coordinator.folded.sweep import EVERY_S
 from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
 from tests.chaos.faults import (
     ANALYST,
+    ANSWERER,
     CON,
+    CRITIC,
     DEBATER,
     EXPERT,
     HELPER,
@@ -31,15 +35,23 @@ from tests.chaos.faults import (
     SUPERVISOR,
     Faults,
 )
-from tests.chaos.harness import CONSENSUS, QUEUES, Play, Rig, calm_arrivals, maci, make_stack, pause
+from tests.chaos.harness import CONSENSUS, QUEUES, Play, Rig, calm_arrivals, critic, maci, make_stack, pause
 from tests.chaos.verify import Findings
 from tests.support import crash
+from tests.support.small_disk import SmallDisk
 
 SESSION_S = 60.0
-"""A session that is not over by then counts as lost."""
+TURN_S = 1.0
+"""A session that is not over after the one, and the other for each of its turns, counts as lost."""
+QUIET_S = EVERY_S + 30.0
+"""So long WORK and IN may take to be empty: what a killed server kept of acknowledged ones goes with a sweep."""
 FROZEN_S = (1.5, 3.5)
 """Past ack_wait (1 s), and mostly past a request's 2 s."""
-KILL, FREEZE = "kill", "freeze"
+KILL, FREEZE, FILL = "kill", "freeze", "fill"
+DISK = "disk"
+FULL_S = (0.5, 4.0)
+"""So long the disk is full. A server that met it is started again at most every ten seconds."""
+DISK_MB = 400
 WEIGHTS: dict[tuple[str, str], int] = {
     (KILL, MODERATOR): 26, (KILL, PANELIST): 16, (KILL, ANALYST): 8, (KILL, NATS): 10, (KILL, SUPERVISOR): 4,
     (KILL, DEBATER): 8, (KILL, JUDGE): 6, (KILL, HELPER): 6,
@@ -53,6 +65,11 @@ AMONG_EXPERTS: dict[tuple[str, str], int] = {
     (KILL, MODERATOR): 24, (KILL, EXPERT): 26, (KILL, HELPER): 12, (KILL, NATS): 8, (KILL, SUPERVISOR): 3,
     (KILL, PANELIST): 4, (KILL, ANALYST): 3,
     (FREEZE, MODERATOR): 8, (FREEZE, EXPERT): 8, (FREEZE, HELPER): 4,
+}  # fmt: skip
+APART: dict[tuple[str, str], int] = {
+    (KILL, MODERATOR): 24, (KILL, PANELIST): 12, (KILL, ANALYST): 5, (KILL, ANSWERER): 8, (KILL, CRITIC): 8,
+    (KILL, JUDGE): 6, (KILL, HELPER): 6, (KILL, NATS): 6, (KILL, SUPERVISOR): 2,
+    (FREEZE, MODERATOR): 8, (FREEZE, PANELIST): 5, (FREEZE, CRITIC): 3, (FILL, DISK): 8,
 }  # fmt: skip
 POINT_KILLS = 4
 """Of each named point."""
@@ -68,6 +85,10 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[tuple[str, str], int]
     agents: tuple[AgentRow, ...]
     at_once: int
+    imports: tuple[str, ...] = ()
+    """Modules that its processes load."""
+    disk_mb: int = 0
+    """Size of the file system that its state lies on; 0: it has none of its own."""
 
     @property
     def turns(self) -> int:
@@ -99,6 +120,16 @@ def work() -> Ground:
     return Ground(name="tasks", plays=plays, order=(0, 1, 2), weights=AMONG_EXPERTS, agents=rows, at_once=6)
 
 
+def apart() -> Ground:
+    """Consensus and critic, two copies of every agent, each process with a clock of its own; on a small disk."""
+    plays = CONSENSUS, critic()
+    queues = dict.fromkeys(q for p in plays for q in p.queues)
+    return Ground(
+        name="apart", plays=plays, order=(0, 1), weights=APART, at_once=10, imports=("tests.chaos.skew",),
+        agents=tuple(AgentRow(queue=q, copies=2, room=16) for q in queues), disk_mb=DISK_MB,
+    )  # fmt: skip
+
+
 class Aim(msgspec.Struct, frozen=True, kw_only=True):
     """What a storm is to reach."""
 
@@ -118,6 +149,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     kills: dict[str, int]
     freezes: dict[str, int]
+    fills: int
+    """How often the disk was full."""
     redeliveries: int
     conflicts: int
     reissued: int
@@ -129,6 +162,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     latest_ms: float
     late_timers: int
     disturbed: int
+    late: int
+    """Sessions that were over, and not within their time: allowed where the disk was full."""
     lost: int
     doubled: int
     wrong: int
@@ -142,16 +177,24 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 class Storm:
     """One run."""
 
-    def __init__(self, folder: Path, ground: Ground, aim: Aim, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, ground: Ground, aim: Aim, tell: Callable[[str], None], disk: SmallDisk | None = None
+    ) -> None:
+        """`disk`: where its state lies, and what it fills up."""
         self.ground = ground
         self.plays = ground.plays
         self.aim = aim
         self.tell = tell
         self.rng = Random(aim.seed)
-        stack = make_stack(folder, moderators=2, latency_s=0.05, crash=self._points(), agents=ground.agents)
-        self.rig = Rig(folder, stack, self.plays)
+        stack = make_stack(
+            folder, moderators=2, latency_s=0.05, crash=self._points(), agents=ground.agents, imports=ground.imports
+        )
+        self.disk = disk
+        self.fills = 0
+        self.rig = Rig(folder, stack, self.plays, disk.path / "state" if disk is not None else None)
         self.faults = Faults(self.rig.lease, Random(aim.seed + 1))
-        self.failed: list[str] = []
+        self.failed: dict[str, str] = {}
+        self.late: list[str] = []
         self.played = 0
         self._freezing: set[asyncio.Task[bool]] = set()
 
@@ -175,12 +218,25 @@ class Storm:
                 faulting.cancel()
                 telling.cancel()
                 await asyncio.gather(faulting, telling, *self._freezing, return_exceptions=True)
-            for sid in [s for s in rig.played if any(f.startswith(f"{s}:") for f in self.failed)]:
-                del rig.played[sid]
+            await self._await_late()
             seconds = time.monotonic() - started
             await self.faults.scrape()
             self.tell("checking every session")
-            return self._report(await rig.findings(), seconds)
+            return self._report(await rig.findings(QUIET_S), seconds)
+
+    async def _await_late(self) -> None:
+        """What was not over in its time may be by now: it is checked as the others are. Else it is lost."""
+        for sid, why in list(self.failed.items()):
+            try:
+                async with asyncio.timeout(SESSION_S):
+                    await self.rig.client.result(sid)
+                    history = await self.rig.history(sid)
+            except (TimeoutError, BusError, ParleyError):
+                del self.rig.played[sid]
+                continue
+            self.rig.followed[sid] = tuple(post for posts in history.values() for post in posts)
+            self.late.append(f"{sid}: over, and not within its time: {why}")
+            del self.failed[sid]
 
     @property
     def kills(self) -> int:
@@ -198,32 +254,44 @@ class Storm:
             order = self.ground.order
             play = self.plays[order[(lane + n) % len(order)]]
             try:
-                async with asyncio.timeout(SESSION_S):
+                async with asyncio.timeout(SESSION_S + TURN_S * (play.turns + play.beneath)):
                     await self.rig.play(sid, self.rng.randrange(play.seeds), play)
                 self.played += 1
             except (TimeoutError, BusError, ParleyError) as error:
-                self.failed.append(f"{sid}: {type(error).__name__}: {error}")
-                self.tell(self.failed[-1])
+                self.failed[sid] = f"{type(error).__name__}: {error}"
+                self.tell(f"{sid}: {self.failed[sid]}")
 
     async def _fault(self) -> None:
         deeds, weights = list(self.ground.weights), list(self.ground.weights.values())
         while True:
             await pause(self.rng.uniform(0.2, 1.2))
             what, kind = self.rng.choices(deeds, weights)[0]
-            if what == KILL:
+            if what == FILL:
+                await self._fill()
+            elif what == KILL:
                 await self.faults.kill(kind)
             else:
                 task = asyncio.create_task(self.faults.freeze(kind, self.rng.uniform(*FROZEN_S)))
                 self._freezing.add(task)
                 task.add_done_callback(self._freezing.discard)
 
+    async def _fill(self) -> None:
+        """Let the disk be full for a while; nothing is killed meanwhile, since a stack refuses to start there."""
+        if self.disk is None:
+            return
+        self.disk.fill()
+        self.fills += 1
+        try:
+            await pause(self.rng.uniform(*FULL_S))
+        finally:
+            self.disk.clear()
+
     async def _tell(self, started: float) -> None:
         while True:
             await pause(5.0)
             frozen = sum(self.faults.freezes.values())
-            self.tell(
-                f"{time.monotonic() - started:4.0f} s: {self.played} sessions, {self.kills} kills, {frozen} freezes"
-            )
+            did = f"{self.kills} kills, {frozen} freezes, {self.fills} full disks"
+            self.tell(f"{time.monotonic() - started:4.0f} s: {self.played} sessions, {did}")
 
     def _report(self, found: Findings, seconds: float) -> Report:
         kills = dict(sorted(self.faults.kills.items()))
@@ -236,6 +304,7 @@ class Storm:
                 f"aim: {self.played} of {self.aim.sessions} sessions and {self.kills} of {self.aim.kills} kills "
                 f"within {self.aim.seconds:g} s"
             )
+        late = [] if self.disk else [f"late: {text}" for text in self.late]  # on a full disk sessions wait
         figures: dict[str, Any] = {
             name: self.faults.total(f"parley_{series}")
             for name, series in (
@@ -246,9 +315,11 @@ class Storm:
         }
         return Report(
             name=self.ground.name, seed=self.aim.seed, sessions=self.played, seconds=round(seconds, 1), kills=kills,
-            freezes=dict(sorted(self.faults.freezes.items())), turns=found.turns, calls=found.calls,
+            freezes=dict(sorted(self.faults.freezes.items())), fills=self.fills, turns=found.turns, calls=found.calls,
             extra_calls=found.extra_calls, late_calls=found.late_calls, latest_ms=round(found.latest_ms, 1),
             late_timers=found.late_timers, disturbed=found.disturbed,
             lost=len(found.lost) + len(self.failed), doubled=len(found.doubled), wrong=len(found.wrong),
-            violations=[*(f"lost: {f}" for f in self.failed), *found.violations, *short], **figures,
+            late=len(self.late),
+            violations=[*(f"lost: {s}: {why}" for s, why in self.failed.items()), *late, *found.violations, *short],
+            **figures,
         )  # fmt: skip

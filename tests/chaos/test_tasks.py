@@ -13,7 +13,9 @@ import pytest
 from agents.tools.folder import archive
 from bus import artifacts
 from parley.stack.rows import AgentRow
+from schemas import log
 from schemas.expert import queue_of
+from schemas.protocols.madp.messages import ClaimsPosted
 from schemas.protocols.madp.work import Work
 from schemas.session import OpenSession
 from schemas.wire import decode
@@ -48,6 +50,32 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
         if EXPERT not in kinds:
             assert found.disturbed == 0, "no claim is lost with a moderator"
             assert found.turns == 5 * sum(p.turns + p.beneath for p in PLAYS)
+
+
+async def test_a_claim_survives_its_process(tmp_path: Path) -> None:
+    """An expert stands still as the task comes, and is killed while the others' claims are in: the next one hears the
+    task, and claims within the window. Nothing is otherwise than in an undisturbed task."""
+    play, queue = tasks.claimed(), queue_of(tasks.SRE)
+    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.05, agents=tasks.rows(play)), (play,)) as rig:
+        await rig.learn()
+        pid = rig.lease.kill(f"{queue}-1", signal.SIGSTOP)
+        playing = asyncio.create_task(rig.play("s1", 0))
+        try:
+            await until(lambda: _claimed(rig, "s1"), 20.0, "the two others claim it")
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        await playing
+        found = await rig.findings()
+        print(shown(found))
+        assert found.violations == []
+        assert found.disturbed == 0, "nobody was silent, and no window ran out"
+        claims = [decode(p.body, ClaimsPosted) for p in rig.followed["s1"] if p.kind == "claims"]
+        assert [sorted(x.agent_id for x in c.claims) for c in claims] == [sorted((tasks.DBA, tasks.SRE, tasks.IMPL))]
+
+
+async def _claimed(rig: Rig, sid: str) -> bool:
+    entries = [decode(entry.encode(), log.Entry) for entry in await rig.client.log(sid)]
+    return sum(isinstance(e.event, log.Spoke) and e.event.kind == "claim" for e in entries) == 2
 
 
 async def test_killed_at_each_named_point(tmp_path: Path) -> None:

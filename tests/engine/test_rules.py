@@ -231,13 +231,14 @@ async def test_no_model_is_paid_for_a_turn_that_is_answered(bare: Engine, tmp_pa
 
 
 async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> None:
-    """The assumption is worth having: a first, young delivery costs no question."""
+    """The assumption is worth having: a first, young delivery costs no question once its worker has heard the time."""
     moderator = await bare.moderator()
-    await bare.workers({"journal": str(tmp_path / "journal")})
-    await bare.open("s1")
-    await bare.closed("s1")
-    assert moderator._metrics.checks.labels(open="yes").value == 0
-    assert len(journal(tmp_path / "journal")) == 9
+    workers = await bare.workers({"journal": str(tmp_path / "journal")})
+    for sid in ("s1", "s2"):
+        await bare.open(sid)
+        await bare.closed(sid)
+        assert moderator._metrics.checks.labels(open="yes").value == len(workers)
+    assert len(journal(tmp_path / "journal")) == 18
 
 
 async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engine) -> None:

@@ -55,7 +55,7 @@ def read_journal(path: Path) -> list[Call]:
 def write_down(journal: str, shown: Shown) -> None:
     """One line in the journal: a call is begun."""
     turn = turn_name(shown.seat, shown.kind, shown.round, (o.post for o in shown.others))
-    line = f"{time.time_ns()} {os.getpid()} {shown.session} {turn} {shown.attempt}\n"
+    line = f"{time.clock_gettime_ns(time.CLOCK_REALTIME)} {os.getpid()} {shown.session} {turn} {shown.attempt}\n"
     fd = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(fd, line.encode())
     os.close(fd)

@@ -4,6 +4,7 @@ Nobody is made to claim. Each expert that hears the task's post speaks for itsel
 for it, its model words what it says, in a turn.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -33,7 +34,7 @@ from coordinator.protocols.madp.state import (
 from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, has_helper, no_words
 from coordinator.protocols.madp.who_leads import most_confident, needs_challenges
 from coordinator.protocols.madp.wording import DECLARED, posted_challenges, to_consensus
-from coordinator.table import Answered, Illegal, Inadmissible, Missed, Spoke, Step, View, WindowClosed
+from coordinator.table import Answered, Illegal, Inadmissible, Missed, Session, Spoke, Step, View, WindowClosed
 from schemas.expert import ExpertSpec, pin, queue_of
 from schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
 from schemas.routing import Factors, Matched, Profile
@@ -335,6 +336,18 @@ def _unheard(s: State, v: View) -> bool:
 def silent(s: State) -> tuple[str, ...]:
     """Candidates that did not speak."""
     return tuple(c.expert for c in s.candidates if c.expert not in s.claims and c.expert not in s.passed)
+
+
+def unheard(session: Session) -> frozenset[str]:
+    """Queues of experts that may still claim, or object."""
+    s: State = session.inner
+    waited: Iterable[str] = ()
+    if CLAIMS in session.windows:
+        said = {*s.claims, *s.passed}
+        waited = (x.id for x in session.opened.experts if x.id not in said) if s.unmatched else silent(s)
+    elif CHALLENGES in session.windows:
+        waited = (x for x in s.claims if x not in s.spoken)
+    return frozenset(map(queue_of, waited))
 
 
 def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:

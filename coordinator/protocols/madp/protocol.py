@@ -30,6 +30,7 @@ from coordinator.protocols.madp.claims import (
     on_matched,
     on_unmatched,
     start,
+    unheard,
 )
 from coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
 from coordinator.protocols.madp.measures import measures
@@ -213,6 +214,7 @@ PROTOCOL = Protocol(
     readers=(ROLE,),
     reads=(BREAKER,),
     measures=measures,
+    unheard=unheard,
     beneath=beneath,
     experts=True,
     moves_on=True,

@@ -115,3 +115,16 @@ def test_the_servers_words_for_a_time() -> None:
     assert parsed_ns("1970-01-01T00:00:01.000000002Z") == 1_000_000_002
     assert parsed_ns("1970-01-01T00:00:01Z") == 10**9
     assert parsed_ns("") == parsed_ns("soon") == 0
+
+
+async def test_a_worker_asks_before_its_first_turn_what_time_it_is(tmp_path: Path) -> None:
+    """One that is behind has heard no time but that at which the turn was stored: by that the turn is young, and was
+    decided after the worker came, however long it waited."""
+    async with Apart(tmp_path, {"analyst": -SKEW_NS}) as bare:
+        moderator = await bare.moderator()
+        workers = await bare.workers()
+        assert not any(worker._connection.clock.sure for worker in workers)
+        await bare.open("s1")
+        await bare.closed("s1")
+        assert all(worker._connection.clock.sure for worker in workers)
+        assert moderator._metrics.checks.labels(open="yes").value == len(workers), "each asked once, before its first"

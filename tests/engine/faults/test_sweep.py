@@ -1,15 +1,22 @@
 """A log that loses its end, a session of which nothing is due any more, and what TIMER keeps."""
 
+import asyncio
 import contextlib
 import os
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from bus import streams, subjects
 from bus.errors import BusError
 from bus.log import waiting
+from bus.storage.index import Index
+from coordinator.folded import sweep, whole
+from schemas.post import EraseSession, SessionRow
 from schemas.presence import AskWorkers, Workers
+from schemas.turn import Answer
 from schemas.wire import decode, encode
 from tests.support.engine import Engine, engine, until
 
@@ -107,6 +114,47 @@ async def test_a_session_whose_log_is_gone_is_told_and_leaves_nothing(tmp_path: 
         await until(left)
 
 
+@pytest.mark.parametrize("others", [0, sweep.RECENT], ids=["changed lately", "long ago"])
+async def test_sessions_that_are_over_and_lost_as_a_whole_are_told(others: int, tmp_path: Path) -> None:
+    """A block of LOG is gone, with all that two closed sessions and an open one had; one that ended later, and one that
+    was erased, have lost nothing."""
+    async with engine(tmp_path) as bare:
+        moderator = await bare.moderator()
+        workers = await bare.workers()
+        for sid in ("s1", "s2", "s3"):
+            await bare.open(sid)
+            await bare.closed(sid)
+        for worker in workers:
+            await worker.__aexit__()
+        await bare.workers({"latency_s": 60.0})
+        await bare.open("s4")
+        log = await bare.connect("moderator")
+        while len(blocks(bare)) == 1:
+            await log.store(subjects.log("filler", subjects.STEP), bytes(2**22))
+        await bare.open("s5")
+        for sid in ("s4", "s5"):
+            await bare.cancel(sid)
+            await bare.closed(sid)
+        erased = await bare.owner.request(subjects.own("erase", "owner", "s3"), encode(EraseSession()), 5.0)
+        assert decode(erased.data, Answer).verdict == "accepted"
+        later = SessionRow(session="", seq=0, protocol="", question="", status="refused", opened_ns=0)
+        await asyncio.gather(*(Index(log).put(replace(later, session=f"r{n}")) for n in range(others)))
+        bare.server.kill()
+        blocks(bare)[0].unlink()
+        bare.server.restart()
+
+        async def told() -> Workers | None:
+            found = await workers_of(bare)
+            return found if found.damaged_count >= 3 else None
+
+        found = await until(told, 20.0)
+        assert {d.session: d.why for d in found.damaged} == {
+            "s1": whole.GONE, "s2": whole.GONE, "s4": whole.NO_BEGINNING
+        }  # fmt: skip
+        assert b"parley_logs_damaged 3.0" in generate_latest(moderator._metrics.registry)
+        assert await moderator._sweep._whole.lost() == {}, "every row is compared once, not at each sweep"
+
+
 async def test_nothing_of_a_closed_session_stays_in_timer(tmp_path: Path) -> None:
     async with engine(tmp_path) as bare:
         await bare.moderator()
@@ -117,6 +165,24 @@ async def test_nothing_of_a_closed_session_stays_in_timer(tmp_path: Path) -> Non
 
         async def gone() -> bool:
             return not await waiting(moderator, "TIMER", ">")
+
+        await until(gone)
+
+
+async def test_turns_of_closed_sessions_that_nobody_is_handed_are_removed_by_a_sweep(tmp_path: Path) -> None:
+    """A server that is killed, or whose disk is full, may keep a message that was acknowledged: nobody is handed it."""
+    async with engine(tmp_path) as bare:
+        await bare.moderator(sweep_s=0.2)
+        workers = await bare.workers()
+        await bare.open("s1")
+        await bare.closed("s1")
+        for worker in workers:
+            await worker.__aexit__()
+        moderator = await bare.connect("moderator")
+        await moderator.store(subjects.work("analyst", "s1", "9-0"), b"{}")
+
+        async def gone() -> bool:
+            return not await waiting(moderator, "WORK", ">")
 
         await until(gone)
 

@@ -90,7 +90,7 @@ def test_other_protocols_have_a_most() -> None:
 
 
 def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
-    listed = Path(__file__).parents[3] / "examples" / "tools" / "tools.yaml"
+    listed = Path(__file__).parents[4] / "examples" / "tools" / "tools.yaml"
     assert has_tools(load(given={"tools": str(listed)})) and has_tools(load()), "else the list that ships"
     assert not has_tools(load(given={"tools": "off"}))
     with pytest.raises(BadInput) as e:

@@ -1,0 +1,79 @@
+"""The subjects of a stream's messages in the order in which they were stored, without their bodies. They are read by a
+consumer, which is removed with its reader."""
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any, Self
+
+from bus.connection import Connection
+from bus.errors import BusError
+from bus.library import Msg
+
+_FETCH = 256
+_FETCH_S = 5.0
+_IDLE_NS = 5_000_000_000
+
+
+class Scan:
+    """One reading of a stream, an async context manager.
+
+    Parameters
+    ----------
+    only
+        Subjects, which may have wildcards.
+    after
+        The sequence behind which it begins.
+    """
+
+    def __init__(self, connection: Connection, stream: str, only: Sequence[str], after: int = 0) -> None:
+        self._connection = connection
+        self._stream = stream
+        self._only = list(only)
+        self._after = after
+        self._name = f"scan-{secrets.token_hex(6)}"
+        self.count = 0
+        """Messages that it will come to, as they were when it began."""
+
+    async def __aenter__(self) -> Self:
+        config: dict[str, Any] = {
+            "name": self._name, "deliver_policy": "by_start_sequence", "opt_start_seq": self._after + 1,
+            "ack_policy": "none", "headers_only": True, "filter_subjects": self._only, "mem_storage": True,
+            "num_replicas": 1, "inactive_threshold": _IDLE_NS,
+        }  # fmt: skip
+        body = {"stream_name": self._stream, "config": config}
+        made = await self._connection.api(f"CONSUMER.CREATE.{self._stream}.{self._name}", body, 10.0)
+        self.count = int(made.get("num_pending", 0))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with contextlib.suppress(BusError):
+            await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}", {})
+
+    async def page(self) -> list[tuple[int, str]]:
+        """(sequence, subject) of the next messages; none where there are no more. Raises BusError."""
+        inbox = self._connection.nc.new_inbox()
+        got: asyncio.Queue[Msg] = asyncio.Queue()
+
+        async def receive(msg: Msg) -> None:
+            got.put_nowait(msg)
+
+        sub = await self._connection.nc.subscribe(inbox, cb=receive)
+        found: list[tuple[int, str]] = []
+        try:
+            ask = json.dumps({"batch": _FETCH, "no_wait": True}).encode()
+            subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
+            await self._connection.nc.publish(subject, ask, reply=inbox)
+            while len(found) < _FETCH:
+                msg = await asyncio.wait_for(got.get(), _FETCH_S)
+                if not msg.reply:  # a status: there are no more
+                    return found
+                found.append((int(msg.reply.split(".")[-4]), msg.subject))
+            return found
+        except TimeoutError:
+            raise BusError(f"stream {self._stream} did not list its messages within {_FETCH_S:g} s") from None
+        finally:
+            with contextlib.suppress(Exception):
+                await sub.unsubscribe()
