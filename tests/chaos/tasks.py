@@ -39,10 +39,10 @@ from schemas.routing import Candidate, Factors, Matched, Profile
 from schemas.session import OpenSession
 from tests.chaos.harness import CONSENSUS, TURN_TIMEOUT_S, TURNS, Play
 
-DBA, IMPL, SRE, AUDITOR, QA = (
-    "database-engineer", "implementation-engineer", "sre", "implementation-auditor", "qa-engineer",
+DBA, IMPL, SRE, AUDITOR, QA, GENERALIST = (
+    "database-engineer", "implementation-engineer", "sre", "implementation-auditor", "qa-engineer", "generalist",
 )  # fmt: skip
-EXPERTS = (DBA, IMPL, SRE, AUDITOR, QA)
+EXPERTS = (DBA, IMPL, SRE, AUDITOR, QA, GENERALIST)
 AT_ONCE_PROMPT, BLOCKED = "Take it at once", "Which answer is it?"
 replace = msgspec.structs.replace
 
@@ -60,8 +60,8 @@ def claimed(seeds: int = 1) -> Play:
 
 
 def worded(seeds: int = 1) -> Play:
-    """The same, with a turn for each claim and each challenge."""
-    return _play("worded", "Word your claims", 16, {}, seeds, 8)
+    """The same, with one turn of the generalist, which words what all of them said."""
+    return _play("worded", "Word your claims", 11, {}, seeds, 8)
 
 
 def _play(
@@ -100,7 +100,8 @@ def said(shown: Shown, mark: str) -> Any:
         case WordsBrief() as brief:
             words = f"They claim it, having seen {mark}"
             claims = (WordedClaim(agent_id=c.agent_id, claim=words, relevance=c.relevance) for c in brief.claims)
-            return Worded(claims=tuple(claims), challenges=brief.challenges)
+            by_name = tuple(sorted(claims, key=lambda c: c.agent_id))  # they come as they come
+            return Worded(claims=by_name, challenges=tuple(sorted(brief.challenges, key=msgspec.json.encode)))
         case WorkBrief() as brief:
             return _work(brief, mark)
         case SupportBrief() as brief:
@@ -148,14 +149,17 @@ async def matched(shown: Shown) -> Matched:
     )  # fmt: skip
     reviewers = tuple(x for x in (AUDITOR, QA) if x in there)
     profiles = tuple(Profile.of(there[x]) for x in (*(c.expert for c in named), *reviewers))
-    return Matched(candidates=named, factors=factors, profiles=profiles, reviewers=reviewers, matcher="words")
+    general = GENERALIST if GENERALIST in there else ""
+    return Matched(
+        candidates=named, factors=factors, profiles=profiles, reviewers=reviewers, general=general, matcher="words"
+    )
 
 
 def seen(shown: Shown) -> list[Any]:
     """What a seat was shown, without what comes as it comes: the order of claims and findings, and the words that a
     session beneath ended with."""
     brief: dict[str, Any] = msgspec.to_builtins(shown.brief)
-    for field in ("claims", "findings"):
+    for field in ("claims", "challenges", "findings"):
         if field in brief:
             brief[field] = sorted(brief[field], key=msgspec.json.encode)
     brief.pop("advice", None)
