@@ -118,7 +118,11 @@ class Client:
 
     async def inbox(self, sid: str) -> tuple[Post, ...]:
         """What a session asked humans, and what was answered. Raises UnknownSession."""
-        return await self._reader.history(sid, INBOX)
+        return await self.history(sid, INBOX)
+
+    async def history(self, sid: str, channel: str) -> tuple[Post, ...]:
+        """What was said on a channel so far. Raises UnknownSession."""
+        return await self._reader.history(sid, channel)
 
     async def put(self, sid: str, data: bytes) -> str:
         """Store an artifact in one's own session, which may still be to open; its id. Raises as bus.artifacts.put."""

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 MOST_RECORDED = 2_000
+MOST_WHOLE = 400_000
+"""Characters of one result that are kept beside the record."""
 """Characters of arguments and of a result in the record of a call."""
 MOST_ARGUMENTS = 200_000
 _DESCRIPTION, _SCHEMA = 600, 3_000
@@ -64,6 +66,8 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     record: ToolCall
     text: str
     """The result as a model is shown it."""
+    whole: str = ""
+    """All of it, cut at MOST_WHOLE, where the record holds less."""
 
 
 class _Answer(NamedTuple):
@@ -266,7 +270,8 @@ class Toolbox:
             server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=came.ok,
             result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3), ended=ended or msgspec.UNSET,
         )  # fmt: skip
-        return Called(record=record, text=text if kept >= len(text) else text[:kept] + f"\n[cut: {len(text):,} in all]")
+        shown = text if kept >= len(text) else text[:kept] + f"\n[cut: {len(text):,} in all]"
+        return Called(record=record, text=shown, whole=text[:MOST_WHOLE] if len(text) > MOST_RECORDED else "")
 
     async def _made(self, call: Call, left_s: float) -> _Answer:
         server = self._allowed.servers.get(call.server)

@@ -5,6 +5,7 @@ How it asks for them, as an endpoint's own calls or in a structured reply, is th
 prompt behind all that stood in the last one (agents/models/dialogue.py). The last step is without tools: when the
 calls, the steps, the model calls or the time run out."""
 
+import re
 import secrets
 import time
 from typing import Any
@@ -23,6 +24,9 @@ from schemas.turn import Usage
 _LAST_SHARE = 0.2
 """Of a turn's time: what is kept for the last step."""
 _SHOWN_ARGUMENTS = 1_000
+MOST_RESULTS = 3_000_000
+"""Characters of whole results that a turn keeps."""
+_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +38,8 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
     flags: tuple[str, ...]
     first_token_s: float | None
+    results: dict[str, str] = {}
+    """Whole results of calls that their records hold a part of, by the name of a file."""
 
 
 class Loop:
@@ -74,6 +80,7 @@ class Loop:
         self._begun_ns = time.time_ns()
         self._past: Past | None = None
         self._calls: list[ToolCall] = []
+        self._results: dict[str, str] = {}
         self._usage = Usage()
         self._flags: dict[str, None] = {}
         self._first: float | None = None
@@ -97,7 +104,7 @@ class Loop:
             if end is not None:
                 return TurnEnd(
                     reply=end, calls=tuple(self._calls), usage=self._usage, flags=tuple(self._flags),
-                    first_token_s=self._first,
+                    first_token_s=self._first, results=self._results,
                 )  # fmt: skip
 
     async def _step(self, number: int) -> Any:
@@ -175,6 +182,16 @@ class Loop:
             called = await self._box.call(call, self._seconds_left())
         except FolderError as error:
             raise ModelRefused(str(error), self._usage) from None
-        self._calls.append(called.record)
+        self._calls.append(self._kept(called))
         tell_called(self._emit, call_words(called.record))
         return called
+
+    def _kept(self, called: Called) -> ToolCall:
+        """The record; it names the file of the whole result where it holds a part, as far as there is room."""
+        room = MOST_RESULTS - sum(map(len, self._results.values()))
+        if not called.whole or len(called.whole) > room:
+            return called.record
+        of = _NO_NAME.sub("-", f"{called.record.server[:40]}.{called.record.tool[:40]}")
+        name = f"{len(self._calls) + 1:03d}-{of}.txt"
+        self._results[name] = called.whole
+        return msgspec.structs.replace(called.record, whole=name)

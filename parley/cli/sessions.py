@@ -274,6 +274,35 @@ def sessions_apply(
     raise typer.Exit(code)
 
 
+@app.command("results")
+def sessions_results(
+    session: Sid,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write them, a folder for each turn.")
+    ],
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Write the whole results of tools, where the session's record holds the beginning of them.
+
+    \b
+    Example:
+      parley sessions results 1f2e3d4c5b6a79880716 --output results
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import tool_results
+
+        written = tool_results.write(settings, session, output)
+        if json:
+            options.print_json(written)
+        else:
+            write_lines(iter(written.files or ("Every result stands in the record as a whole.",)), None)
+
+
 @app.command("erase")
 def sessions_erase(
     session: Sid,

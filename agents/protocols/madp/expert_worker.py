@@ -24,8 +24,9 @@ from agents.task_texts import task_texts
 from agents.tools import patch
 from agents.tools.allow import AllowList
 from agents.tools.client import Toolbox
-from agents.tools.folder import FolderError, TaskFolder
+from agents.tools.folder import FolderError, TaskFolder, archive
 from agents.tools.loop import Loop, TurnEnd
+from schemas.artifact import Artifact
 from schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
 from schemas.protocols.madp.work import Checked, Review, ReviewBrief, Support, SupportBrief, Supported, Work, WorkBrief
 from schemas.session import Document
@@ -168,11 +169,12 @@ async def _body(
     worker: Equipment, brief: Brief, ended: TurnEnd, folder: TaskFolder, artifacts: ArtifactAccess
 ) -> Work | Support | Review:
     """The reply with what was made."""
+    kept = await _results(ended, artifacts)
     if isinstance(brief, ReviewBrief):
         review: Review = ended.reply.review()
-        return msgspec.structs.replace(review, calls=ended.calls) if ended.calls else review
+        return msgspec.structs.replace(review, calls=ended.calls, results=kept) if ended.calls else review
     if isinstance(brief, SupportBrief):
-        made = await _handed_in(folder, artifacts, bool(ended.calls))
+        made = await _handed_in(folder, artifacts, bool(ended.calls)) | {"results": kept}
         support: Support = ended.reply.support()
         return fitting(msgspec.structs.replace(support, calls=ended.calls, **made))
     work: Work = ended.reply.work()
@@ -183,7 +185,15 @@ async def _body(
     made = await _handed_in(folder, artifacts, bool(ended.calls) or applied == patch.APPLIED)
     if worker.steps and not made["diff"] and not any(c.ok for c in ended.calls):
         made |= {"performed": False, "diff": proposed}
-    return fitting(msgspec.structs.replace(work, calls=ended.calls, **made))
+    return fitting(msgspec.structs.replace(work, calls=ended.calls, results=kept, **made))
+
+
+async def _results(ended: TurnEnd, artifacts: ArtifactAccess) -> Artifact | msgspec.UnsetType:
+    """Whole results of calls, stored as a folder; UNSET: their records hold all of them."""
+    if not ended.results:
+        return msgspec.UNSET
+    files = {name: (text.encode("utf-8", "replace"), False) for name, text in ended.results.items()}
+    return await artifacts.put(await asyncio.to_thread(archive, files))
 
 
 def fitting(work: Done) -> Done:

@@ -214,6 +214,27 @@ async def test_lead_support_and_reviewer_read_the_folders_history(crew: Crew) ->
         assert "Ada: It said hi" in said["calls"][0]["result"]
 
 
+async def test_a_long_result_is_kept_whole_beside_the_record(crew: Crew) -> None:
+    long = "".join(f"line {n:05d}\n" for n in range(1, 901))
+    lead = Scripted(
+        use(("read_file", {"path": "short.txt"})), use(("read_file", {"path": "long.txt"})),
+        use(("write_file", {"path": "b.txt", "content": "b"})), DONE,
+    )  # fmt: skip
+    await begun(crew, {SRE: lead}, tools=files_list())
+    await crew.helper(ONE)
+    files = {"short.txt": (b"short\n", False), "long.txt": (long.encode(), False)}
+    folder = await artifacts.put(crew.owner, "s1", archive(files))
+    await crew.task("s1", "Read it", folder=folder)
+    assert (await crew.result("s1", 60))["stop"]["reason"] == "approved"
+    (work,) = await crew.kind("s1", "work")
+    short, read, wrote = work["calls"]
+    assert "whole" not in short and "whole" not in wrote
+    assert len(read["result"]) == 2_000 and read["whole"] == "002-files.read_file.txt"
+    kept = unpacked(await artifacts.get(crew.owner, "s1", work["results"]["id"]))
+    text = kept[read["whole"]][0].decode()
+    assert set(kept) == {read["whole"]} and text.startswith(read["result"]) and "line 00900" in text
+
+
 async def test_a_folder_that_nobody_stored_ends_the_turn_with_words(crew: Crew) -> None:
     await begun(crew, {}, tools=files_list())
     await crew.helper(ONE)

@@ -1,0 +1,76 @@
+"""Whole results of tools, where a session's record holds the beginning of them."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bus.channels import PUBLIC
+from bus.errors import BusError
+from client.errors import BadInput
+from parley.sessions import NoSession
+from parley.settings import Settings
+from parley.stack.access import last_stack, place, run
+from schemas.artifact import Artifact
+from schemas.folders.archive import BadArchive, unpacked
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written, and where."""
+
+    session: str
+    folder: str
+    files: tuple[str, ...]
+
+
+def write(settings: Settings, sid: str, folder: Path) -> Written:
+    """Write the whole results of all turns of a session below a folder, a folder a post.
+
+    Raises
+    ------
+    BadInput
+        There is no such session, a result cannot be had, or the folder cannot be written.
+    """
+
+    async def main() -> Written:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, place(settings))
+            names = []
+            for post in await parley.client.history(sid, PUBLIC):
+                kept = _kept(post.body)
+                if kept is None:
+                    continue
+                try:
+                    files = unpacked(await parley.client.get(sid, kept.id))
+                except (BusError, BadArchive) as error:
+                    raise BadInput("session", f"the results of post {post.n} cannot be had: {error}") from error
+                below = folder / f"{post.n:04d}-{post.seat or post.kind}"
+                names += await asyncio.to_thread(_written, below, files)
+            return Written(session=sid, folder=str(folder), files=tuple(str(name) for name in names))
+
+    return run(main())
+
+
+def _kept(body: msgspec.Raw) -> Artifact | None:
+    """What a post names as the whole results of its turn."""
+    said: Any = msgspec.json.decode(body)
+    found = said.get("results") if isinstance(said, dict) else None
+    try:
+        return msgspec.convert(found, Artifact) if isinstance(found, dict) else None
+    except (msgspec.ValidationError, ValueError):
+        return None
+
+
+def _written(folder: Path, files: dict[str, tuple[bytes, bool]]) -> list[Path]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = []
+        for name, (data, _) in sorted(files.items()):
+            path = folder / Path(name).name  # a result is one file beside the others, whatever it is called
+            path.write_bytes(data)
+            paths.append(path)
+        return paths
+    except OSError as error:
+        raise BadInput("output", f"cannot write {folder}: {error.strerror}") from error
