@@ -15,6 +15,7 @@ from coordinator.commands import Finish, SayOn, Stop, Wish
 from coordinator.protocols.maci import plan as maci_plan
 from coordinator.protocols.maci import round as maci_round
 from coordinator.protocols.maci.check import check
+from coordinator.protocols.maci.measures import COUNTED
 from coordinator.protocols.maci.outcome import ends_round, figures, outcome
 from coordinator.protocols.maci.round import Judged, NumberedArgument, cases, listed
 from coordinator.protocols.maci.seats import ROLES, seat
@@ -494,6 +495,7 @@ PROTOCOL = Protocol(
     stops=("agreement", "plateau", "stalemate", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    counted=COUNTED,
     shows_refused=3,
     readers=(HELPER,),
     ends_round=ends_round,
