@@ -18,7 +18,6 @@ from typing import Self
 import msgspec
 
 from bus import subjects
-from bus.channels import INBOX
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.log import STREAM, Log, Stored
@@ -26,6 +25,7 @@ from bus.storage import direct
 from bus.storage.packs import unpack
 from bus.streams import OUTCOMES
 from coordinator.folded import lost
+from coordinator.outcomes import message
 from coordinator.outcomes import session as sessions
 from coordinator.outcomes.fold import Fold, day_of
 from coordinator.protocols import STANDING
@@ -40,15 +40,8 @@ _AT_ONCE = 64
 _IDLE_S = 0.25
 _COMMIT_S = 1.0
 _RETRY_S = 1.0
-_ITEM, _ANSWERED = b'"kind":"item"', b'"kind":"answered"'
 Checkpoint = Callable[[str, str], None]
 """Called at named points (point, session): where tests kill the process."""
-
-
-class _Item(msgspec.Struct, frozen=True):
-    kind: str = "other"
-    author: str = ""
-    """Of an answer; empty: nobody answered, and the default holds."""
 
 
 class _Tombstone(msgspec.Struct, frozen=True):
@@ -213,27 +206,10 @@ class Counting:
             whole = [s.data for s in await self._log.read(sid) if s.kind != subjects.REFUSED and s.seq <= got.seq]
             whole = whole if whole and sessions.ends(whole[-1]) else entries  # it is being erased
         try:
-            self._count(fold, sid, kind, entries, whole)
+            message.count(fold, self._protocols, sid, kind, entries, whole)
         except Exception:
             _LOGGER.exception("message %d of LOG is counted in part only", got.seq)
         self._point("counted", sid)
-
-    def _count(self, fold: Fold, sid: str, kind: str, entries: list[bytes], whole: list[bytes]) -> None:
-        if kind == subjects.REFUSED:
-            return
-        if sid in STANDING:
-            for entry in entries:
-                with contextlib.suppress(SchemaError):  # of another release
-                    fold.add(STANDING[sid].counted.live(decode(entry, log.Entry)))
-            return
-        if kind == subjects.OPENED:
-            opening = lost.read_opening(Stored(0, kind, entries[0]))
-            fold.add([Sample("sessions_opened_total", {"protocol": opening[0].protocol if opening else ""})])
-        for entry in entries:
-            if _ITEM in entry or _ANSWERED in entry:
-                _items(fold, sid, entry)
-        if whole:
-            sessions.count(fold, self._protocols, sid, whole)
 
     # -- what was erased
     def _bury(self, fold: Fold, sid: str, data: bytes) -> None:
@@ -285,15 +261,3 @@ class Counting:
     def _closing(fold: Fold, sid: str, erased: log.Erased) -> None:
         _LOGGER.info("session %s was erased before it was counted: its tombstone is counted", sid)
         sessions.count_erased(fold, sid, erased)
-
-
-def _items(fold: Fold, sid: str, entry: bytes) -> None:
-    """Questions to a human that this entry opened and closed."""
-    with contextlib.suppress(SchemaError):
-        for command in decode(entry, log.Entry).commands:
-            if isinstance(command, log.Say) and command.channel == INBOX:
-                said = decode(command.body, _Item)
-                if command.kind == "item":
-                    fold.asked(sid, said.kind)
-                elif command.kind == "answered":
-                    fold.answered(sid, "human" if said.author else "default")

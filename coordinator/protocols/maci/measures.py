@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from coordinator.protocols.maci.state import Round, State, control, read
-from coordinator.schedulers import stop_rule
+from coordinator.schedulers import controller, stop_rule
 from coordinator.table import Counted, Measured, Session, View
 from schemas.belief import Belief
 from schemas.control import Signals
@@ -23,13 +23,26 @@ def measured(session: Session, view: View) -> Measured:
     last = rounds[-1]
     rules = _rules(view, rounds)
     return Measured(
-        agreement=last.sharing / len(last.weights) if isinstance(last.sharing, int) and last.weights else None,
+        agreement=_sharing(s.control) / len(s.control.beliefs),
         disagreement=min(1.0, max(0.0, last.jsd)),
         plateau=PLATEAU in rules,
         flips=_flips(s, view),
         judge_variance=tuple(r.crit_variance for r in rounds if r.crit_variance is not None),
         rules=rules,
     )
+
+
+def _sharing(control: controller.State) -> int:
+    """Debaters that hold the most widely held answer most probable; in the paper's reading it is counted here."""
+    said = control.rounds[-1].sharing
+    if isinstance(said, int):
+        return said
+    leading = Counter(belief.index(max(belief)) for belief in control.beliefs.values() if _decided(belief))
+    return max(leading.values(), default=0)
+
+
+def _decided(belief: tuple[float, ...]) -> bool:
+    return belief.count(max(belief)) == 1
 
 
 def _rules(view: View, rounds: tuple[Signals, ...]) -> dict[str, int]:
