@@ -167,7 +167,7 @@ class Counting:
             raise
         self._committed_at = time.monotonic()
         self._stored_seq = ack.seq
-        self._point("stored", "")
+        self._point("stored", OUTCOMES)
         self._show(totals)
 
     def _show(self, totals: Totals) -> None:
