@@ -160,13 +160,9 @@ class Supervisor:
         roles = {queue: spec.roles[0] for queue, spec in specs.items()} | stack.humans
         pins = {queue: spec.pin for queue, spec in specs.items()}
         self._table = accounts.table(
-            roles,
-            moderators=moderators_of(stack),
-            clients=stack.clients,
-            owners=(OWNER,),
+            roles, moderators=moderators_of(stack), clients=stack.clients, owners=(OWNER,), pins=pins,
             observers=(METRICS,),
-            pins=pins,
-        )
+        )  # fmt: skip
         self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
         users = self._admitted()
         folder = self.state / "bus"
@@ -229,8 +225,7 @@ class Supervisor:
             self._children.append(_Child(name, name, self._serve(services, name, [(name, partial(_same, make))])))
         if stack.counting is not None:
             count = services.counting(tenant=stack.counting.tenant, budget_usd=stack.counting.budget_usd)
-            served = [(METRICS, partial(_same, count))]
-            self._children.append(_Child(METRICS, METRICS, self._serve(services, METRICS, served)))
+            self._children.append(_Child(METRICS, METRICS, self._serve(services, METRICS, [(METRICS, lambda: count)])))
         if any(s.facts.get("model") == "openai" for s in self.order.served):
             importlib.import_module("agents.openai.model")  # once, not in each process
         together: dict[str, list[tuple[str, Callable[[], Any]]]] = {}

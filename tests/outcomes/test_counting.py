@@ -39,6 +39,11 @@ async def written(engine: Engine) -> Totals:
     return Totals() if got is None else decode(got.data, Totals)
 
 
+async def last_of_log(engine: Engine) -> int:
+    """Its last place."""
+    return int((await (await engine.connect("moderator")).api("STREAM.INFO.LOG"))["state"]["last_seq"])
+
+
 async def recount(engine: Engine, sids: list[str]) -> Totals:
     """Of what an owner exports."""
     into = fold()
@@ -101,7 +106,7 @@ async def test_totals_equal_a_recount_after_many_kills_of_two_copies(stack: Engi
     sids = [f"s{n}" for n in range(SESSIONS)]
     try:
         await run(stack, sids)
-        last = (await (await stack.connect("moderator")).api("STREAM.INFO.LOG"))["state"]["last_seq"]
+        last = await last_of_log(stack)
 
         async def caught_up() -> bool:
             for task in copies:
@@ -130,7 +135,7 @@ async def test_two_copies_show_the_same_and_count_nothing_twice(stack: Engine) -
     async with await copy_of(stack) as one, await copy_of(stack) as two:
         sids = [f"s{n}" for n in range(6)]
         await run(stack, sids)
-        last = (await (await stack.connect("moderator")).api("STREAM.INFO.LOG"))["state"]["last_seq"]
+        last = await last_of_log(stack)
 
         async def both() -> bool:
             return one.totals.position == two.totals.position == last
