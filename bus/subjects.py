@@ -141,9 +141,7 @@ def index(state: str, owner: str, sid: str) -> str:
     return _request("index", state, owner, sid)
 
 
-# -- OUTCOMES
 OUTCOMES = _join("outcomes")
-"""Where the totals of all sessions stand."""
 
 
 # -- of one owner

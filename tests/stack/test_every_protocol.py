@@ -14,7 +14,7 @@ from tests.parley.support import Front, until
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-MOST_PROCESSES, MOST_MB = 10, 800
+MOST_PROCESSES, MOST_MB = 11, 800
 ASKED = (
     ("--protocol", "consensus", "In which year did the Suez Canal open?", "--evidence", EXAMPLES / "factual/evidence"),
     ("--protocol", "critic", "Which medium?", "--evidence", EXAMPLES / "critic-archive/evidence"),
@@ -27,7 +27,7 @@ ASKED = (
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_one_stack_serves_every_protocol_with_ten_processes_and_800_mb(tmp_path: Path) -> None:
+def test_one_stack_serves_every_protocol_with_eleven_processes_and_800_mb(tmp_path: Path) -> None:
     front = Front(tmp_path, protocol="")
     up = front.start("up")
     running = until(lambda: (r := read_running(front.state)) and r.ready and r, "it is not up", 30)

@@ -1,12 +1,10 @@
 """maci: debaters with beliefs and evidence, judges that never argue, and a controller with two dials and a stop.
 
-Source: seeds/maci.md, resolved in docs/maci.md. Round 0 is blind: every debater answers alone (`blind`). A round then
-is: arguments with evidence and a belief (`argue`), the judges' scores (`crit`) and the similarities of what was quoted
-(`measure`), the dual gate, the signals, the dials of the next round, the stop.
+Source: seeds/maci.md, resolved in docs/maci.md. Round 0 is blind (`blind`). A round then is: arguments with a belief
+(`argue`), scores (`crit`), similarities of quotations (`measure`), the dual gate, signals, dials, the stop.
+What is measured and decided is the controller's (coordinator.schedulers); here is who is asked what, and who sees it.
 
     RETRIEVING -> BLIND [-> MERGING] (-> ARGUING [-> JUDGING] [-> PLANNING [-> RETRIEVING_MORE]])* -> CONCLUDING -> DONE
-
-What is measured and decided is the controller's (coordinator.schedulers); here is who is asked what, and who sees it.
 """
 
 import msgspec
