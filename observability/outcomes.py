@@ -9,7 +9,7 @@ Labels are bounded: protocols, reasons, models up to a limit, queues of the oper
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Metric
 
 from observability.series import Counter, Gauge, Histogram
 from schemas.result import Totals
@@ -115,7 +115,8 @@ BUS: dict[str, Declared] = {
 
 
 class Outcomes:
-    """All series of one copy of `parley metrics`, registered with `registry`.
+    """All series of one copy of `parley metrics`, registered with `registry`. Totals are exposed from the first `show`
+    on: before it they are not known, and a total that seemed to fall to 0 would be counted once more.
 
     Parameters
     ----------
@@ -135,22 +136,33 @@ class Outcomes:
     ) -> None:
         self.registry = registry
         self._tenant = tenant
-        self._series = {name: _made(name, row, self.registry) for name, row in OUTCOMES.items()}
-        self._bus = {name: Gauge(f"parley_{name}", r.text, r.labels, self.registry) for name, r in BUS.items()}
-        self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), self.registry)
-        budget = Gauge(
-            "parley_budget_today_usd", "What today may cost; 0: no budget is named.", ("tenant",), self.registry
-        )
+        self._totals = totals = CollectorRegistry()
+        self._known = False
+        self._series = {name: _made(name, row, totals) for name, row in OUTCOMES.items()}
+        self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), totals)
+        self.position = Gauge("parley_outcomes_position", "Place of LOG up to which was counted.", (), totals)
+        self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
+        registry.register(self)
+        budget = Gauge("parley_budget_today_usd", "What today may cost; 0: no budget is named.", ("tenant",), registry)
         budget.of(tenant).set(budget_usd)
-        self.position = Gauge("parley_outcomes_position", "Place of LOG up to which was counted.", (), self.registry)
-        self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), self.registry)
+        self._bus = {name: Gauge(f"parley_{name}", r.text, r.labels, registry) for name, r in BUS.items()}
+        self.bus({})
         self.counted_to = 0
         for name, labels in children:
             self._series[name].labels(**labels)
         self._series[SPEND].of(tenant)
 
+    def describe(self) -> Iterable[Metric]:
+        """Nothing beforehand, as a registry asks for it."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """The totals, once they are known."""
+        return self._totals.collect() if self._known else ()
+
     def show(self, totals: Totals, day: int) -> None:
         """Expose these totals; `day`: today, by its number since 1970."""
+        self._known = True
         for name, numbers in totals.numbers.items():
             found = self._series.get(name)  # none: another release counted it
             if isinstance(found, Counter):

@@ -4,6 +4,7 @@ They are used and exposed as those of the client library (same names, labels, ty
 which locks and checks at each count. Every process counts in the thread of its event loop.
 """
 
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from math import inf

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from bus import streams, subjects
 from coordinator.outcomes.bus_state import Ages, BusState
 from observability.outcomes import BUS, Outcomes
+from schemas.result import Totals
 from tests.outcomes.played import values
 from tests.security.support import Target
 from tests.support.engine import Engine
@@ -43,6 +44,7 @@ async def test_queues_streams_and_the_store_are_looked_at(stack: Engine) -> None
     assert not [s for s in SERVER if numbers(found, s)], "no monitor was named"
     await stack.open("s1", settings={"panel": 3})
     await stack.closed("s1")
+    found.show(Totals(), 0)
     await BusState(await stack.connect("metrics"), found).look()
     assert values(found, "outcomes_lag")[()] == values(found, "stream_messages")[("LOG",)] > 0, "nobody counts"
 

@@ -5,14 +5,16 @@ import re
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from client.records import read_record, result_of
 from coordinator.outcomes.fold import Fold
+from coordinator.outcomes.known import children
 from coordinator.outcomes.session import Record
 from coordinator.protocols import PROTOCOLS, STANDING
 from coordinator.table import Sample
 from observability.metrics import MAX_VALUES
-from observability.outcomes import BUS, GAUGES, OUTCOMES
+from observability.outcomes import BUS, GAUGES, OUTCOMES, Outcomes
 from schemas import log
 from schemas.result import Totals
 from schemas.stops import STOPS
@@ -110,6 +112,17 @@ def test_every_number_whose_labels_are_known_is_there_from_the_start() -> None:
     assert get(found, "items_opened_total", kind="security") == 0
     assert get(found, "breaker_changes_total", to="degraded") == 0
     assert get(found, "overrides_total") == get(found, "breaker_degraded") == 0
+
+
+def test_totals_are_not_shown_before_they_are_known() -> None:
+    """A restart would else look like a fall to 0, and what was there before would be counted once more."""
+    found = Outcomes(CollectorRegistry(), children(KNOWN), tenant=TENANT, budget_usd=3.0)
+    assert found.registry.get_sample_value("parley_tasks_ended_total") is None
+    assert found.registry.get_sample_value("parley_outcomes_position") is None
+    assert found.registry.get_sample_value("parley_nats_up") is None
+    assert get(found, "budget_today_usd", tenant=TENANT) == 3
+    found.show(Totals(position=4), 0)
+    assert (get(found, "tasks_ended_total"), get(found, "outcomes_position")) == (0, 4)
 
 
 def test_no_label_is_a_session_or_what_a_client_chooses() -> None:
