@@ -81,7 +81,10 @@ class BusState:
 
     async def _run(self) -> None:
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except Exception as error:  # whatever the client raises while the bus is away
+                _LOGGER.info("the bus was not looked at: %s: %s", type(error).__name__, error)
             await asyncio.sleep(EVERY_S)
 
     async def look(self) -> None:

@@ -40,6 +40,8 @@ _AT_ONCE = 64
 _IDLE_S = 0.25
 _COMMIT_S = 1.0
 _RETRY_S = 1.0
+FORM = 1
+"""Of the totals (schemas.result.Totals.v)."""
 Checkpoint = Callable[[str, str], None]
 """Called at named points (point, session): where tests kill the process."""
 
@@ -119,10 +121,12 @@ class Counting:
                 more = await self._read()
                 await self._commit(within_s=_COMMIT_S)
                 self._why = ""
-            except BusError as error:
+            except Exception as error:  # whatever the client raises while the bus is away
+                if not isinstance(error, BusError):
+                    self._fold = None  # what was counted since the checkpoint may be counted in part
                 if not self._why:
-                    _LOGGER.warning("outcomes are not counted: %s", error)
-                self._why, more = str(error), False
+                    _LOGGER.warning("outcomes are not counted: %s: %s", type(error).__name__, error)
+                self._why, more = str(error) or type(error).__name__, False
                 await asyncio.sleep(_RETRY_S)
             if not more:
                 await asyncio.sleep(_IDLE_S)
@@ -135,6 +139,8 @@ class Counting:
             totals, self._stored_seq = Totals(since_ns=self._connection.clock.now_ns()), 0
         else:
             totals, self._stored_seq = decode(got.data, Totals), got.seq
+            if totals.v > FORM:
+                raise BusError(f"the totals are of form {totals.v}, this release reads form {FORM}")
         info = await self._connection.api(f"STREAM.INFO.{STREAM}")
         last = int(info["state"]["last_seq"])
         if totals.position > last:

@@ -73,20 +73,35 @@ async def run(engine: Engine, sids: list[str]) -> None:
         await engine.closed(sid, 60.0)
 
 
-async def restarted(engine: Engine, folder: Path, environ: dict[str, str], kills: list[int]) -> None:
-    """One copy as a process; it is started again whenever it ended itself. Cancelled, it is ended."""
-    while True:
-        words = (sys.executable, "-m", "tests.outcomes.killed", engine.server.url, str(folder / "metrics.json"))
-        with (folder / f"copy-{len(kills)}.log").open("wb") as said:
-            child = await asyncio.create_subprocess_exec(*words, env=environ, stdout=said, stderr=said)
-        try:
+class Restarted:
+    """One copy as a process, which is started again whenever it ended itself."""
+
+    def __init__(self, engine: Engine, folder: Path, environ: dict[str, str]) -> None:
+        self._words = (sys.executable, "-m", "tests.outcomes.killed", engine.server.url, str(folder / "metrics.json"))
+        self._log = folder / f"copy-{id(self)}.log"
+        self._environ = environ
+        self._over = False
+        self._child: asyncio.subprocess.Process | None = None
+        self.kills = 0
+
+    async def run(self) -> None:
+        """Until `end`."""
+        while not self._over:
+            with self._log.open("ab") as said:
+                child = self._child = await asyncio.create_subprocess_exec(
+                    *self._words, env=self._environ, stdout=said, stderr=said
+                )
+            if self._over:
+                child.kill()
             code = await child.wait()
-        except asyncio.CancelledError:
-            child.kill()
-            await child.wait()
-            raise
-        assert code == -signal.SIGKILL, code
-        kills.append(child.pid)
+            assert code == -signal.SIGKILL, (code, self._log.read_text())
+            self.kills += 1
+
+    def end(self) -> None:
+        """It is not started again."""
+        self._over = True
+        if self._child is not None and self._child.returncode is None:
+            self._child.kill()
 
 
 @pytest.mark.slow
@@ -101,25 +116,26 @@ async def test_totals_equal_a_recount_after_many_kills_of_two_copies(stack: Engi
     deaths = tmp_path / "deaths"
     deaths.mkdir()
     environ = {**os.environ, crash.CRASH: " ".join(deeds), crash.CRASH_DIR: str(deaths)}
-    kills: list[int] = []
-    copies = [asyncio.create_task(restarted(stack, tmp_path, environ, kills)) for _ in range(2)]
+    copies = [Restarted(stack, tmp_path, environ) for _ in range(2)]
+    running = [asyncio.create_task(copy.run()) for copy in copies]
     sids = [f"s{n}" for n in range(SESSIONS)]
     try:
         await run(stack, sids)
         last = await last_of_log(stack)
 
         async def caught_up() -> bool:
-            for task in copies:
+            for task in running:
                 if task.done():
                     task.result()
             return (await written(stack)).position == last
 
         await until(caught_up, 90.0)
     finally:
-        for task in copies:
-            task.cancel()
-        await asyncio.gather(*copies, return_exceptions=True)
-    assert len(crash.done(deaths)) == len(kills) >= KILLS - 2, "they ended themselves where it was said"
+        for copy in copies:
+            copy.end()
+        await asyncio.gather(*running)
+    assert len(crash.done(deaths)) >= KILLS - 4, "they ended themselves where it was said"
+    assert all(copy.kills >= 2 for copy in copies)
     totals = await written(stack)
     same(totals, await recount(stack, sids))
     results = [decode((await stack.closed(sid)).body, Result) for sid in sids]
@@ -154,6 +170,39 @@ async def test_a_restarted_copy_shows_what_was_shown(stack: Engine) -> None:
     await run(stack, ["s2"])
     assert sum(values(shown(await second.catch_up()), "sessions_closed_total").values()) == 3
     assert await first.catch_up() == second.totals, "the other one had written: it is followed"
+
+
+async def test_counting_goes_on_when_the_server_is_back(stack: Engine) -> None:
+    async with await copy_of(stack) as one:
+        await run(stack, ["s0"])
+
+        async def closed(count: int) -> bool:
+            return sum(values(shown(one.totals), "sessions_closed_total").values()) == count
+
+        await until(lambda: closed(1), 20.0)
+        stack.server.stop()
+
+        async def noticed() -> bool:
+            return one.ready is not None
+
+        await until(noticed, 20.0)
+        assert await closed(1), "what was shown stays"
+        stack.server.start()
+        await run(stack, ["s1"])
+        await until(lambda: closed(2), 30.0)
+        same(one.totals, await recount(stack, ["s0", "s1"]))
+
+
+async def test_totals_of_a_later_form_are_left_alone(stack: Engine) -> None:
+    moderator = await stack.connect("moderator")
+    await moderator.store(subjects.OUTCOMES, encode(Totals(v=2, position=3)))
+    async with await copy_of(stack) as one:
+
+        async def refused() -> bool:
+            return "form 2" in (one.ready or "")
+
+        await until(refused, 10.0)
+    assert await written(stack) == Totals(v=2, position=3)
 
 
 async def test_erased_sessions_stay_in_the_totals_and_count_once(stack: Engine) -> None:
