@@ -282,7 +282,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
         (evidence / name).write_text(text)
     experts = {n for n in AGENTS if SERVICES[n].get("profiles") == ["madp"]}  # alike but for their names
     experts -= {"expert_security-architect", "expert_implementation-engineer"}  # whom the header's task calls for
-    serving = ("moderator", *(n for n in AGENTS if n not in experts))
+    serving = ("moderator", "metrics", *(n for n in AGENTS if n not in experts))
     port, monitor, *others = free_ports(2 + len(serving))
     ports = dict(zip(serving, others, strict=True))
     conf = re.sub(r'"port": \d+', f'"port": {port}', (made / "nats-server.conf").read_text())
