@@ -12,6 +12,7 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | client with `reads` | CLIENTS | the same, and read the sessions of the clients named there; `*`: all of the tenant |
 | owner | CLIENTS | read all sessions, ask for their list, for logs and living workers, and erase sessions |
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
+| observer | OBSERVERS | read LOG, look at streams and consumers, and write the totals of all sessions |
 | operator | SYS | reload and monitor the server |
 
 A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue). An expert
@@ -44,9 +45,10 @@ from schemas.expert import ROLE, expert_of
 
 SYS = "SYS"
 MODERATOR, CLIENT, OWNER, AGENT, OPERATOR = "moderator", "client", "owner", "agent", "operator"
+OBSERVER = "observer"
 EVERYBODY = "*"
 """In `User.reads`: the sessions of every client."""
-KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR)
+KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR, OBSERVER)
 MAX_PAYLOAD = 8 * 1024 * 1024
 TOKEN_KEY_BYTES = 32
 
@@ -221,6 +223,7 @@ def table(
     moderators: Iterable[str] = ("moderator",),
     clients: Iterable[str] = ("client",),
     owners: Iterable[str] = ("owner",),
+    observers: Iterable[str] = (),
     pins: Mapping[str, str] | None = None,
     readers: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[User, ...]:
@@ -238,6 +241,7 @@ def table(
     grants = dict.fromkeys(clients, ()) | dict(readers or {})
     rows += [User(name=n, kind=CLIENT, account=channels.CLIENTS, reads=tuple(r)) for n, r in grants.items()]
     rows += [User(name=name, kind=OWNER, account=channels.CLIENTS) for name in owners]
+    rows += [User(name=name, kind=OBSERVER, account=channels.OBSERVERS) for name in observers]
     for queue, role in queues.items():
         account = channels.ACCOUNT_OF_ROLE.get(role)
         if account is None:

@@ -19,6 +19,8 @@ PRO = "PRO"
 CON = "CON"
 JUDGE = "JUDGE"
 EXPERTS = "EXPERTS"
+OBSERVERS = "OBSERVERS"
+"""Who reads and writes no channel, and counts sessions by their log."""
 AGENT_ACCOUNTS = (PANEL, HELPERS, PRO, CON, JUDGE, EXPERTS)
 
 PUBLIC = "public"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bus import channels, subjects
-from bus.accounts import AGENT, CLIENT, MODERATOR, OPERATOR, OWNER, SYS, User
+from bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, SYS, User
 from schemas.expert import ROLE
 
 
@@ -43,6 +43,14 @@ class Crossing(NamedTuple):
     """As the user's account has it: what the user may publish or subscribe to."""
 
 
+def _read_by_observers() -> list[Crossing]:
+    """LOG, as it is read directly, and what JetStream says of the store, of streams and of queues. None of it changes
+    anything."""
+    several = ("$JS.API.DIRECT.GET.LOG", "$JS.API.DIRECT.GET.OUTCOMES")
+    single = ("$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.WORK")
+    return [*(Crossing("Stream", s, s) for s in several), *(Crossing("Singleton", s, s) for s in single)]
+
+
 def _services(user: User) -> list[Crossing]:
     """Subjects of CORE that the user may ask on. The first two forms are those of history, documents and artifacts."""
     asked: list[str] = []
@@ -71,7 +79,11 @@ def _services(user: User) -> list[Crossing]:
         ]
     if user.kind == AGENT:
         asked += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
+    if user.kind == OBSERVER:
+        asked.append(subjects.OUTCOMES)
     found = [Crossing("Singleton", subject, subject) for subject in asked]
+    if user.kind == OBSERVER:
+        found += _read_by_observers()
     if user.sees_all:
         found += [Crossing("Singleton", subject, subject) for subject in told]
     else:

@@ -10,6 +10,7 @@
 | ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
 | ARTIFACTS | by age, as LOG; one message a subject, never another | objects by the hash of their content |
 | INDEX | by age, as LOG; the last message of a subject | one row a session, for lists |
+| OUTCOMES | the last message | the totals of all sessions, by whom they are counted (coordinator.outcomes) |
 
 A timer is a message on `subjects.timer(sid)` with the headers `Nats-Schedule: @at <RFC 3339>` and
 `Nats-Schedule-Target: subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is
@@ -29,8 +30,8 @@ from bus.connection import Connection
 from bus.errors import ApiError
 
 LOG, IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
-INDEX = "INDEX"
-STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX)
+INDEX, OUTCOMES = "INDEX", "OUTCOMES"
+STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX, OUTCOMES)
 WHOLE = {"parley-index": "whole"}
 """Metadata of INDEX: every session that LOG has stands there."""
 MODERATORS = "moderators"
@@ -131,6 +132,12 @@ def stream_configs(
             "retention": "limits",
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "max_age": _ns(log_max_age_s),
+            "max_msgs_per_subject": 1,
+            "allow_direct": True,
+        },
+        OUTCOMES: {
+            "subjects": [subjects.OUTCOMES],
+            "retention": "limits",
             "max_msgs_per_subject": 1,
             "allow_direct": True,
         },

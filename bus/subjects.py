@@ -8,6 +8,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 |---|---|---|
 | `parley.log.<sid>.<kind>` | moderators | LOG: a message a transition; kind is opened, step, closed, refused, erased |
 | `parley.index.<state>.<owner>.<sid>` | moderators | INDEX: a session's row; state is refused, open, over |
+| `parley.outcomes` | observers | OUTCOMES: the totals of all sessions, its last value |
 | `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
 | `parley.inner.<sender>.<sid>` | moderators | INNER: what one session says to another |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
@@ -140,6 +141,9 @@ def index(state: str, owner: str, sid: str) -> str:
     return _request("index", state, owner, sid)
 
 
+OUTCOMES = _join("outcomes")
+
+
 # -- of one owner
 def owned(owner: str, subject: str) -> str:
     """A subject of channels, history, documents or artifacts, of one owner's sessions."""
@@ -232,6 +236,11 @@ def parse_work(subject: str) -> tuple[str, str, str]:
 def consumer(queue: str) -> str:
     """Name of a queue's durable consumer. `=` is not allowed in one, so it is `~` there."""
     return escape(queue).replace("=", "~")
+
+
+def queue_of(consumer: str) -> str:
+    """The queue whose consumer has this name."""
+    return unescape(consumer.replace("~", "="))
 
 
 # -- TIMER

@@ -34,7 +34,6 @@ from coordinator.protocols import STANDING
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.stops import VERSION_LOST
 from schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -358,7 +357,8 @@ class Sessions:
                         return Receipt(False, why=f"there is no session {sid}")
                     if held.session is not None and not held.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    erased = tombstone(held.session or held.lost, author, self._clock.now_ns())
+                    places = await self._places(sid)
+                    erased = tombstone(held.session or held.lost, author, self._clock.now_ns(), *places)
                     last, row = held.last_seq, rows.of_erased(sid, erased)
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), last, row)
@@ -373,6 +373,12 @@ class Sessions:
                     await self._effects.index.put(left)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
+
+    async def _places(self, sid: str) -> tuple[int, int]:
+        """Where the messages that opened and closed a session lie in LOG; 0: it has none."""
+        opened, closed = await self._log.last(sid, subjects.OPENED), await self._log.last(sid, subjects.CLOSED)
+        closed = closed or await self._log.last(sid, subjects.ERASED) or opened
+        return opened.seq if opened else 0, closed.seq if closed else 0
 
     async def lose(self, error: BrokenLog) -> bool:
         """End a session that nobody can run, for which something has waited for too long; False: it is over already,
@@ -390,8 +396,6 @@ class Sessions:
             except Conflict:
                 return True  # somebody runs it after all
             _LOGGER.error("ended, as no moderator can run it: %s", error)
-            label = self._metrics.protocol(row.protocol)
-            self._metrics.sessions_closed.labels(protocol=label, reason=VERSION_LOST).inc()
             await self._cache.reload(sid, held)
             if held.lost:
                 await self._effects.lost(sid, held.lost)

@@ -249,13 +249,13 @@ class View:
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What a transition adds to one of the series of observability.metrics."""
+    """What is added to one of the series of outcomes (observability.outcomes)."""
 
     series: str
     """As it is exposed, without `parley_`."""
     labels: dict[str, str] = {}
     value: float = 1.0
-    """By how much a counter goes up, or what a histogram observes."""
+    """By how much a counter goes up, what a histogram observes, or what a gauge stands at."""
 
 
 class LogLine(msgspec.Struct, frozen=True):
@@ -265,8 +265,44 @@ class LogLine(msgspec.Struct, frozen=True):
     warning: bool = False
 
 
-Measures = Callable[[Session | None, Session, log.Entry], Iterable[Sample | LogLine]]
-"""(state before, state after, the entry between them) -> what is counted and said of it."""
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What a protocol measured in a session that is closed."""
+
+    agreement: float | None = None
+    """After the last round that was measured, 0 to 1; None: it was not measured."""
+    disagreement: float | None = None
+    """The same, as the protocol measures it, 0 to 1."""
+    plateau: bool = False
+    """By the protocol's own test nothing moved any more."""
+    flips: dict[str, int] = {}
+    """Changes of an answer: FLIPS -> how many."""
+    judge_variance: tuple[float, ...] = ()
+    """Across the judges, of each round that several judged."""
+    rules: dict[str, int] = {}
+    """Another stop rule (Counted.rules) -> the round after which it would have stopped; one that would have played on
+    is left out."""
+    samples: tuple[Sample, ...] = ()
+    """What only this protocol counts."""
+
+
+FLIPS = ("quoted", "argued", "unexplained")
+"""Why somebody changed an answer: a quotation that was new to it, an argument, or nothing that the record shows."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a protocol says of its sessions to whoever counts them."""
+
+    measured: Callable[["Session", "View"], Measured] = lambda session, view: Measured()
+    """Of a closed session; the view is of its last state."""
+    live: Callable[[log.Entry], Iterable[Sample]] = lambda entry: ()
+    """Of a standing session, which never closes: what an entry of it adds."""
+    rules: tuple[str, ...] = ()
+    """Other stop rules that its records carry."""
+    children: tuple[Sample, ...] = ()
+    """Labels of its own series that are known beforehand."""
+
+
 State = Any
 Step = tuple[State, tuple[Wish, ...]]
 
@@ -384,9 +420,10 @@ class Protocol:
     """The announced experts enter the opening (`log.Opened.experts`)."""
     ends_round: Callable[[log.Say], str] = lambda post: ""
     """What a post that ends a round says of it, in words (`score 72`); empty: it ends none."""
-    measures: Measures = lambda before, after, entry: ()
-    """What a transition says to the metrics and to the log of the moderator that took it, beside what is counted for
-    every protocol. The state before is None for the opening."""
+    notes: Callable[[log.Entry], Iterable[LogLine]] = lambda entry: ()
+    """What a transition says in the log of the moderator that took it."""
+    counted: Counted = Counted()
+    """What is counted of its sessions (coordinator.outcomes), beside what is counted of every protocol's."""
     unheard: Callable[[Session], frozenset[str]] = lambda session: frozenset()
     """Queues whose words an open window still waits for: a process that is started again hears the posts once more."""
     moves_on: bool = False

@@ -1,4 +1,6 @@
-"""Every series that Parley exposes, declared once, over a registry that the caller brings.
+"""Every series that a service exposes of itself, declared once, over a registry that the caller brings.
+
+What sessions came to is not among them: it outlives processes (observability.outcomes).
 
 Labels are bounded: protocols, roles, event kinds, outcomes, and model names up to a limit. Never a session, a turn, an
 instance or anything else that a client chooses.  Names are units first-class: `_seconds`, `_total`, `_usd_total`.
@@ -8,24 +10,15 @@ instance or anything else that a client chooses.  Names are units first-class: `
     metrics.step_seconds.observe(0.0002)
 """
 
-from collections.abc import Mapping
-
 from prometheus_client import CollectorRegistry
 
-from observability.series import Counter, Gauge, Histogram, Spread
+from observability.build import registry_of
+from observability.series import Counter, Gauge, Histogram
 
 FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 """Bucket bounds in seconds for what the moderator does itself."""
 CALLS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 """Bucket bounds in seconds for model calls."""
-SESSIONS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
-"""Bucket bounds in seconds for whole sessions."""
-ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50)
-TOKENS = (0, 20, 50, 100, 150, 200, 250, 300, 400, 500, 600, 1_000, 2_000, 5_000, 10_000)
-"""Bucket bounds in tokens for coordination (seeds/madp.md 7.1: the 95th percentile below 400; 8.1)."""
-COORDINATION = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)
-"""Bucket bounds in seconds for coordination."""
-REVISIONS = (0, 1, 2, 3, 4, 5, 10, 20)
 LATE = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 """Bucket bounds in seconds by which a timer came late."""
 
@@ -69,51 +62,28 @@ class Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry if registry is not None else CollectorRegistry()
+        self.registry = registry_of(registry)
         self.protocol = Bounded()
         self.role = Bounded()
         self.model = Bounded()
         self.queue = Bounded(MAX_QUEUES)
-        self._added: dict[str, Counter | Histogram] = {}
         self._sessions()
         self._moderator()
         self._turns()
-        self._tasks()
         self._worker()
         self._bus()
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
-        made = self._added[name] = Counter(f"parley_{name}", text, labels, self.registry)
-        return made
+        return Counter(f"parley_{name}", text, labels, self.registry)
 
     def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
         return Gauge(f"parley_{name}", text, labels, self.registry)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:
-        made = Histogram(f"parley_{name}", text, labels, buckets, self.registry)
-        self._added[name] = made
-        return made
-
-    def add(self, series: str, labels: Mapping[str, str], value: float = 1.0) -> None:
-        """Raise a counter by `value`, or have a histogram observe it, by the name of the series without `parley_`.
-
-        Raises
-        ------
-        KeyError
-            There is no such counter or histogram.
-        """
-        child = self._added[series].labels(**labels)
-        if isinstance(child, Spread):
-            child.observe(value)
-        else:
-            child.inc(value)
+        return Histogram(f"parley_{name}", text, labels, buckets, self.registry)
 
     def _sessions(self) -> None:
-        self.sessions_opened = self._counter("sessions_opened_total", "Sessions opened.", ("protocol",))
         self.sessions_refused = self._counter("sessions_refused_total", "Openings refused.", ("protocol",))
-        self.sessions_closed = self._counter(
-            "sessions_closed_total", "Sessions closed, by the reason of their stop.", ("protocol", "reason")
-        )
         self.sessions_cached = self._gauge("sessions_cached", "Sessions that this moderator holds folded in memory.")
         self.sessions_unreadable = self._gauge(
             "sessions_unreadable",
@@ -133,10 +103,6 @@ class Metrics:
         )  # fmt: skip
         for reason in UNREADABLE:
             self.left.labels(reason=reason)
-        self.session_seconds = self._histogram(
-            "session_seconds", "From the first entry of a session to its last.", SESSIONS, ("protocol",)
-        )
-        self.session_rounds = self._histogram("session_rounds", "Rounds that a session played.", ROUNDS, ("protocol",))
 
     def _moderator(self) -> None:
         self.transitions = self._counter("transitions_total", "Transitions appended to the log.", ("event",))
@@ -177,46 +143,6 @@ class Metrics:
             "From the append that asks to the append that answers, less the model's time.",
             FAST,
         )
-        self.tokens = self._counter(
-            "tokens_total", "Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")
-        )
-        self.cached_tokens = self._counter(
-            "cached_tokens_total", "Of the input tokens, those that the endpoint had in its cache.", ("model",)
-        )
-        self.cost_usd = self._counter("cost_usd_total", "Cost at the prices that are known.", ("model",))
-        self.unaccounted_calls = self._counter(
-            "unaccounted_calls_total", "Model calls that may have been paid for and were never reported."
-        )
-
-    def _tasks(self) -> None:
-        self.tasks = self._counter(
-            "tasks_total",
-            "Tasks that were assigned, or that nobody took, by depth and by how who leads was found.",
-            ("depth", "how"),
-        )
-        self.coordination_tokens = self._histogram(
-            "coordination_tokens", "Model tokens from a task to its first assignment.", TOKENS, ("depth",)
-        )
-        self.coordination_seconds = self._histogram(
-            "coordination_seconds", "From a task's being taken to its first assignment.", COORDINATION, ("depth",)
-        )
-        self.review_revisions = self._histogram(
-            "review_revisions", "Revisions of a task's work after reviews, of tasks that were reviewed.", REVISIONS
-        )
-        self.overrides = self._counter(
-            "overrides_total", "Tasks that ended in which a human chose another expert, or named it beforehand."
-        )
-        self.items_opened = self._counter("items_opened_total", "Questions to a human that were opened.", ("kind",))
-        self.items_closed = self._counter(
-            "items_closed_total", "Those that a human answered, and those whose default held.", ("by",)
-        )
-        for by in ("human", "default"):
-            self.items_closed.labels(by=by)
-        self.breaker_changes = self._counter(
-            "breaker_changes_total", "Times that coordination was degraded, and recovered.", ("to",)
-        )
-        for to in ("degraded", "recovered"):
-            self.breaker_changes.labels(to=to)
 
     def _worker(self) -> None:
         by_turn = ("queue", "role")

@@ -1,7 +1,7 @@
 """Counters, gauges and histograms as plain numbers: counting is an addition, and whoever scrapes pays for the rest.
 
-They are used and exposed as those of the client library (same names, labels, types and samples), which locks and checks
-at each count. Every process counts in the thread of its event loop.
+They are used and exposed as those of the client library (same names, labels, types and samples, without `_created`),
+which locks and checks at each count. Every process counts in the thread of its event loop.
 """
 
 import time
@@ -83,6 +83,11 @@ class Spread:
         self.counts[at] += 1
         if trace:
             self.examples[at] = Exemplar({"trace_id": trace}, value, time.time())
+
+    def stand(self, counts: tuple[int, ...], total: float) -> None:
+        """Be what was counted elsewhere by the same bounds; counts by other bounds are left."""
+        if len(counts) == len(self.counts):
+            self.counts, self.total = list(counts), total
 
 
 class Series(Generic[C]):
@@ -179,6 +184,13 @@ class Gauge(Series[Level]):
             for value, number in self._asked().items():
                 self.labels(**{self._labelnames[0]: value}).set(number)
         return super().collect()
+
+    def replace(self, found: Mapping[tuple[str, ...], float]) -> None:
+        """Let these be its numbers, and no other: values of its labels -> how much."""
+        self._children = {values: self._new() for values in found}
+        self._found = {}
+        for values, value in found.items():
+            self._children[values].set(value)
 
     def _add(self, metric: Metric, labels: dict[str, str], child: Level) -> None:
         metric.add_sample(self._name, labels, child.value)

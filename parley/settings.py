@@ -107,6 +107,15 @@ class NotifySection(Section):
     """http or https address that moderators POST notifications to; empty: none."""
 
 
+class SpendSection(Section):
+    """What sessions may cost together."""
+
+    tenant: str = Field(default="default", min_length=1, max_length=64)
+    """What whoever shares the bus is called in the series of `parley metrics`."""
+    day_usd: float | None = Field(default=None, gt=0)
+    """US dollars for a day, in UTC: an alert tells at 80 %. Nothing is stopped by it. None: no budget."""
+
+
 class Settings(BaseSettings):
     """Everything that a file, the environment or the command line may set."""
 
@@ -126,6 +135,7 @@ class Settings(BaseSettings):
     """Which tools experts' models may use (agents.tools.allow): a file, or `off`. Nothing: what PARLEY_TOOLS names, or
     those that ship, for tasks that begin with a folder."""
     notify: NotifySection = NotifySection()
+    spend: SpendSection = SpendSection()
     panel_file: Path | None = None
     """Who sits where with which model (parley.stack.panel_file), in the embedded stack."""
     sections: dict[str, dict[str, Any]] = {}

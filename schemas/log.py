@@ -318,6 +318,11 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     closed_ns: int | None = None
     owner: str | msgspec.UnsetType = msgspec.UNSET
     """Whose it was. Left out: a release erased it that kept no lists by owner."""
+    opened_seq: int | msgspec.UnsetType = msgspec.UNSET
+    """Sequence in LOG of the message that opened it, so that who counts sessions knows whether it has seen that one.
+    Left out: a release erased it of which nobody counted; or it was gone before."""
+    closed_seq: int | msgspec.UnsetType = msgspec.UNSET
+    """The same of the message that closed it."""
 
 
 class Aside(msgspec.Struct, frozen=True, kw_only=True):

@@ -62,3 +62,33 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     rounds: tuple[dict[str, Any], ...]
     usage: ResultUsage
     duration_s: float
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """How often values fell into each of some ranges."""
+
+    counts: tuple[int, ...]
+    """By range; the last: above all bounds."""
+    total: float = 0.0
+    """Sum of the values."""
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """What all sessions came to together, up to a place of LOG: the one message of OUTCOMES.
+
+    A series stands here by its name without `parley_`; a number of it by the values of its labels, in their order,
+    joined by line ends."""
+
+    v: int = 1
+    position: int = 0
+    """Sequence of the last message of LOG that is in the totals."""
+    since_ns: int = 0
+    """Unix time when counting began; 0: it has not."""
+    numbers: dict[str, dict[str, float]] = {}
+    spreads: dict[str, dict[str, Spread]] = {}
+    days: dict[str, float] = {}
+    """Day (UTC, its number since 1970) -> US dollars, of the last days that cost something."""
+    waiting: dict[str, int] = {}
+    """Open session -> its questions to a human that are not answered."""
+    seen: dict[str, tuple[str, ...]] = {}
+    """Label -> its values that came from outside, as many as get a number of their own."""

@@ -1,13 +1,15 @@
 """What stays of a session whose texts were removed."""
 
+import msgspec
+
 from coordinator.folded.lost import Lost
 from coordinator.machine import Session
 from schemas import log
 from schemas.stops import STOPS, VERSION_LOST
 
 
-def tombstone(session: Session | Lost | None, author: str, at_ns: int) -> log.Erased:
-    """No word of the session."""
+def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_seq: int, closed_seq: int) -> log.Erased:
+    """No word of the session. `opened_seq`, `closed_seq`: places in LOG; 0: there is no such message."""
     assert session is not None
     if isinstance(session, Lost):
         reason, protocol, owner, closed_ns = VERSION_LOST, session.protocol, session.author, session.closed_ns
@@ -18,4 +20,5 @@ def tombstone(session: Session | Lost | None, author: str, at_ns: int) -> log.Er
     return log.Erased(
         at_ns=at_ns, author=author, status=STOPS[reason].status, reason=reason, protocol=protocol, owner=owner,
         opened_ns=session.opened_ns, closed_ns=closed_ns,
+        opened_seq=opened_seq or msgspec.UNSET, closed_seq=closed_seq or msgspec.UNSET,
     )  # fmt: skip

@@ -21,6 +21,7 @@ class Actor:
         self.conn = scene.connections[name]
         self.agent = self.user.kind == accounts.AGENT
         self.owner = self.user.kind == accounts.OWNER
+        self.observer = self.user.kind == accounts.OBSERVER
 
     @property
     def group(self) -> str:

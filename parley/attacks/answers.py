@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
-from bus import accounts, channels, rights, subjects
+from bus import accounts, channels, rights, streams, subjects
 from bus.accounts import Credentials
 from bus.errors import BusError, Denied, StoreError
+from bus.storage import direct
 from parley.attacks.actor import Actor, Attack
 from parley.attacks.scene import ASK_S, LET_THROUGH, NOT_STORED, REFUSED, SUCCEEDED, CannotRun, Verdict, violation
 from schemas.post import CLOSED
+from schemas.result import Totals
 from schemas.session import CancelSession
 from schemas.wire import encode
 
@@ -33,14 +35,19 @@ def attacks(actor: Actor) -> Iterator[Attack]:
         yield f"has an answer arrive {what}", _history(actor, target)
         if actor.agent:
             yield f"has a turn arrive {what}", _turn(actor, target)
+        elif actor.observer:
+            yield f"has a log entry arrive {what}", _entry(actor, target)
+            yield f"has the account of a stream arrive {what}", _looked(actor, target)
         else:
             yield f"has an acknowledgement arrive {what}", _ack(actor, target)
     for victim in actor.victims(accounts.AGENT)[:1]:
         if actor.agent:
             yield f"draws a turn of {victim.user} by an answer", _draw(actor, victim)
     yield "settles another's turn by an answer", lambda: _settle(actor)
-    if not actor.agent:
-        yield from _headers(actor)
+    if actor.observer:
+        yield from _headers(actor, subjects.OUTCOMES, "totals")
+    elif not actor.agent:
+        yield from _headers(actor, subjects.inbox(channels.CLIENT, actor.name, actor.scene.fresh()), "submissions")
         yield from _ids(actor)
 
 
@@ -105,6 +112,28 @@ def _history(actor: Actor, target: Callable[[str], str]) -> Try:
     async def control() -> None:
         for _ in range(3):
             await actor.conn.request(asked, b"{}", ASK_S)
+
+    return lambda: _astray(actor, target(actor.scene.fresh()), ask, control)
+
+
+def _entry(actor: Actor, target: Callable[[str], str]) -> Try:
+    """LOG answers with an entry, whose bytes the attacker knows."""
+    return _api(actor, target, "DIRECT.GET.LOG", b'{"seq":%d}' % actor.scene.log_seq)
+
+
+def _looked(actor: Actor, target: Callable[[str], str]) -> Try:
+    """JetStream answers."""
+    return _api(actor, target, "STREAM.INFO.LOG", b"")
+
+
+def _api(actor: Actor, target: Callable[[str], str], suffix: str, body: bytes) -> Try:
+    asked = f"$JS.API.{suffix}"
+
+    async def ask(reply: str) -> None:
+        await actor.conn.publish(asked, body, reply=reply, confirm=True)
+
+    async def control() -> None:
+        await actor.conn.request(asked, body, ASK_S)
 
     return lambda: _astray(actor, target(actor.scene.fresh()), ask, control)
 
@@ -210,10 +239,10 @@ async def _settle(actor: Actor) -> Verdict:
     return Verdict(SUCCEEDED, "the broker takes that subject for an answer")
 
 
-# -- headers and ids, on the stream that clients write
+# -- headers and ids, on the stream that clients write, and headers on that of observers
 
 
-def _headers(actor: Actor) -> Iterator[Attack]:
+def _headers(actor: Actor, subject: str, what_is_there: str) -> Iterator[Attack]:
     at = datetime.fromtimestamp(time.time() + 60, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     target = subjects.inbox(channels.CLIENT, "somebody", actor.scene.fresh())
     rows = {
@@ -221,19 +250,22 @@ def _headers(actor: Actor) -> Iterator[Attack]:
         "reaches another's subject by a schedule header": {
             "Nats-Schedule": f"@at {at}", "Nats-Schedule-Target": target,
         },
-        "makes submissions expire by a header": {"Nats-TTL": "60"},
-        "stores a batch of submissions at once": {
+        f"makes {what_is_there} expire by a header": {"Nats-TTL": "60"},
+        f"stores a batch of {what_is_there} at once": {
             "Nats-Batch-Id": "check", "Nats-Batch-Sequence": "1", "Nats-Batch-Commit": "1",
         },
     }  # fmt: skip
     for what, headers in rows.items():
-        yield what, partial(_stored, actor, headers)
+        yield what, partial(_stored, actor, subject, headers)
 
 
-async def _stored(actor: Actor, headers: dict[str, str]) -> Verdict:
-    subject = subjects.inbox(channels.CLIENT, actor.name, actor.scene.fresh())
+async def _stored(actor: Actor, subject: str, headers: dict[str, str]) -> Verdict:
+    data = encode(CancelSession())
+    if actor.observer:  # where it is taken, the totals are what they were
+        before = await direct.last(actor.scene.referee, streams.OUTCOMES, subject)
+        data = encode(Totals()) if before is None else before.data
     try:
-        ack = await actor.conn.store(subject, encode(CancelSession()), headers=headers, timeout_s=ASK_S)
+        ack = await actor.conn.store(subject, data, headers=headers, timeout_s=ASK_S)
     except Denied as denied:
         return violation(denied)
     except StoreError as error:

@@ -1,4 +1,5 @@
-"""JetStream's API: no user outside CORE has any of it but the pull of his own queue.
+"""JetStream's API: no user outside CORE has any of it but the pull of his own queue, and observers, who read LOG and
+look at streams and consumers.
 
 Every request here would work where the API is open. What it would change or take is the check's own, or the request
 changes nothing: an update to what is there, a deletion that the server refuses for its form.
@@ -20,14 +21,19 @@ _KEEP_NS = 5_000_000_000
 _SETTLE = (("acknowledges", "+ACK"), ("hands back", "-NAK"), ("terminates", "+TERM"), ("keeps back", "+WPI"))
 
 
+OBSERVED = (
+    "gets a log entry directly", "gets a log entry directly, by sequence", "gets the totals directly",
+    "looks at the log stream", "counts the log's sessions", "lists consumers", "looks at the account",
+    "counts what sessions tell each other", "counts a session's artifacts",
+)  # fmt: skip
+"""What observers are there for."""
+
+
 def attacks(actor: Actor) -> Iterator[Attack]:
     """Those that this user may try."""
-    yield from _reading(actor)
-    yield from _consumers(actor)
-    yield from _streams(actor)
-    yield from _looking(actor)
-    yield from _destroying(actor)
-    yield from _taking(actor)
+    granted = OBSERVED if actor.observer else ()
+    for part in (_reading, _consumers, _streams, _looking, _destroying, _taking):
+        yield from (found for found in part(actor) if found[0] not in granted)
 
 
 Try = Callable[[], Awaitable[Verdict]]
@@ -56,6 +62,8 @@ def _reading(actor: Actor) -> Iterator[Attack]:
     row = subjects.index("*", "*", scene.sid)
     yield "gets a session's row directly", _api(actor, "DIRECT.GET.INDEX", {"last_by_subj": row})
     yield "gets a session's row as a message", _api(actor, "STREAM.MSG.GET.INDEX", {"last_by_subj": row})
+    yield "gets the totals directly", _api(actor, "DIRECT.GET.OUTCOMES", {"last_by_subj": subjects.OUTCOMES})
+    yield "gets the totals as a message", _api(actor, "STREAM.MSG.GET.OUTCOMES", {"last_by_subj": subjects.OUTCOMES})
     chunks = {"deliver_subject": actor.conn.nc.new_inbox(), "no_consumers": True}
     yield "copies the whole log", _api(actor, "STREAM.SNAPSHOT.LOG", chunks)
 
@@ -190,6 +198,7 @@ def _destroying(actor: Actor) -> Iterator[Attack]:
     yield "purges artifacts", _api(actor, "STREAM.PURGE.ARTIFACTS", {"filter": subjects.artifact_of(scene.fresh())})
     of_nobody = {"filter": subjects.index("*", "*", scene.fresh())}
     yield "purges a session's row", _api(actor, "STREAM.PURGE.INDEX", of_nobody)
+    yield "purges the totals", _api(actor, "STREAM.PURGE.OUTCOMES", {"filter": subjects.index("*", "*", scene.fresh())})
     yield "deletes a log entry", lambda: _delete(actor)
     for stream in (
         "LOG",

@@ -90,6 +90,8 @@ def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
     yield "submits that a timer fired", _at(actor, subjects.inbox("timer", "timer", sid))
     for state in STATES:
         yield f"writes a session's row ({state})", _at(actor, subjects.index(state, "somebody", sid))
+    if not actor.observer:
+        yield "writes the totals", _at(actor, subjects.OUTCOMES)
     yield "stores an artifact by itself", _at(actor, subjects.artifact(sid, "0" * 64))
     yield "submits as a session", _at(actor, subjects.inbox(channels.SESSION, actor.scene.sid, sid))
     yield "tells a session something as another session", _at(actor, subjects.inner(actor.scene.sid, sid))

@@ -16,6 +16,9 @@ from client.protocols import all_setups
 from parley.bus import keys
 from parley.stack.people import people
 
+OBSERVER = "metrics"
+"""Who counts sessions: the user of `parley metrics`."""
+
 
 def bus_config(
     folder: Path,
@@ -66,7 +69,10 @@ def bus_config(
         there = keys.everybody(folder)
         if not clients and not any(c.kind == accounts.CLIENT for c in there.values()):
             clients = ("client",)
-        users = accounts.table(queues, moderators=names, clients=clients, owners=("owner",), pins=pins, readers=readers)
+        users = accounts.table(
+            queues, moderators=names, clients=clients, owners=("owner",), observers=(OBSERVER,), pins=pins,
+            readers=readers,
+        )  # fmt: skip
         users = _with_those_before(users, there, readers)
         _verify(readers, users)
         credentials, _ = keys.ensure(folder, users)

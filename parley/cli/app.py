@@ -11,6 +11,7 @@ from parley.cli.ask import ask
 from parley.cli.bus import app as bus_app
 from parley.cli.experts import app as experts_app
 from parley.cli.inbox import app as inbox_app
+from parley.cli.metrics import metrics
 from parley.cli.options import (
     Config,
     Creds,
@@ -79,6 +80,7 @@ app.add_typer(experts_app, name="experts")
 app.add_typer(eval_app, name="eval")
 app.command("route")(route)
 app.command("top")(top)
+app.command("metrics")(metrics)
 app.command("ask", cls=ProtocolCommand)(ask)
 
 

@@ -19,6 +19,7 @@ from parley.stack.access import bus_options
 from parley.stack.agent_identity import check_models, check_tools
 from parley.stack.announce import unpriced_words, wish_words, wishes_words
 from parley.stack.lease import STOPS, SUPERVISOR, Order, Shown, complete, default_state, remembered
+from parley.stack.rows import Counting
 
 replace = msgspec.structs.replace
 
@@ -31,7 +32,10 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     plan.check()
     settings = plan.settings
     state = (settings.state or default_state()).absolute()
-    stack = replace(plan.stack(), clients=clients)
+    spend = settings.spend
+    stack = replace(
+        plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
+    )
     told = (unpriced_words(stack.agents), wishes_words(stack.agents))
     check_models(stack.agents)
     check_tools(stack.agents, stack.env)
@@ -110,6 +114,28 @@ def agent(settings: Settings, spec: str, *, room: int | None = None, host: str, 
     if told := wish_words([found]):
         print(told, file=sys.stderr, flush=True)
     return _serve(found.queue, make, url, credentials, host, port, log_level)
+
+
+def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level: str) -> int:
+    """The service that counts sessions, in this process, until SIGTERM; the exit status."""
+    from parley.stack import services
+
+    url, credentials = observer(settings)
+    spend = settings.spend
+    make = services.counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0, monitor=monitor)
+    return _serve(credentials.user, make, url, credentials, host, port, log_level)
+
+
+def observer(settings: Settings) -> tuple[str, accounts.Credentials]:
+    """The bus, and an observer's credentials. Raises BadInput."""
+    url, credentials = _bus(settings)
+    if credentials.kind != accounts.OBSERVER:
+        raise BadInput(
+            "creds",
+            f"they are for {credentials.user!r}, of kind {credentials.kind}; wanted are an observer's"
+            " (metrics.json: parley bus config adds it to a folder of keys)",
+        )
+    return url, credentials
 
 
 def _bus(settings: Settings) -> tuple[str, accounts.Credentials]:

@@ -36,12 +36,14 @@ import msgspec
 from client.errors import BadInput, StackFailed
 from parley.stack import child_environment, disk_watch
 from parley.stack.agent_identity import Served, differences, served
-from parley.stack.rows import AgentRow, names_models, together
+from parley.stack.rows import Stack as Stack  # whoever starts one finds it here
+from parley.stack.rows import names_models, together
 
 _POLL_S = 0.005
 _START_S = 30.0
 _WATCH_S = 0.2
-OWNER = "owner"
+OWNER, METRICS = "owner", "metrics"
+"""Users that every stack has."""
 REMEMBERED = "last-stack.json"
 STOPS = (signal.SIGTERM, signal.SIGINT)
 """Signals that end a stack in the foreground."""
@@ -50,30 +52,6 @@ STOPS = (signal.SIGTERM, signal.SIGINT)
 SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
-
-
-class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """What runs."""
-
-    agents: tuple[AgentRow, ...]
-    moderators: int = 1
-    ack_wait_s: float = 8.0
-    turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round
-    log_max_age_s: float = 90 * 86_400.0  # how long sessions are kept; 0: for ever
-    unreadable_s: float = 3_600.0
-    """How long a session waits for a moderator that can run it."""
-    notify_url: str = ""
-    """The moderators' webhook; empty: none."""
-    clients: tuple[str, ...] = ("client",)
-    """Further credentials to make."""
-    humans: dict[str, str] = {}
-    """Queue -> role of people who may take seats (parley.stack.people)."""
-    imports: tuple[str, ...] = ()
-    """Modules loaded before anything starts: they register further protocols."""
-    checkpoint: str = ""
-    """`module:attribute` of a function (point, session), called at named points of every service: for tests."""
-    env: dict[str, str] = {}
-    log_level: str = "INFO"
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Who sits in a stack: the queues that each protocol needs, as rows."""
+"""What runs in a stack: the queues that each protocol needs, as rows, and the services around them."""
 
 import os
 from collections.abc import Mapping
@@ -27,6 +27,40 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     process: str = ""
     """Rows of one name here are served by one process, each with a connection and a credential of its own; empty: the
     row has a process of its own."""
+
+
+class Counting(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose sessions are counted."""
+
+    tenant: str = "default"
+    budget_usd: float = 0.0
+    """What a day may cost; 0: no budget."""
+
+
+class Stack(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs."""
+
+    agents: tuple[AgentRow, ...]
+    moderators: int = 1
+    ack_wait_s: float = 8.0
+    turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round
+    log_max_age_s: float = 90 * 86_400.0  # how long sessions are kept; 0: for ever
+    unreadable_s: float = 3_600.0
+    """How long a session waits for a moderator that can run it."""
+    notify_url: str = ""
+    """The moderators' webhook; empty: none."""
+    clients: tuple[str, ...] = ("client",)
+    """Further credentials to make."""
+    humans: dict[str, str] = {}
+    """Queue -> role of people who may take seats (parley.stack.people)."""
+    imports: tuple[str, ...] = ()
+    """Modules loaded before anything starts: they register further protocols."""
+    checkpoint: str = ""
+    """`module:attribute` of a function (point, session), called at named points of every service: for tests."""
+    counting: "Counting | None" = None
+    """A service counts sessions (parley metrics); None: none runs."""
+    env: dict[str, str] = {}
+    log_level: str = "INFO"
 
 
 SHARED = "seats"

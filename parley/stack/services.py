@@ -32,10 +32,13 @@ from bus.errors import WrongCredentials
 from bus.streams import LOG_MAX_AGE_S
 from coordinator.intake import IN_ACK_WAIT_S
 from coordinator.moderator import Moderator
+from coordinator.outcomes.known import children
+from coordinator.outcomes.service import MetricsService
 from coordinator.protocols import PROTOCOLS
 from observability.health import HealthServer
 from observability.logs import setup_logging
 from observability.metrics import Metrics
+from observability.outcomes import Outcomes
 from observability.setup import setup_tracing
 from parley.stack.rows import AgentRow
 
@@ -116,6 +119,19 @@ def moderator(
             turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
             unreadable_s=unreadable_s, notify_url=notify_url, queues=queues, checkpoint=checkpoint,
         )  # fmt: skip
+
+    return make
+
+
+def counting(*, tenant: str, budget_usd: float, monitor: str = "", checkpoint: Checkpoint | None = None) -> Make:
+    """The service that counts sessions and looks at the bus. `monitor`: nats-server's, empty: it is not asked."""
+
+    def make(connection: Connection, metrics: Metrics) -> MetricsService:
+        known = dict(PROTOCOLS)
+        outcomes = Outcomes(metrics.registry, children(known), tenant=tenant, budget_usd=budget_usd)
+        return MetricsService(
+            connection, outcomes=outcomes, protocols=known, tenant=tenant, monitor=monitor, checkpoint=checkpoint
+        )
 
     return make
 

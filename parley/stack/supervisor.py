@@ -34,7 +34,7 @@ from bus.errors import BusError, ServerFailed, WrongCredentials
 from parley.bus import keys
 from parley.stack.child_environment import NATS_SERVER, kept, take
 from parley.stack.disk_watch import DiskWatch
-from parley.stack.lease import OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
+from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
 from parley.stack.rows import AgentRow
 
 if TYPE_CHECKING:
@@ -163,8 +163,9 @@ class Supervisor:
         roles = {queue: spec.roles[0] for queue, spec in specs.items()} | stack.humans
         pins = {queue: spec.pin for queue, spec in specs.items()}
         self._table = accounts.table(
-            roles, moderators=moderators_of(stack), clients=stack.clients, owners=(OWNER,), pins=pins
-        )
+            roles, moderators=moderators_of(stack), clients=stack.clients, owners=(OWNER,), pins=pins,
+            observers=(METRICS,),
+        )  # fmt: skip
         self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
         users = self._admitted()
         folder = self.state / "bus"
@@ -227,6 +228,9 @@ class Supervisor:
                 checkpoint=checkpoint,
             )  # fmt: skip
             self._children.append(_Child(name, name, self._serve(services, name, [(name, partial(_same, make))])))
+        if stack.counting is not None:
+            count = services.counting(tenant=stack.counting.tenant, budget_usd=stack.counting.budget_usd)
+            self._children.append(_Child(METRICS, METRICS, self._serve(services, METRICS, [(METRICS, lambda: count)])))
         if any(s.facts.get("model") == "openai" for s in self.order.served):
             importlib.import_module("agents.openai.model")  # once, not in each process
         together: dict[str, list[tuple[str, Callable[[], Any]]]] = {}
@@ -243,8 +247,8 @@ class Supervisor:
 
             for copy in range(1, row.copies + 1):
                 together.setdefault(f"{row.process or row.queue}-{copy}", []).append((row.queue, make_agent))
-        for name, served in together.items():
-            self._children.append(_Child(name, served[0][0], self._serve(services, name, served)))
+        for name, seats in together.items():
+            self._children.append(_Child(name, seats[0][0], self._serve(services, name, seats)))
         kits = services.kits()
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):

@@ -109,13 +109,13 @@ def test_there_is_a_service_for_every_role_of_every_protocol() -> None:
 
 
 def test_what_serves_is_watched_restarted_and_reads_models_settings() -> None:
-    for name in ("moderator", *AGENTS):
+    for name in ("moderator", "metrics", *AGENTS):
         service = SERVICES[name]
         assert "/readyz" in service["healthcheck"]["test"][-1]
         assert service["restart"] == "unless-stopped"
         assert service["depends_on"]["nats"]["condition"] == "service_healthy"
         assert "container_name" not in service and "ports" not in service, "so that --scale works"
-        assert ("env_file" in service) == (name != "moderator")
+        assert ("env_file" in service) == (name not in ("moderator", "metrics"))
     assert SERVICES["nats"]["healthcheck"] and SERVICES["nats"]["volumes"]
 
 
@@ -161,7 +161,7 @@ def test_keys_are_not_replaced(made: Path) -> None:
 def test_prometheus_finds_every_service() -> None:
     config = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text())
     (names,) = [d["names"] for d in config["scrape_configs"][0]["dns_sd_configs"]]
-    assert sorted(names) == sorted(["moderator", *AGENTS])
+    assert sorted(names) == sorted(["moderator", "metrics", *AGENTS])
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="NOT CHECKED: no `promtool` on PATH (.ci/run installs it)")
@@ -282,7 +282,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
         (evidence / name).write_text(text)
     experts = {n for n in AGENTS if SERVICES[n].get("profiles") == ["madp"]}  # alike but for their names
     experts -= {"expert_security-architect", "expert_implementation-engineer"}  # whom the header's task calls for
-    serving = ("moderator", *(n for n in AGENTS if n not in experts))
+    serving = ("moderator", "metrics", *(n for n in AGENTS if n not in experts))
     port, monitor, *others = free_ports(2 + len(serving))
     ports = dict(zip(serving, others, strict=True))
     conf = re.sub(r'"port": \d+', f'"port": {port}', (made / "nats-server.conf").read_text())

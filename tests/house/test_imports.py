@@ -24,7 +24,7 @@ QUOTED = ROOT / "evaluation" / "questions" / "documents"
 
 ON_THE_BUS = {
     "briefing", "effects", "folded", "measures", "intake", "moderator", "notify", "presence", "session_store",
-    "artifact_store", "queries",
+    "artifact_store", "queries", "outcomes",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""
 

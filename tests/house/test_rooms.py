@@ -19,7 +19,6 @@ REGISTRIES = {
     "evaluation/extractive.py",  # measures one protocol's sessions
     "evaluation/defects/asking.py",  # asks for one protocol's reviews
     "evaluation/defects/scoring.py",
-    "observability/metrics.py",  # every series is declared there, the circuit breaker's too
 }
 """General modules that may name a protocol."""
 MOST_FILES = 20

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from observability import series
+from observability.build import parley_version
 from observability.metrics import MAX_VALUES, TURN_OUTCOMES, Bounded, Metrics
 
 FORBIDDEN_LABELS = {"session", "sid", "seat", "turn", "instance", "author", "worker", "question"}
@@ -51,7 +52,7 @@ def test_what_is_counted_is_exposed() -> None:
 
 
 def test_it_is_exposed_as_the_client_library_exposes_its_own() -> None:
-    """Same text for the same counts, but for the times at which series were made."""
+    """Same text for the same counts, without the times at which series were made."""
     ours, theirs = CollectorRegistry(), CollectorRegistry()
     text = 'How many; a "quoted" word.'
     bounds = (0.001, 0.5, 1, 2.5)
@@ -86,6 +87,23 @@ def test_it_is_exposed_as_the_client_library_exposes_its_own() -> None:
     shown = [created.sub("", generate_latest(r).decode()) for r in (ours, theirs)]
     assert shown[0] == shown[1]
     assert "x_total{" in shown[0] and 't_bucket{le="+Inf"} 4.0' in shown[0]
+
+
+def test_a_gauge_forgets_numbers_that_are_gone() -> None:
+    registry = CollectorRegistry()
+    gauge, plain = series.Gauge("g", "How many.", ("role",), registry), series.Gauge("h", "How many.", (), registry)
+    gauge.labels(role="b").set(3)
+    gauge.replace({("c",): 1.0})
+    plain.replace({})
+    shown = [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+    assert shown == ['g{role="c"} 1.0']
+
+
+def test_every_service_says_what_it_is() -> None:
+    get = Metrics().registry.get_sample_value
+    assert get("parley_build_info", {"version": parley_version()}) == 1
+    assert (get("process_resident_memory_bytes") or 0) > 1e6
+    assert "python_info" in generate_latest(Metrics().registry).decode()
 
 
 def test_ratios_do_not_start_as_nothing() -> None:

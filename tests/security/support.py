@@ -49,7 +49,7 @@ class Target(Engine):
         readers: Mapping[str, tuple[str, ...]] = READERS,
     ) -> None:
         super().__init__(folder, queues, pins=PINS)
-        self.users = table(queues, clients=clients, pins=PINS, readers=readers)
+        self.users = table(queues, clients=clients, observers=("metrics",), pins=PINS, readers=readers)
         self.credentials = mint(self.users)
         self._changed = _Changed(folder, self.users, publics(self.credentials))
         self._changed.change = change

@@ -27,6 +27,7 @@ HEADERS = (
     "makes submissions expire by a header",
     "stores a batch of submissions at once",
 )
+OBSERVERS_HEADERS = (*HEADERS[:2], "makes totals expire by a header", "stores a batch of totals at once")
 """What streams refuse: shown on naive streams, below."""
 BY_THE_SERVER = ("settles another's turn by an answer",)
 """What this nats-server refuses whatever its configuration says."""
@@ -51,7 +52,8 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
         assert (code, err, found["passed"]) == (0, "", True)
         assert found["different"] >= 1_000, "an attack by a kind of user"
         assert found["distinct"] >= 120, "whomever they are aimed at"
-        assert {row["who"] for row in found["rows"]} == {*QUEUES, "client", "client_2", "audit", "auditor", "owner"}
+        everybody = {*QUEUES, "client", "client_2", "audit", "auditor", "owner", "metrics"}
+        assert {row["who"] for row in found["rows"]} == everybody
         kinds = {row["how"].split("(")[0].split(":")[0].strip() for row in found["rows"]}
         assert {"permissions violation", "the moderator refused", "the answer stayed in its own account"} <= kinds
         assert {"answered as if there were no such session", "it heard its own, and not the other's"} <= kinds
@@ -101,11 +103,11 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
         await target.up(token_key=KNOWN_KEY)
 
         def but_reload(attack: str) -> bool:
-            return attack not in (*HEADERS, *BY_THE_SERVER, RELOAD)
+            return attack not in (*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER, RELOAD)
 
         rows = await bus_check.check(
-            target.server.url, target.credentials, guess=lambda sid: sid, only=("con_1", "client", "audit"),
-            pick=but_reload,
+            target.server.url, target.credentials, guess=lambda sid: sid,
+            only=("con_1", "client", "audit", "metrics"), pick=but_reload,
         )  # fmt: skip
         assert [r for r in rows if r.outcome != SUCCEEDED] == []
         rows += await bus_check.check(
@@ -122,7 +124,7 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
     assert len({(r.who, r.attack) for r in rows}) > 300
     shown = bus_check.distinct((r.attack for r in rows), target.credentials)
     assert len(shown) >= 120
-    assert bus_check.distinct(every, target.credentials) - shown == {*HEADERS, *BY_THE_SERVER}
+    assert bus_check.distinct(every, target.credentials) - shown == {*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER}
 
 
 async def test_a_granted_reader_attacks_those_alone_whom_it_may_not_read(tmp_path: Path) -> None:
@@ -160,17 +162,21 @@ async def test_headers_reach_others_where_streams_take_them(tmp_path: Path) -> N
     async with Target(tmp_path) as target:
         async with await connect(target.server.url, target.credentials["moderator"], name="t") as moderator:
             configs = streams.stream_configs(storage="memory")
-            configs["IN"].pop("sources")
-            configs["IN"] |= {
+            taken = {
                 "allow_rollup_hdrs": True, "allow_msg_schedules": True, "allow_msg_ttl": True, "allow_atomic": True,
-                "retention": "limits", "discard": "old", "discard_new_per_subject": False,
             }  # fmt: skip
+            configs["IN"].pop("sources")
+            configs["IN"] |= {**taken, "retention": "limits", "discard": "old", "discard_new_per_subject": False}
+            configs["OUTCOMES"] |= taken
             for name, config in configs.items():
                 await moderator.api(f"STREAM.CREATE.{name}", config)
         rows = await bus_check.check(
             target.server.url, target.credentials, only=("client",), pick=lambda attack: attack in HEADERS
         )
         assert [(r.attack, r.outcome) for r in rows] == [(a, SUCCEEDED) for a in HEADERS]
+        wanted = [a for a in OBSERVERS_HEADERS if "schedule" not in a]  # its target would have to be in the stream
+        rows = await bus_check.check(target.server.url, target.credentials, only=("metrics",), pick=wanted.__contains__)
+        assert [(r.attack, r.outcome) for r in rows] == [(a, SUCCEEDED) for a in wanted]
 
 
 async def test_the_only_client_attacks_a_session_of_the_owner(tmp_path: Path) -> None:
@@ -278,6 +284,10 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
         "con_1", "publish", subjects.owned("*", subjects.channel_all("public")),
         "posts on public for a session's owner",
     ),
+    "the totals": ("con_1", "publish", subjects.OUTCOMES, "writes the totals"),
+    "an observer's log": ("metrics", "publish", subjects.LOG_ALL, "writes the log (step)"),
+    "an observer's streams": ("metrics", "publish", "$JS.API.STREAM.PURGE.>", "purges the totals"),
+    "an observer's turns": ("metrics", "publish", "$JS.API.STREAM.MSG.GET.WORK", "gets a stored turn"),
     "mirrors": ("con_1", "publish", "$JS.API.STREAM.CREATE.>", "mirrors what sessions tell each other"),
     "purging": ("con_1", "publish", "$JS.API.STREAM.PURGE.INNER", "purges what was told to a session"),
     "the moderators' consumers": (
@@ -332,7 +342,11 @@ async def test_what_the_accounts_let_a_client_read_of_another_is_heard(tmp_path:
     async with Target(tmp_path) as target:
         await target.up()
         looser = accounts.table(
-            QUEUES, clients=("client", "client_2"), pins=PINS, readers={**READERS, "client": ("client_2",)}
+            QUEUES,
+            clients=("client", "client_2"),
+            observers=("metrics",),
+            pins=PINS,
+            readers={**READERS, "client": ("client_2",)},
         )
         keys = accounts.publics(target.credentials)
         target.change(lambda config: config.update(renewed(config, looser, keys)))

@@ -1,20 +1,24 @@
 """One `parley up` for every protocol: few processes, and no process connects for both teams."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from client.protocols import all_setups
 from parley.plan import plan_of
 from parley.settings import Settings
 from parley.stack.lease import Order, Stack, complete, read_running
 from parley.stack.rows import SHARED, rows_of_all
+from tests.outcomes.test_command import fetch
 from tests.parley.support import Front, until
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-MOST_PROCESSES, MOST_MB = 10, 800
+MOST_PROCESSES, MOST_MB = 11, 800
 ASKED = (
     ("--protocol", "consensus", "In which year did the Suez Canal open?", "--evidence", EXAMPLES / "factual/evidence"),
     ("--protocol", "critic", "Which medium?", "--evidence", EXAMPLES / "critic-archive/evidence"),
@@ -27,14 +31,17 @@ ASKED = (
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_one_stack_serves_every_protocol_with_ten_processes_and_800_mb(tmp_path: Path) -> None:
+def test_one_stack_serves_every_protocol_with_eleven_processes_and_800_mb(tmp_path: Path) -> None:
     front = Front(tmp_path, protocol="")
     up = front.start("up")
     running = until(lambda: (r := read_running(front.state)) and r.ready and r, "it is not up", 30)
     assert len({a[1] if len(a) > 1 else "madp" for a in ASKED}) == len(all_setups())
+    results = []
     for asked in ASKED:
-        code, _, err = front.run("ask", *map(str, asked))
+        code, out, err = front.run("ask", *map(str, asked), "--json")
         assert code in (0, 3), (asked, err)
+        results.append(json.loads(out))
+    assert_counted(running.services["metrics"].metrics, results)
     processes = [p for parent in (psutil.Process(up.pid),) for p in (parent, *parent.children(recursive=True))]
     size = sum(p.memory_full_info().pss for p in processes) / 1e6
     print(f"{len(processes)} processes, {size:.0f} MB")
@@ -46,6 +53,21 @@ def test_one_stack_serves_every_protocol_with_ten_processes_and_800_mb(tmp_path:
     up.communicate(timeout=20)
     assert up.returncode == 0
     front.assert_nothing_left()
+
+
+def assert_counted(address: str, results: list[dict[str, Any]]) -> None:
+    """The stack's own service shows each of these sessions, by protocol, reason, convergence and status."""
+
+    def closed() -> set[tuple[str, ...]]:
+        families = text_string_to_metric_families(fetch(f"{address}/metrics"))
+        samples = (s for f in families for s in f.samples if s.name == "parley_sessions_closed_total" and s.value)
+        return {tuple(s.labels[name] for name in ("protocol", "reason", "converged", "status")) for s in samples}
+
+    said = {
+        (r["protocol"], r["stop"]["reason"], "yes" if r["stop"]["converged"] else "no", r["status"]) for r in results
+    }
+    assert len(said) == len(results)
+    until(lambda: closed() == said, lambda: f"{closed()} are counted, wanted are {said}")
 
 
 def test_no_process_serves_both_teams_and_nothing_beside_a_team() -> None:

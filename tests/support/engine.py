@@ -60,7 +60,11 @@ class Engine:
         pins: Mapping[str, str] | None = None,
     ) -> None:
         self.users = table(
-            queues, clients=("client", "alice", "bob"), pins=pins, readers={"audit": ("alice",), "auditor": ("*",)}
+            queues,
+            clients=("client", "alice", "bob"),
+            observers=("metrics",),
+            pins=pins,
+            readers={"audit": ("alice",), "auditor": ("*",)},
         )
         self.credentials: dict[str, Credentials] = mint(self.users)
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))

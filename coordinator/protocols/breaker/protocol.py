@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from coordinator.commands import Notify, SayOn
-from coordinator.table import Illegal, LogLine, Protocol, Sample, Session, Step, Table, Told, View, to
+from coordinator.table import Counted, Illegal, LogLine, Protocol, Sample, Step, Table, Told, View, to
 from schemas import log
 from schemas.protocols.breaker import Mode
 from schemas.routing import TaskOutcome
@@ -102,13 +102,26 @@ def _result(state: State, _: View) -> tuple[dict[str, Any], tuple[dict[str, Any]
     return {"degraded": state.phase == Phase.DEGRADED}, ()
 
 
-def _measures(before: Session | None, after: Session, entry: log.Entry) -> Iterator[Sample | LogLine]:
-    """Each change is counted; and it is 9.2's LOG warning: one line, by the moderator that took the transition."""
+def _notes(entry: log.Entry) -> Iterator[LogLine]:
+    """Each change is 9.2's LOG warning: one line, by the moderator that took the transition."""
+    for to_, text in _changes(entry):
+        yield LogLine(f"{to_}: {text}", warning=to_ == DEGRADED)
+
+
+def _live(entry: log.Entry) -> Iterator[Sample]:
+    """Each change is counted. One that is opened anew begins as one that was never degraded."""
+    if isinstance(entry.event, log.Opened):
+        yield Sample("breaker_degraded", value=0.0)
+    for to_, _ in _changes(entry):
+        yield Sample("breaker_changes_total", {"to": to_})
+        yield Sample("breaker_degraded", value=float(to_ == DEGRADED))
+
+
+def _changes(entry: log.Entry) -> Iterator[tuple[str, str]]:
+    """(degraded or recovered, in words)."""
     for command in entry.commands:
         if isinstance(command, log.Say) and command.kind in (DEGRADED, RECOVERED):
-            text = decode(command.body, Mode).text
-            yield Sample("breaker_changes_total", {"to": command.kind})
-            yield LogLine(f"{command.kind}: {text}", warning=command.kind == DEGRADED)
+            yield command.kind, decode(command.body, Mode).text
 
 
 TABLE: Table = {
@@ -133,5 +146,8 @@ PROTOCOL = Protocol(
     outcome=_result,
     attempts=lambda settings: 1,
     standing="madp-breaker",
-    measures=_measures,
+    notes=_notes,
+    counted=Counted(
+        live=_live, children=tuple(Sample("breaker_changes_total", {"to": to_}) for to_ in (DEGRADED, RECOVERED))
+    ),
 )

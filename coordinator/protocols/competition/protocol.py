@@ -17,6 +17,7 @@ import msgspec
 
 from coordinator.commands import Finish, Stop
 from coordinator.protocols.competition.check import check
+from coordinator.protocols.competition.measures import COUNTED
 from coordinator.protocols.competition.outcome import figures, outcome
 from coordinator.protocols.competition.plan import plan
 from coordinator.protocols.competition.record import overtime_alone, record, say, settle, silence, tally
@@ -484,6 +485,7 @@ PROTOCOL = Protocol(
     stops=("played", "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    counted=COUNTED,
     shows_refused=3,
     fixed=True,
     readers=(PRO, CON),

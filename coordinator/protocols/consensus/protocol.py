@@ -19,6 +19,7 @@ import msgspec
 from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
 from coordinator.protocols.consensus.assessing import assess, by_words, compared, figures
 from coordinator.protocols.consensus.check import check
+from coordinator.protocols.consensus.measures import COUNTED
 from coordinator.protocols.consensus.outcome import ends_round, outcome
 from coordinator.protocols.consensus.score import is_stuck
 from coordinator.protocols.consensus.seats import ROLES, seat
@@ -299,6 +300,7 @@ PROTOCOL = Protocol(
     stops=("threshold", "stuck", "round_limit", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
+    counted=COUNTED,
     shows_refused=5,
     ends_round=ends_round,
 )

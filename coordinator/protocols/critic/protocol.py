@@ -18,6 +18,7 @@ import msgspec
 from coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
 from coordinator.protocols.critic.check import KEEPS_AS_ASKED, check
 from coordinator.protocols.critic.confidence import WORTHLESS, final_state, of_state
+from coordinator.protocols.critic.measures import COUNTED
 from coordinator.protocols.critic.outcome import figures, outcome
 from coordinator.protocols.critic.seats import ROLES, seat
 from coordinator.protocols.critic.state import (
@@ -451,6 +452,7 @@ PROTOCOL = Protocol(
     stops=("objections_exhausted", "confidence", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    counted=COUNTED,
     shows_refused=4,
     readers=(ANSWERER, CRITIC),
 )  # fmt: skip

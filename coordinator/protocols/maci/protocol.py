@@ -1,12 +1,10 @@
 """maci: debaters with beliefs and evidence, judges that never argue, and a controller with two dials and a stop.
 
-Source: seeds/maci.md, resolved in docs/maci.md. Round 0 is blind: every debater answers alone (`blind`). A round then
-is: arguments with evidence and a belief (`argue`), the judges' scores (`crit`) and the similarities of what was quoted
-(`measure`), the dual gate, the signals, the dials of the next round, the stop.
+Source: seeds/maci.md, resolved in docs/maci.md. Round 0 is blind (`blind`). A round then is: arguments with a belief
+(`argue`), scores (`crit`), similarities of quotations (`measure`), the dual gate, signals, dials, the stop.
+What is measured and decided is the controller's (coordinator.schedulers); here is who is asked what, and who sees it.
 
     RETRIEVING -> BLIND [-> MERGING] (-> ARGUING [-> JUDGING] [-> PLANNING [-> RETRIEVING_MORE]])* -> CONCLUDING -> DONE
-
-What is measured and decided is the controller's (coordinator.schedulers); here is who is asked what, and who sees it.
 """
 
 import msgspec
@@ -15,6 +13,7 @@ from coordinator.commands import Finish, SayOn, Stop, Wish
 from coordinator.protocols.maci import plan as maci_plan
 from coordinator.protocols.maci import round as maci_round
 from coordinator.protocols.maci.check import check
+from coordinator.protocols.maci.measures import COUNTED
 from coordinator.protocols.maci.outcome import ends_round, figures, outcome
 from coordinator.protocols.maci.round import Judged, NumberedArgument, cases, listed
 from coordinator.protocols.maci.seats import ROLES, seat
@@ -494,6 +493,7 @@ PROTOCOL = Protocol(
     stops=("agreement", "plateau", "stalemate", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    counted=COUNTED,
     shows_refused=3,
     readers=(HELPER,),
     ends_round=ends_round,

@@ -1,72 +1,72 @@
-"""madp: what one transition of a task says to the metrics: the service level indicators of seeds/madp.md 7.1, and what
-their denominators are.
-
-The accuracy of the selection is none of them: it takes a set of tasks whose experts are known (`parley eval routing`).
-"""
+"""madp: what is counted of a task that ended: the service level indicators of seeds/madp.md 7.1, and what their
+denominators are."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import get_args
 
-from coordinator.table import Sample, Session
-from schemas import log
-from schemas.protocols.madp.messages import Answered, Consensus, Item, TaskPosted
-from schemas.wire import SchemaError, decode
+from coordinator.protocols.madp.state import State, verdicts
+from coordinator.table import Counted, Measured, Sample, Session, View
+from schemas.protocols.madp.messages import Consensus, How, ItemKind, TaskPosted
+from schemas.routing import DEPTHS
+from schemas.wire import decode
 
-
-def measures(before: Session | None, after: Session, entry: log.Entry) -> Iterator[Sample]:
-    """What this transition adds to the series of tasks."""
-    for command in entry.commands:
-        if not isinstance(command, log.Say):
-            continue
-        match command.kind:
-            case "consensus":
-                found = _body(command, Consensus)
-                if found is not None and not _has_consensus(before):
-                    yield from _assigned(after, entry, found)
-            case "item":
-                item = _body(command, Item)
-                yield Sample("items_opened_total", {"kind": item.kind if item is not None else "other"})
-            case "answered":
-                answer = _body(command, Answered)
-                human = answer is not None and answer.author
-                yield Sample("items_closed_total", {"by": "human" if human else "default"})
-            case "closed":
-                yield from _closed(_body(command, dict[str, Any]) or {})
+BY = ("override", "feedback", "golden")
+"""What says whether the right expert led."""
 
 
-def _assigned(after: Session, entry: log.Entry, found: Consensus) -> Iterator[Sample]:
+def measured(session: Session, view: View) -> Measured:
+    """Agreement is the share of the last reviews that approve."""
+    s: State = session.inner
+    said = list(verdicts(s.rounds[-1], view).values()) if s.rounds else []
+    approving = sum(v == "approved" for v in said) / len(said) if said else None
+    return Measured(
+        agreement=approving,
+        disagreement=None if approving is None else 1 - approving,
+        samples=(*_assigned(session), *_ended(s)),
+    )
+
+
+def _assigned(session: Session) -> Iterator[Sample]:
     """The first assignment of a task: from its being taken, with the model tokens that it took."""
-    depth = _depth(after)
+    first = next((p for p in session.posts if p.kind == "consensus"), None)
+    if first is None:
+        return
+    found, depth = decode(first.body, Consensus), _depth(session)
     yield Sample("tasks_total", {"depth": depth, "how": found.how})
     yield Sample("coordination_tokens", {"depth": depth}, found.token_cost)
-    yield Sample("coordination_seconds", {"depth": depth}, max(0, entry.at_ns - after.opened_ns) / 1e9)
-
-
-def _closed(result: dict[str, Any]) -> Iterator[Sample]:
-    outcome = result.get("outcome") or {}
-    if outcome.get("reviews"):
-        yield Sample("review_revisions", value=int(outcome.get("revisions") or 0))
-    if outcome.get("overrides"):
-        yield Sample("overrides_total")
-
-
-def _has_consensus(session: Session | None) -> bool:
-    return session is not None and any(p.kind == "consensus" for p in session.posts)
+    yield Sample("coordination_seconds", {"depth": depth}, max(0, first.at_ns - session.opened_ns) / 1e9)
 
 
 def _depth(session: Session) -> str:
     """Of a task, as it was posted; `none`: it was not matched."""
-    for post in session.posts:
-        if post.kind == "task":
-            try:
-                return decode(post.body, TaskPosted).depth
-            except SchemaError:
-                break
-    return "none"
+    posted = next((p for p in session.posts if p.kind == "task"), None)
+    return "none" if posted is None else decode(posted.body, TaskPosted).depth
 
 
-def _body(command: log.Say, wanted: Any) -> Any:
-    try:
-        return decode(command.body, wanted)
-    except SchemaError:
-        return None
+def _ended(s: State) -> Iterator[Sample]:
+    """A person who chose another expert, or named one beforehand, found the selection wrong; who let it be, right."""
+    yield Sample("tasks_ended_total")
+    if s.overrides:
+        yield Sample("overrides_total")
+    if s.lead:
+        yield Sample("selections_total", {"by": "override", "verdict": "wrong" if s.overrides else "right"})
+    if s.iteration:
+        yield Sample("review_revisions", value=s.revisions)
+    for kind in sorted({item.kind for item in s.items}):
+        yield Sample("escalations_total", {"kind": kind})
+
+
+def _children() -> Iterator[Sample]:
+    depths = (*DEPTHS, "none")
+    for depth in depths:
+        yield Sample("coordination_tokens", {"depth": depth})
+        yield Sample("coordination_seconds", {"depth": depth})
+        yield from (Sample("tasks_total", {"depth": depth, "how": how}) for how in get_args(How))
+    for kind in get_args(ItemKind):
+        yield Sample("items_opened_total", {"kind": kind})
+        yield Sample("escalations_total", {"kind": kind})
+    for by in BY:
+        yield from (Sample("selections_total", {"by": by, "verdict": v}) for v in ("right", "wrong"))
+
+
+COUNTED = Counted(measured=measured, children=tuple(_children()))

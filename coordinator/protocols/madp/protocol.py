@@ -33,7 +33,7 @@ from coordinator.protocols.madp.claims import (
     unheard,
 )
 from coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
-from coordinator.protocols.madp.measures import measures
+from coordinator.protocols.madp.measures import COUNTED
 from coordinator.protocols.madp.outcome import outcome
 from coordinator.protocols.madp.seats import ROLES, beneath, seat
 from coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
@@ -213,8 +213,8 @@ PROTOCOL = Protocol(
     plan=plan,
     readers=(ROLE,),
     reads=(BREAKER,),
-    measures=measures,
     unheard=unheard,
+    counted=COUNTED,
     beneath=beneath,
     experts=True,
     moves_on=True,

@@ -252,6 +252,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[Exclusion, ...] = ()
 
 
+How = Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human"]
+"""How it was found who leads."""
+
+
 class Consensus(msgspec.Struct, frozen=True, kw_only=True):
     """4.5's ConsensusResult."""
 
@@ -260,7 +264,7 @@ class Consensus(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     rationale: str
     token_cost: int
-    how: Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human"] = "explicit"
+    how: How = "explicit"
     conflict: str = ""
     """Why it is in doubt (9.3); empty: it is not."""
     notes: tuple[str, ...] = ()

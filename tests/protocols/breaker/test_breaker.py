@@ -8,12 +8,15 @@ import pytest
 
 from coordinator import measures
 from coordinator.machine import Illegal, outcome, record, record_opening
+from coordinator.outcomes import message
+from coordinator.outcomes.fold import Fold
 from coordinator.protocols.breaker.protocol import PROTOCOL as BREAKER
 from coordinator.replay import replay
 from observability.metrics import Metrics
 from schemas import log
 from schemas.routing import TaskOutcome
 from schemas.wire import encode, raw
+from tests.outcomes.played import KNOWN, TENANT, fold, get, shown, take, values
 from tests.support.play import START_NS
 
 
@@ -108,6 +111,33 @@ def test_each_change_is_one_line_in_the_log_of_the_moderator_that_made_it(caplog
     degraded, recovered = caplog.records
     assert degraded.levelname == "WARNING" and "4 of the last 4 tasks" in degraded.getMessage()
     assert recovered.levelname == "INFO" and "coordinated again" in recovered.getMessage()
+
+
+def test_each_change_is_counted_and_how_it_stands_is_shown() -> None:
+    play = Play()
+    play.told(*[False] * 6)
+    into = fold()
+    take(into, "madp-breaker", [encode(e) for e in play.entries])
+    assert get(shown(into.totals()), "breaker_changes_total", to="degraded") == 1
+    assert get(shown(into.totals()), "breaker_degraded") == 1
+    seen = len(play.entries)
+    play.told(*[True] * 7)
+    again = Fold(into.totals(), TENANT)
+    for entry in play.entries[seen:]:
+        message.count(again, KNOWN, "madp-breaker", "step", [encode(entry)])
+    found = shown(again.totals())
+    assert get(found, "breaker_changes_total", to="recovered") == 1
+    assert get(found, "breaker_degraded") == 0
+    assert values(found, "sessions_opened_total") == {}, "it is the moderators' own"
+
+
+def test_one_that_is_opened_anew_is_not_degraded() -> None:
+    play = Play()
+    play.told(*[False] * 6)
+    into = fold()
+    take(into, "madp-breaker", [encode(e) for e in play.entries])
+    take(into, "madp-breaker", [encode(Play().entries[0])])
+    assert get(shown(into.totals()), "breaker_degraded") == 0
 
 
 def test_it_takes_nothing_else_and_never_ends() -> None:

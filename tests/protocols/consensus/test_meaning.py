@@ -6,6 +6,7 @@ from client.show.transcript import Teller
 from coordinator.protocols.consensus.score import facts, weighted_median
 from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Position
 from schemas.wire import decode
+from tests.outcomes.played import counted, values
 from tests.protocols.consensus.play import Play, cite, document, says
 
 ADOPTS = {"change": "adopted", "change_reason": "convinced"}
@@ -129,6 +130,9 @@ def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
     assert "panelist_4 changed its answer by what was quoted: convinced" in shown
     play.synthesize("Vilnius")
     assert play.result.outcome["changed"] == {"unexplained": 2, "argument": 1, "quotation": 1}
+    assert values(counted(play), "flips_total") == {
+        ("consensus", "unexplained"): 2, ("consensus", "argued"): 1, ("consensus", "quoted"): 1,
+    }  # fmt: skip
 
 
 def test_an_argument_is_found_only_where_one_was_named() -> None:

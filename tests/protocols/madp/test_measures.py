@@ -1,33 +1,18 @@
-"""7.1's indicators are counted where a transition is, once a task."""
+"""7.1's indicators are counted when a task ends, once a task."""
 
-from coordinator import measures
-from coordinator.machine import Session, record, record_opening
-from observability.metrics import Metrics
 from schemas import log
 from schemas.turn import Usage
-from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, MADP, REVISE, SRE, Play, blocked, done, matched
+from tests.outcomes.played import counted, get, values
+from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, REVISE, SRE, Play, blocked, done, matched
 
 TOKENS = Usage(input_tokens=200, output_tokens=50, calls=1)
 
 
-def counted(*plays: Play) -> Metrics:
-    """Every transition of these tasks noted, as a moderator does it."""
-    metrics = Metrics()
-    for play in plays:
-        first = play.entries[0]
-        assert isinstance(first.event, log.Opened)
-        session, entry = record_opening(MADP, "s1", first.event, first.at_ns, first.cause)
-        measures.note(metrics, MADP, None, session, entry)
-        for one in play.entries[1:]:
-            before: Session = session
-            session, again = record(MADP, before, entry.digest, one.event, one.at_ns, one.cause)
-            measures.note(metrics, MADP, before, session, again)
-            entry = again
-    return metrics
-
-
-def get(metrics: Metrics, name: str, **labels: str) -> float:
-    return metrics.registry.get_sample_value(f"parley_{name}", labels) or 0.0
+def ended(play: Play) -> Play:
+    """Cancelled, where it is not over."""
+    if not play.session.closed:
+        play.event(log.Cancelled(author="owner"))
+    return play
 
 
 def test_tokens_seconds_and_depth_are_counted_at_the_first_assignment() -> None:
@@ -67,6 +52,27 @@ def test_overrides_are_counted_by_task_against_all_tasks() -> None:
     m = counted(changed, plain)
     assert get(m, "overrides_total") == 1
     assert get(m, "tasks_total", depth="instant", how="implicit") == 2
+    assert get(m, "tasks_ended_total") == 2
+
+
+def test_one_override_in_five_tasks_is_a_fifth() -> None:
+    """Whether a person says it while the task runs, or names the lead beforehand."""
+
+    def plain() -> Play:
+        play = Play().working()
+        play.reply(SRE, done())
+        play.approve()
+        return play
+
+    changed = Play().working()
+    changed.decide("expert", IMPL)
+    changed.reply(IMPL, done())
+    changed.approve()
+    named = ended(Play({"expert": SRE}).match({IMPL: 0.95}))
+    for overridden in (changed, named):
+        m = counted(overridden, *(plain() for _ in range(4)))
+        assert (get(m, "overrides_total"), get(m, "tasks_ended_total")) == (1, 5)
+        assert values(m, "selections_total") == {("override", "right"): 4, ("override", "wrong"): 1}
 
 
 def test_items_are_opened_and_closed_by_a_human_or_their_default() -> None:
@@ -78,18 +84,19 @@ def test_items_are_opened_and_closed_by_a_human_or_their_default() -> None:
     m = counted(answered, left)
     assert get(m, "items_opened_total", kind="blocked") == 2
     assert (get(m, "items_closed_total", by="human"), get(m, "items_closed_total", by="default")) == (1, 1)
+    assert get(m, "escalations_total", kind="blocked") == 0, "the tasks have not ended"
+    assert get(counted(ended(answered), ended(left)), "escalations_total", kind="blocked") == 2
+
+
+def test_an_item_that_waits_ends_with_its_session() -> None:
+    waiting = Play().working()
+    waiting.reply(SRE, blocked())
+    m = counted(waiting)
+    assert values(m, "items_opened_total") == {("blocked",): 1}
+    assert values(m, "items_closed_total") == {}
+    assert values(counted(ended(waiting)), "items_closed_total") == {("session",): 1}
 
 
 def test_a_degraded_task_is_counted_as_such() -> None:
-    play = Play(degraded=True).match({SRE: 0.5, IMPL: 0.4})
+    play = ended(Play(degraded=True).match({SRE: 0.5, IMPL: 0.4}))
     assert get(counted(play), "tasks_total", depth="standard", how="degraded") == 1
-
-
-def test_what_is_no_task_is_not_counted() -> None:
-    from tests.protocols.consensus.play import CONSENSUS
-    from tests.protocols.consensus.play import Play as Consensus
-
-    play = Consensus()
-    metrics = Metrics()
-    measures.note(metrics, CONSENSUS, None, play.session, play.entries[0])
-    assert not [s for f in metrics.tasks.collect() for s in f.samples if s.value]

@@ -1,0 +1,176 @@
+"""What the bus says of itself: queues, streams and the store by JetStream's API, nats-server by its monitor."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Self
+
+from bus import streams, subjects
+from bus.connection import Connection
+from bus.errors import ApiError, BusError
+from observability.outcomes import Outcomes
+
+_LOGGER = logging.getLogger(__name__)
+EVERY_S = 2.0
+_MONITOR_S = 2.0
+_SEEN = 512
+"""Looks at a queue that are remembered."""
+Found = dict[str, dict[tuple[str, ...], float]]
+
+
+class Ages:
+    """How long the oldest turn of each queue is there: JetStream does not say it, so it is told by looking often.
+
+    A queue that is looked at while it is empty has nothing that is older than this look. Later, what lies behind the
+    place up to which everything is settled came after the last look at which the stream did not go further than that.
+    """
+
+    def __init__(self) -> None:
+        self._looks: dict[str, deque[tuple[float, int]]] = {}
+
+    def look(self, queue: str, *, waiting: int, settled_seq: int, last_seq: int, now: float) -> float:
+        """Seconds.
+
+        Parameters
+        ----------
+        waiting
+            Turns that are not settled.
+        settled_seq, last_seq
+            Places in the stream: up to which everything of the queue is settled, and of its last message.
+        """
+        looks = self._looks.setdefault(queue, deque())
+        if not waiting or not looks:
+            looks.clear()
+            looks.append((now, last_seq))
+            return 0.0
+        while len(looks) > 1 and looks[1][1] <= settled_seq:
+            looks.popleft()
+        age = now - looks[0][0]
+        if len(looks) >= _SEEN:
+            del looks[-1]  # the oldest ones matter
+        looks.append((now, last_seq))
+        return age
+
+    def keep(self, queues: set[str]) -> None:
+        """Forget all others."""
+        self._looks = {queue: looks for queue, looks in self._looks.items() if queue in queues}
+
+
+class BusState:
+    """Looks at the bus again and again, and exposes what it says. An async context manager."""
+
+    def __init__(self, connection: Connection, outcomes: Outcomes, monitor: str = "") -> None:
+        self._connection = connection
+        self._outcomes = outcomes
+        self._monitor = monitor.rstrip("/")
+        self._ages = Ages()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception as error:  # whatever the client raises while the bus is away
+                _LOGGER.info("the bus was not looked at: %s: %s", type(error).__name__, error)
+            await asyncio.sleep(EVERY_S)
+
+    async def look(self) -> None:
+        """Look once. What does not answer is not exposed any more."""
+        found: Found = {}
+        with contextlib.suppress(BusError):
+            await self._streams(found)
+            await self._queues(found)
+            await self._store(found)
+        if self._monitor:
+            await self._server(found)
+        self._outcomes.bus(found)
+
+    async def _streams(self, found: Found) -> None:
+        for name in streams.STREAMS:
+            try:
+                info = await self._connection.api(f"STREAM.INFO.{name}")
+            except ApiError:
+                continue  # no moderator has made it yet
+            state = info["state"]
+            _put(found, "stream_messages", state["messages"], name)
+            _put(found, "stream_bytes", state["bytes"], name)
+            _put(found, "stream_limit_bytes", max(0, info["config"].get("max_bytes", 0)), name)
+            if name == streams.LOG:
+                self._outcomes.lag.set(max(0.0, state["last_seq"] - self._outcomes.counted_to))
+
+    async def _queues(self, found: Found) -> None:
+        last_seq = int((await self._connection.api(f"STREAM.INFO.{streams.WORK}"))["state"]["last_seq"])
+        seen: set[str] = set()
+        while True:
+            page = await self._connection.api(f"CONSUMER.LIST.{streams.WORK}", {"offset": len(seen)})
+            consumers = page.get("consumers") or []
+            for consumer in consumers:
+                queue = subjects.queue_of(consumer["name"])
+                seen.add(queue)
+                pending, out = consumer["num_pending"], consumer["num_ack_pending"]
+                _put(found, "queue_pending", pending, queue)
+                _put(found, "queue_unacknowledged", out, queue)
+                _put(found, "queue_redelivered", consumer["num_redelivered"], queue)
+                settled = int((consumer.get("ack_floor") or {}).get("stream_seq", 0))
+                age = self._ages.look(
+                    queue, waiting=pending + out, settled_seq=settled, last_seq=last_seq, now=time.monotonic()
+                )
+                _put(found, "queue_oldest_seconds", age, queue)
+            if not consumers or len(seen) >= int(page.get("total", 0)):
+                self._ages.keep(seen)
+                return
+
+    async def _store(self, found: Found) -> None:
+        """Of the account, unless the monitor says it of the whole server."""
+        info = await self._connection.api("INFO")
+        _put(found, "store_used_bytes", info.get("storage", 0))
+        _put(found, "store_limit_bytes", max(0, (info.get("limits") or {}).get("max_storage", 0)))
+
+    async def _server(self, found: Found) -> None:
+        try:
+            server, jetstream = await asyncio.to_thread(_pages, self._monitor)
+        except (OSError, ValueError) as error:
+            _LOGGER.info("the monitor %s does not answer: %s", self._monitor, error)
+            _put(found, "nats_up", 0)
+            return
+        _put(found, "nats_up", 1)
+        for name, said in (
+            ("nats_connections", "connections"), ("nats_slow_consumers", "slow_consumers"),
+            ("nats_memory_bytes", "mem"), ("nats_cpu_percent", "cpu"),
+        ):  # fmt: skip
+            _put(found, name, float(server.get(said, 0)))
+        _put(found, "store_used_bytes", jetstream.get("storage", 0))
+        _put(found, "store_limit_bytes", max(0, (jetstream.get("config") or {}).get("max_storage", 0)))
+
+
+def _pages(monitor: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What nats-server says of itself, and of JetStream. Raises OSError, ValueError."""
+    import json
+    import urllib.request
+
+    open_ = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+    found = []
+    for page in ("varz", "jsz"):
+        with open_(f"{monitor}/{page}", timeout=_MONITOR_S) as answer:
+            said = json.loads(answer.read())
+        if not isinstance(said, dict):
+            raise ValueError(f"/{page} is no JSON object")
+        found.append(said)
+    return found[0], found[1]
+
+
+def _put(found: Found, series: str, value: float, *labels: str) -> None:
+    found.setdefault(series, {})[labels] = float(value)

@@ -1,0 +1,113 @@
+"""Totals that grow by what is counted. Pure: the same samples in the same order give the same totals, to the bit."""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from coordinator.table import Sample
+from observability.metrics import MAX_VALUES
+from observability.outcomes import GAUGES, OUTCOMES, SPEND, key
+from schemas.result import Spread, Totals
+
+_FROM_OUTSIDE = ("model", "protocol", "reason", "rule", "kind", "because", "depth", "how", "by", "to")
+"""Labels whose values an installed package, a model or a log of another release may bring."""
+_OTHER = "other"
+_DAYS = 8
+"""Days whose spending is kept."""
+_DAY_NS = 86_400 * 10**9
+
+
+def day_of(at_ns: int) -> int:
+    """The day of a Unix time, in UTC, by its number since 1970."""
+    return at_ns // _DAY_NS
+
+
+class Fold:
+    """Totals in the making."""
+
+    def __init__(self, totals: Totals, tenant: str) -> None:
+        self.position = totals.position
+        self.since_ns = totals.since_ns
+        self._tenant = tenant
+        self._numbers = {name: dict(numbers) for name, numbers in totals.numbers.items()}
+        self._spreads = {name: dict(spreads) for name, spreads in totals.spreads.items()}
+        self._days = dict(totals.days)
+        self._waiting = dict(totals.waiting)
+        self._seen = {label: list(values) for label, values in totals.seen.items()}
+
+    def add(self, samples: Iterable[Sample]) -> None:
+        """Count these. Raises KeyError for a series or a label that is not declared."""
+        for sample in samples:
+            declared = OUTCOMES[sample.series]
+            values = key(self._bounded(label, sample.labels[label]) for label in declared.labels)
+            if declared.bounds:
+                spreads = self._spreads.setdefault(sample.series, {})
+                spreads[values] = _observed(spreads.get(values), declared.bounds, sample.value)
+            else:
+                numbers = self._numbers.setdefault(sample.series, {})
+                before = 0.0 if sample.series in GAUGES else numbers.get(values, 0.0)
+                numbers[values] = before + sample.value
+
+    def spend(self, at_ns: int, usd: float) -> None:
+        """Count what a call cost at this time."""
+        if not usd:
+            return
+        self.add([Sample(SPEND, {"tenant": self._tenant}, usd)])
+        day = str(day_of(at_ns))
+        self._days[day] = self._days.get(day, 0.0) + usd
+        for old in sorted(self._days, key=int)[:-_DAYS]:
+            del self._days[old]
+
+    def asked(self, sid: str, kind: str) -> None:
+        """A session asked a human something."""
+        self._waiting[sid] = self._waiting.get(sid, 0) + 1
+        self.add([Sample("items_opened_total", {"kind": kind})])
+
+    def answered(self, sid: str, by: str) -> None:
+        """One of its questions was answered, or its default held."""
+        left = self._waiting.get(sid, 0) - 1
+        if left > 0:
+            self._waiting[sid] = left
+        else:
+            self._waiting.pop(sid, None)
+        self.add([Sample("items_closed_total", {"by": by})])
+
+    def over(self, sid: str) -> None:
+        """The session is over: what still waits is answered by nobody."""
+        left = self._waiting.pop(sid, 0)
+        if left:
+            self.add([Sample("items_closed_total", {"by": "session"}, left)])
+
+    def totals(self) -> Totals:
+        """As they stand."""
+        return Totals(
+            position=self.position,
+            since_ns=self.since_ns,
+            numbers={name: dict(numbers) for name, numbers in self._numbers.items()},
+            spreads={name: dict(spreads) for name, spreads in self._spreads.items()},
+            days=dict(self._days),
+            waiting=dict(self._waiting),
+            seen={label: tuple(values) for label, values in self._seen.items()},
+        )
+
+    def _bounded(self, label: str, value: str) -> str:
+        """The value, or `other` once a label has had its share of them."""
+        if label not in _FROM_OUTSIDE:
+            return value
+        value = value[:64] or "none"
+        seen = self._seen.setdefault(label, [])
+        if value in seen:
+            return value
+        if len(seen) >= MAX_VALUES:
+            return _OTHER
+        seen.append(value)
+        return value
+
+
+def _observed(before: Spread | None, bounds: tuple[float, ...], value: float) -> Spread:
+    """Of other bounds than these, as another release had them, it begins anew."""
+    counts = [0] * (len(bounds) + 1)
+    total = 0.0
+    if before is not None and len(before.counts) == len(counts):
+        counts, total = list(before.counts), before.total
+    counts[bisect_left(bounds, value)] += 1
+    return Spread(counts=tuple(counts), total=total + value)

@@ -1,0 +1,69 @@
+"""What one message of LOG adds to the totals. Pure."""
+
+import contextlib
+from collections.abc import Sequence
+
+import msgspec
+
+from bus import subjects
+from bus.channels import INBOX
+from bus.log import Stored
+from coordinator.folded import lost
+from coordinator.outcomes import session
+from coordinator.outcomes.fold import Fold
+from coordinator.outcomes.session import Protocols
+from coordinator.protocols import STANDING
+from coordinator.table import Sample
+from schemas import log
+from schemas.wire import SchemaError, decode
+
+_ITEM, _ANSWERED = b'"kind":"item"', b'"kind":"answered"'
+
+
+class _Item(msgspec.Struct, frozen=True):
+    kind: str = "other"
+    author: str = ""
+    """Of an answer; empty: nobody answered, and the default holds."""
+
+
+def count(
+    fold: Fold, protocols: Protocols, sid: str, kind: str, entries: Sequence[bytes], whole: Sequence[bytes] = ()
+) -> None:
+    """Add what this message says.
+
+    Parameters
+    ----------
+    kind
+        Of its subject.
+    entries
+        Those that it holds.
+    whole
+        Where it closes its session, all entries of that.
+    """
+    if kind == subjects.REFUSED:
+        return
+    if sid in STANDING:
+        for entry in entries:
+            with contextlib.suppress(SchemaError):  # of another release
+                fold.add(STANDING[sid].counted.live(decode(entry, log.Entry)))
+        return
+    if kind == subjects.OPENED:
+        opening = lost.read_opening(Stored(0, kind, entries[0]))
+        fold.add([Sample("sessions_opened_total", {"protocol": opening[0].protocol if opening else ""})])
+    for entry in entries:
+        if _ITEM in entry or _ANSWERED in entry:
+            _items(fold, sid, entry)
+    if whole:
+        session.count(fold, protocols, sid, whole)
+
+
+def _items(fold: Fold, sid: str, entry: bytes) -> None:
+    """Questions to a human that this entry opened and closed."""
+    with contextlib.suppress(SchemaError):
+        for command in decode(entry, log.Entry).commands:
+            if isinstance(command, log.Say) and command.channel == INBOX:
+                said = decode(command.body, _Item)
+                if command.kind == "item":
+                    fold.asked(sid, said.kind)
+                elif command.kind == "answered":
+                    fold.answered(sid, "human" if said.author else "default")

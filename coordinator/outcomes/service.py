@@ -1,0 +1,61 @@
+"""`parley metrics`: one copy of the service, over one connection of an observer."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Self
+
+from bus.connection import Connection
+from coordinator.outcomes.bus_state import BusState
+from coordinator.outcomes.counting import Checkpoint, Counting
+from coordinator.table import Protocol
+from observability.outcomes import Outcomes
+from schemas.result import Totals
+
+
+class MetricsService:
+    """Counts sessions and looks at the bus, from `async with` to its end.
+
+    Parameters
+    ----------
+    outcomes
+        The series that show what was found.
+    protocols
+        By which sessions are replayed.
+    monitor
+        Address of nats-server's monitor; empty: it is not asked.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        outcomes: Outcomes,
+        protocols: Mapping[str, Protocol],
+        tenant: str = "default",
+        monitor: str = "",
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self._counting = Counting(
+            connection, outcomes=outcomes, protocols=protocols, tenant=tenant, checkpoint=checkpoint
+        )
+        self._bus = BusState(connection, outcomes, monitor)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._counting)
+        await self._stack.enter_async_context(self._bus)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    @property
+    def ready(self) -> str | None:
+        """None while it counts, else why not."""
+        return self._counting.ready
+
+    async def once(self) -> Totals:
+        """Count what LOG has now, write it, and look at the bus once; in place of `async with`. Raises BusError."""
+        found = await self._counting.catch_up()
+        await self._bus.look()
+        return found

@@ -1,0 +1,257 @@
+"""What one session adds to the totals when it closes, from its whole log. Pure.
+
+What every protocol's sessions have is read off the entries, as every release writes them; what its protocol measured,
+off the state to which the machine of its version replays them. Where no machine can, that part is left out."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from coordinator.budget import booked
+from coordinator.estimate import estimate
+from coordinator.machine import Session
+from coordinator.outcomes.fold import Fold
+from coordinator.replay import replay
+from coordinator.table import MachineError, Measured, Protocol, Sample
+from coordinator.transition import TransitionDraft
+from schemas import log
+from schemas.result import Result
+from schemas.session import Seat
+from schemas.stops import STOPS
+from schemas.turn import Usage
+from schemas.wire import SchemaError, decode
+
+_LOGGER = logging.getLogger(__name__)
+Protocols = Mapping[str, Protocol]
+NOT_EARLY = ("round_limit", "budget", "unanswered", "quorum")
+"""Reasons of a protocol's own for which a debate does not stop because it has come to an end."""
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """As much of an entry as every release writes."""
+
+    n: int
+    at_ns: int
+    event: msgspec.Raw
+    commands: tuple[msgspec.Raw, ...] = ()
+
+
+class _Tagged(msgspec.Struct, frozen=True):
+    t: str = ""
+    kind: str = ""
+    """Of a post."""
+
+
+class _Opening(msgspec.Struct, frozen=True):
+    protocol: str = ""
+    seats: tuple[Seat, ...] = ()
+
+
+class Call(NamedTuple):
+    """A turn that was answered."""
+
+    at_ns: int
+    round: int
+    final: bool
+    model: str
+    usage: Usage
+    """As it is booked."""
+
+
+class Record:
+    """What the entries of a closed session say, of whatever release they are."""
+
+    def __init__(self, entries: Sequence[bytes]) -> None:
+        self.protocol = ""
+        self.opened_ns = self.closed_ns = 0
+        self.rounds = self.unaccounted = 0
+        self.close: log.Close | None = None
+        self.result: Result | None = None
+        self.calls: list[Call] = []
+        self._seats: dict[str, Seat] = {}
+        self._asks: dict[str, log.Ask] = {}
+        for data in entries:
+            entry = _read(data, _Entry)
+            if entry is not None:
+                self._take(entry)
+
+    @property
+    def reason(self) -> str:
+        """Of the stop, as this release calls it."""
+        said = "" if self.close is None else self.close.reason
+        return STOPS[said].reason if said in STOPS or any(said in row.formerly for row in STOPS.values()) else said
+
+    @property
+    def converged(self) -> bool:
+        """As the result says; without one, what its reason always means."""
+        return is_convergence(self.reason) if self.result is None else self.result.stop.converged
+
+    def _take(self, entry: _Entry) -> None:
+        event = _read(entry.event, _Tagged) or _Tagged()
+        self.opened_ns = self.opened_ns or entry.at_ns
+        self.closed_ns = entry.at_ns
+        if event.t == "opened":
+            opening = _read(entry.event, _Opening) or _Opening()
+            self.protocol = opening.protocol
+            self._seats = {s.seat: s for s in opening.seats}
+        elif event.t == "replied":
+            self._replied(entry, _read(entry.event, log.Replied))
+        elif event.t == "child_ended":
+            child = _read(entry.event, log.ChildEnded)
+            if child is not None and child.ended.result is not None:
+                self.unaccounted -= child.ended.result.usage.unaccounted_turns
+        for index, command in enumerate(entry.commands):
+            self._command(entry.n, index, command)
+
+    def _replied(self, entry: _Entry, reply: log.Replied | None) -> None:
+        if reply is None:
+            return
+        ask, usage, round_, final = self._asks.get(reply.turn), reply.usage, 0, False
+        if ask is not None:
+            round_, final = ask.round, ask.final
+            if ask.seat in self._seats:
+                usage = booked(self._seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
+        self.calls.append(Call(entry.at_ns, round_, final, reply.model, usage))
+
+    def _command(self, n: int, index: int, command: msgspec.Raw) -> None:
+        told = _read(command, _Tagged) or _Tagged()
+        match told.t:
+            case "ask" if (ask := _read(command, log.Ask)) is not None:
+                self._asks[f"{n}-{index}"] = ask
+            case "invite" if (invited := _read(command, log.Invite)) is not None:
+                self._seats.setdefault(invited.seat.seat, invited.seat)
+            case "close":
+                self.close = _read(command, log.Close)
+            case "say" if (said := _read(command, log.Say)) is not None:
+                self.rounds = max(self.rounds, said.round)
+                if told.kind == "closed" and said.channel == "control":
+                    self.result = _read(said.body, Result)
+                    if self.result is not None:
+                        self.unaccounted += self.result.usage.unaccounted_turns
+
+
+def is_convergence(reason: str) -> bool:
+    """Whether every stop for this reason is one."""
+    row = STOPS.get(reason)
+    return row is not None and row.converged and not row.unless
+
+
+def ends(data: bytes) -> bool:
+    """Whether an entry closes its session."""
+    entry = _read(data, _Entry)
+    return entry is not None and any((_read(c, _Tagged) or _Tagged()).t == "close" for c in entry.commands)
+
+
+def count(fold: Fold, protocols: Protocols, sid: str, entries: Sequence[bytes]) -> None:
+    """Add a closed session."""
+    record = Record(entries)
+    fold.add(_of_every(record))
+    for call in record.calls:
+        fold.spend(call.at_ns, call.usage.cost_usd)
+    fold.add(_of_its_protocol(record, protocols, sid, entries))
+    fold.over(sid)
+
+
+def count_erased(fold: Fold, sid: str, erased: log.Erased) -> None:
+    """Add a closed session of which only this is left."""
+    reason = STOPS[erased.reason].reason if erased.reason in STOPS else erased.reason
+    fold.add([_closed(erased.protocol, reason, is_convergence(reason), erased.status)])
+    if erased.closed_ns is not None:
+        seconds = max(0, erased.closed_ns - erased.opened_ns) / 1e9
+        fold.add([Sample("session_seconds", {"protocol": erased.protocol}, seconds)])
+    fold.over(sid)
+
+
+def _closed(protocol: str, reason: str, converged: bool, status: str) -> Sample:
+    labels = {"protocol": protocol, "reason": reason, "converged": "yes" if converged else "no", "status": status}
+    return Sample("sessions_closed_total", labels)
+
+
+def _of_every(record: Record) -> Iterator[Sample]:
+    """What is counted of every protocol's sessions."""
+    mine = {"protocol": record.protocol}
+    status = "failed" if record.close is None else record.close.status
+    yield _closed(record.protocol, record.reason, record.converged, status)
+    yield Sample("session_seconds", mine, max(0, record.closed_ns - record.opened_ns) / 1e9)
+    yield Sample("session_rounds", mine, record.rounds)
+    used = sum((c.usage for c in record.calls), Usage())
+    yield Sample("session_tokens", mine, used.input_tokens + used.output_tokens)
+    yield Sample("session_cost_usd", mine, used.cost_usd)
+    yield Sample("session_calls_total", mine, used.calls)
+    if record.unaccounted > 0:
+        yield Sample("unaccounted_calls_total", value=record.unaccounted)
+    for call in record.calls:
+        yield from _of_call(call)
+
+
+def _of_call(call: Call) -> Iterator[Sample]:
+    usage = call.usage
+    if not (usage.input_tokens or usage.output_tokens):
+        return
+    model = {"model": call.model}
+    estimated = "yes" if usage.estimated else "no"
+    for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+        yield Sample("tokens_total", {**model, "kind": kind, "estimated": estimated}, tokens)
+    yield Sample("cached_tokens_total", model, usage.cached_tokens or 0)
+    yield Sample("cost_usd_total", model, usage.cost_usd)
+
+
+def _of_its_protocol(record: Record, protocols: Protocols, sid: str, entries: Sequence[bytes]) -> Sequence[Sample]:
+    """What its protocol measured; nothing where no machine replays it."""
+    protocol = protocols.get(record.protocol)
+    if protocol is None:
+        return ()
+    try:
+        session = replay(protocols.get, sid, entries).session
+        view = TransitionDraft(protocol, session, session.at_ns).view()
+        found = protocol.counted.measured(session, view)
+        return [*_measured(protocol.name, found), *_saved(protocol, session, record, found)]
+    except MachineError as error:
+        _LOGGER.info("session %s is counted by its entries alone: %s", sid, error)
+    except Exception:  # what a protocol from outside measures may fail: the others are counted all the same
+        _LOGGER.exception("session %s is counted by its entries alone", sid)
+    return ()
+
+
+def _measured(protocol: str, found: Measured) -> Iterator[Sample]:
+    mine = {"protocol": protocol}
+    if found.agreement is not None:
+        yield Sample("agreement", mine, found.agreement)
+    if found.disagreement is not None:
+        yield Sample("disagreement", mine, found.disagreement)
+    if found.plateau:
+        yield Sample("plateaus_total", mine)
+    for because, times in found.flips.items():
+        yield Sample("flips_total", {**mine, "because": because}, times)
+    for variance in found.judge_variance:
+        yield Sample("judge_variance", mine, variance)
+    yield from found.samples
+
+
+def _saved(protocol: Protocol, session: Session, record: Record, found: Measured) -> Iterator[Sample]:
+    """Calls that an early stop saved, by the estimate that `--dry-run` shows; and calls that another rule would have
+    saved: those of later rounds, the final turn aside, which every end has."""
+    mine, made = {"protocol": protocol.name}, sum(c.usage.calls for c in record.calls)
+    if record.reason in protocol.stops and record.reason not in NOT_EARLY and not (protocol.fixed or protocol.experts):
+        cap = estimate(protocol, session.opened)
+        if record.rounds < cap.rounds and cap.likely_most.calls > made:
+            yield Sample("calls_saved_total", mine, cap.likely_most.calls - made)
+    by_round: Counter[int] = Counter()
+    for call in record.calls:
+        if not call.final:
+            by_round[call.round] += call.usage.calls
+    for rule, last in found.rules.items():
+        later = sum(calls for round_, calls in by_round.items() if round_ > last)
+        if later:
+            yield Sample("rule_calls_saved_total", {**mine, "rule": rule}, later)
+
+
+def _read(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
+    """None for what is not of that form."""
+    try:
+        return decode(data, wanted)
+    except SchemaError:
+        return None

@@ -1,0 +1,17 @@
+"""competition: what is counted of a session that is closed. Its course is fixed, so no stop rule could save calls."""
+
+from coordinator.protocols.competition.rules import votes
+from coordinator.protocols.competition.state import State
+from coordinator.table import Counted, Measured, Session, View
+
+
+def measured(session: Session, view: View) -> Measured:
+    """Agreement is the share of the last ballots that the side with the most of them has; disagreement the rest."""
+    s: State = session.inner
+    taken = votes(s, view)
+    cast = list(taken[-1].votes.values()) if taken else []
+    share = max(cast) / sum(cast) if any(cast) else None
+    return Measured(agreement=share, disagreement=None if share is None else 1 - share)
+
+
+COUNTED = Counted(measured=measured)

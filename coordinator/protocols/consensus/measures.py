@@ -1,0 +1,72 @@
+"""consensus: what is counted of a session that is closed."""
+
+from collections import Counter
+
+from coordinator.protocols.consensus.state import (
+    PANELIST,
+    Round,
+    State,
+    groups,
+    labelled,
+    sides,
+    voters,
+    weights,
+)
+from coordinator.table import Counted, Measured, Session, View
+
+_BECAUSE = {"quotation": "quoted", "argument": "argued", "unexplained": "unexplained"}
+NO_DEBATE, UNANIMITY, UNCHANGED = "no_debate", "unanimity", "unchanged"
+
+
+def measured(session: Session, view: View) -> Measured:
+    """Agreement is the last score; disagreement the share of the weight that stands against the leading answer."""
+    s: State = session.inner
+    scores, found = s.trend(), sides(s, view)
+    weight = sum(g.weight for g in found)
+    return Measured(
+        agreement=scores[-1] / 100 if scores else None,
+        disagreement=1 - found[0].weight / weight if weight else None,
+        plateau=session.stopped is not None and session.stopped.reason == "stuck",
+        flips=_flips(s),
+        rules=_rules(s, view),
+    )
+
+
+def _flips(s: State) -> dict[str, int]:
+    """Before version 4 it is only known which of them nothing explains; the others are counted as argued."""
+    found: Counter[str] = Counter()
+    for r in s.rounds:
+        if r.moved:
+            found.update(_BECAUSE[by] for by in r.moved.values())
+        else:
+            found["unexplained"] += len(r.bare_flips)
+            found["argued"] += len(r.flips) - len(r.bare_flips)
+    return {because: n for because, n in found.items() if n}
+
+
+def _rules(s: State, view: View) -> dict[str, int]:
+    """A round that was not played to its end is not looked at."""
+    whole = [r for r in s.rounds if r.posts]
+    found = {}
+    if whole:
+        found[NO_DEBATE] = whole[0].number
+    for name, holds in ((UNANIMITY, _unanimous), (UNCHANGED, _unchanged)):
+        first = next((r.number for r in whole if holds(s, view, r)), None)
+        if first is not None:
+            found[name] = first
+    return found
+
+
+def _unanimous(s: State, view: View, r: Round) -> bool:
+    """Every seat has an answer in this round, and all the same."""
+    held = voters(view, r.posts)
+    if len(held) < len(view.seats(PANELIST)):
+        return False
+    return len(groups(held, weights(view), labelled(s, view, r.posts))) == 1
+
+
+def _unchanged(s: State, view: View, r: Round) -> bool:
+    return r.number > 1 and not r.flips and not r.missing
+
+
+COUNTED = Counted(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED))

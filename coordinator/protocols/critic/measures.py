@@ -1,0 +1,18 @@
+"""critic: what is counted of a session that is closed."""
+
+from coordinator.protocols.critic.state import State
+from coordinator.table import Counted, Measured, Session, View
+
+
+def measured(session: Session, view: View) -> Measured:
+    """Agreement is the judge's confidence in the answer; disagreement the share of objections that the last answer
+    judged does not meet."""
+    s: State = session.inner
+    trend, raised = s.trend(), len(s.profile)
+    return Measured(
+        agreement=trend[-1] / 100 if trend else None,
+        disagreement=len(s.open_objections()) / raised if raised and trend else None,
+    )
+
+
+COUNTED = Counted(measured=measured)

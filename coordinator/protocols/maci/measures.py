@@ -1,0 +1,87 @@
+"""maci: what is counted of a session that is closed."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from coordinator.protocols.maci.state import Round, State, control, read
+from coordinator.schedulers import controller, stop_rule
+from coordinator.table import Counted, Measured, Session, View
+from schemas.belief import Belief
+from schemas.control import Signals
+from schemas.protocols.maci.messages import Round as Post
+from schemas.protocols.maci.messages import Ruled
+
+NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU = "no_debate", "unanimity", "unchanged", "plateau"
+
+
+def measured(session: Session, view: View) -> Measured:
+    """Agreement is the share of debaters that hold the most widely held answer; disagreement that of the controller."""
+    s: State = session.inner
+    if s.control is None:
+        return Measured()
+    rounds = s.control.rounds
+    last = rounds[-1]
+    rules = _rules(view, rounds)
+    return Measured(
+        agreement=_sharing(s.control) / len(s.control.beliefs),
+        disagreement=min(1.0, max(0.0, last.jsd)),
+        plateau=PLATEAU in rules,
+        flips=_flips(s, view),
+        judge_variance=tuple(r.crit_variance for r in rounds if r.crit_variance is not None),
+        rules=rules,
+    )
+
+
+def _sharing(control: controller.State) -> int:
+    """Debaters that hold the most widely held answer most probable; in the paper's reading it is counted here."""
+    said = control.rounds[-1].sharing
+    if isinstance(said, int):
+        return said
+    leading = Counter(belief.index(max(belief)) for belief in control.beliefs.values() if _decided(belief))
+    return max(leading.values(), default=0)
+
+
+def _decided(belief: tuple[float, ...]) -> bool:
+    return belief.count(max(belief)) == 1
+
+
+def _rules(view: View, rounds: tuple[Signals, ...]) -> dict[str, int]:
+    """By the dials of the session; those of the debate's reading are not known in the paper's."""
+    config = control(view)
+    holds: dict[str, Callable[[int], bool]] = {
+        NO_DEBATE: lambda t: True,
+        UNANIMITY: lambda t: isinstance(rounds[t].sharing, int) and rounds[t].sharing == len(rounds[t].weights),
+        UNCHANGED: lambda t: t > 0 and stop_rule.still(config, rounds[t]),
+        PLATEAU: lambda t: all(test["holds"] for test in stop_rule.plateau(config, rounds[: t + 1])),
+    }
+    found = {}
+    for name, held in holds.items():
+        first = next((rounds[t].round for t in range(len(rounds)) if held(t)), None)
+        if first is not None:
+            found[name] = first
+    return found
+
+
+def _flips(s: State, view: View) -> dict[str, int]:
+    """Debaters whose most probable answer is another one than a round before. Quoted: an argument of somebody else with
+    evidence was admitted in that round, which the debater was shown; argued: one without."""
+    found: Counter[str] = Counter()
+    for before, now in zip(s.rounds, s.rounds[1:], strict=False):
+        held, holds = (read(view, r.post, Post).beliefs for r in (before, now))
+        for seat in held.keys() & holds.keys():
+            if _leading(held[seat]) != _leading(holds[seat]):
+                found[_because(view, before, seat)] += 1
+    return dict(found)
+
+
+def _leading(belief: Belief) -> frozenset[str]:
+    most = max((share.p for share in belief), default=0.0)
+    return frozenset(share.outcome for share in belief if share.p == most)
+
+
+def _because(view: View, before: Round, seat: str) -> str:
+    shown = [read(view, entry.post, Ruled) for entry in before.admitted if entry.seat != seat]
+    return "quoted" if any(a.spans for a in shown) else "argued" if shown else "unexplained"
+
+
+COUNTED = Counted(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU))

@@ -1,0 +1,202 @@
+"""The series of outcomes, and those of the bus, that `parley metrics` exposes: declared once.
+
+Outcomes are totals of what LOG says of all sessions (coordinator.outcomes). They outlive restarts, and every copy of
+`parley metrics` shows the same: rules and dashboards read the largest (`max without (instance, pod, job)`).
+
+Labels are bounded: protocols, reasons, models up to a limit, queues of the operator's. Never a session.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, Metric
+
+from observability.series import Counter, Gauge, Histogram
+from schemas.result import Totals
+
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+"""Bucket bounds of what lies between 0 and 1."""
+VARIANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25)
+SESSIONS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+"""Bucket bounds in seconds for whole sessions."""
+ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 50)
+SESSION_TOKENS = (0, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000)
+SESSION_USD = (0.0, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 50.0)
+TOKENS = (0, 20, 50, 100, 150, 200, 250, 300, 400, 500, 600, 1_000, 2_000, 5_000, 10_000)
+"""Bucket bounds in tokens for coordination (seeds/madp.md 7.1: the 95th percentile below 400; 8.1)."""
+COORDINATION = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)
+"""Bucket bounds in seconds for coordination."""
+REVISIONS = (0, 1, 2, 3, 4, 5, 10, 20)
+
+SPEND = "spend_usd_total"
+PROTOCOL = ("protocol",)
+
+
+class Declared(NamedTuple):
+    """One series."""
+
+    text: str
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+    """A histogram's; none: it is a counter, or a gauge."""
+
+
+OUTCOMES: dict[str, Declared] = {
+    "sessions_opened_total": Declared("Sessions opened.", PROTOCOL),
+    "sessions_closed_total": Declared(
+        "Sessions closed, by the reason of their stop.", ("protocol", "reason", "converged", "status")
+    ),
+    "session_seconds": Declared("From the first entry of a session to its last.", PROTOCOL, SESSIONS),
+    "session_rounds": Declared("Rounds that a session played.", PROTOCOL, ROUNDS),
+    "session_tokens": Declared("Tokens of a session's own calls.", PROTOCOL, SESSION_TOKENS),
+    "session_cost_usd": Declared("Cost of a session's own calls.", PROTOCOL, SESSION_USD),
+    "session_calls_total": Declared("Model calls of sessions that are closed.", PROTOCOL),
+    "calls_saved_total": Declared(
+        "Calls of a usual run to the last round allowed, less those made, of sessions that ended early.", PROTOCOL
+    ),
+    "rule_calls_saved_total": Declared(
+        "Calls made after the round in which another stop rule would have stopped.", ("protocol", "rule")
+    ),
+    "tokens_total": Declared(
+        "Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")
+    ),
+    "cached_tokens_total": Declared("Of the input tokens, those that the endpoint had in its cache.", ("model",)),
+    "cost_usd_total": Declared("Cost at the prices that are known.", ("model",)),
+    "unaccounted_calls_total": Declared("Model calls that may have been paid for and were never reported."),
+    SPEND: Declared("Cost of sessions that are closed.", ("tenant",)),
+    "agreement": Declared("Agreement at the end of a session, as its protocol measures it.", PROTOCOL, SHARES),
+    "disagreement": Declared("Disagreement at the end of a session, as its protocol measures it.", PROTOCOL, SHARES),
+    "plateaus_total": Declared("Sessions in which, by their protocol's test, nothing moved any more.", PROTOCOL),
+    "flips_total": Declared("Changes of an answer, by what brought them about.", ("protocol", "because")),
+    "judge_variance": Declared("Variance across the judges of a round.", PROTOCOL, VARIANCES),
+    "tasks_total": Declared(
+        "Tasks that were assigned, or that nobody took, by depth and by how who leads was found.", ("depth", "how")
+    ),
+    "coordination_tokens": Declared("Model tokens from a task to its first assignment.", ("depth",), TOKENS),
+    "coordination_seconds": Declared(
+        "From a task's being taken to its first assignment.", ("depth",), COORDINATION
+    ),
+    "review_revisions": Declared(
+        "Revisions of a task's work after reviews, of tasks that were reviewed.", (), REVISIONS
+    ),
+    "tasks_ended_total": Declared("Tasks that ended."),
+    "overrides_total": Declared(
+        "Tasks that ended in which a human chose another expert, or named it beforehand."
+    ),
+    "selections_total": Declared("Experts chosen, and whether they were the right ones.", ("by", "verdict")),
+    "items_opened_total": Declared("Questions to a human that were opened.", ("kind",)),
+    "items_closed_total": Declared(
+        "Those that a human answered, whose default held, and that ended with their session.", ("by",)
+    ),
+    "escalations_total": Declared("Tasks that ended in which a human was asked, by kind of question.", ("kind",)),
+    "breaker_changes_total": Declared("Times that coordination was degraded, and recovered.", ("to",)),
+    "breaker_degraded": Declared("1 while coordination is degraded."),
+}  # fmt: skip
+GAUGES = frozenset({"breaker_degraded"})
+"""Those of OUTCOMES that say how it stands."""
+
+BUS: dict[str, Declared] = {
+    "queue_pending": Declared("Turns that no worker of the queue has yet.", ("queue",)),
+    "queue_unacknowledged": Declared("Turns that workers of the queue have.", ("queue",)),
+    "queue_oldest_seconds": Declared("How long the queue's oldest turn is there, as far as it was seen.", ("queue",)),
+    "queue_redelivered": Declared("Turns that workers have for a second time.", ("queue",)),
+    "stream_messages": Declared("Messages that a stream holds.", ("stream",)),
+    "stream_bytes": Declared("Bytes that a stream holds.", ("stream",)),
+    "stream_limit_bytes": Declared("Bytes that a stream may hold; 0: no limit of its own.", ("stream",)),
+    "store_used_bytes": Declared("Bytes that JetStream holds on disk."),
+    "store_limit_bytes": Declared("Bytes that JetStream may hold on disk; 0: not known."),
+    "nats_up": Declared("1 while the monitor of nats-server answers."),
+    "nats_connections": Declared("Connections of nats-server."),
+    "nats_slow_consumers": Declared("Connections that nats-server dropped as too slow, since it started."),
+    "nats_memory_bytes": Declared("Memory of nats-server."),
+    "nats_cpu_percent": Declared("CPU of nats-server, in percent of one."),
+}
+"""Gauges of what the bus says of itself; those of which it said nothing are not there."""
+
+
+class Outcomes:
+    """All series of one copy of `parley metrics`, registered with `registry`. Totals are exposed from the first `show`
+    on: before it they are not known, and a total that seemed to fall to 0 would be counted once more.
+
+    Parameters
+    ----------
+    children
+        (series, labels) of numbers that are there from the start, with 0.
+    tenant, budget_usd
+        Whose sessions they are, and what a day of them may cost; 0: none named.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        children: Iterable[tuple[str, Mapping[str, str]]] = (),
+        *,
+        tenant: str = "default",
+        budget_usd: float = 0.0,
+    ) -> None:
+        self.registry = registry
+        self._tenant = tenant
+        self._totals = totals = CollectorRegistry()
+        self._known = False
+        self._series = {name: _made(name, row, totals) for name, row in OUTCOMES.items()}
+        self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), totals)
+        self.position = Gauge("parley_outcomes_position", "Place of LOG up to which was counted.", (), totals)
+        self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
+        registry.register(self)
+        budget = Gauge("parley_budget_today_usd", "What today may cost; 0: no budget is named.", ("tenant",), registry)
+        budget.of(tenant).set(budget_usd)
+        self._bus = {name: Gauge(f"parley_{name}", r.text, r.labels, registry) for name, r in BUS.items()}
+        self.bus({})
+        self.counted_to = 0
+        for name, labels in children:
+            self._series[name].labels(**labels)
+        self._series[SPEND].of(tenant)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing beforehand, as a registry asks for it."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """The totals, once they are known."""
+        return self._totals.collect() if self._known else ()
+
+    def show(self, totals: Totals, day: int) -> None:
+        """Expose these totals; `day`: today, by its number since 1970."""
+        self._known = True
+        for name, numbers in totals.numbers.items():
+            found = self._series.get(name)  # none: another release counted it
+            if isinstance(found, Counter):
+                for values, number in numbers.items():
+                    found.of(*_values(values)).value = number
+            elif isinstance(found, Gauge):
+                for values, number in numbers.items():
+                    found.of(*_values(values)).set(number)
+        for name, spreads in totals.spreads.items():
+            found = self._series.get(name)
+            if isinstance(found, Histogram):
+                for values, spread in spreads.items():
+                    found.of(*_values(values)).stand(spread.counts, spread.total)
+        self.today.of(self._tenant).set(totals.days.get(str(day), 0.0))
+        self.counted_to = totals.position
+        self.position.set(totals.position)
+
+    def bus(self, found: Mapping[str, Mapping[tuple[str, ...], float]]) -> None:
+        """Expose what the bus says of itself: series -> values of its labels -> how much. What is left out is gone."""
+        for name, gauge in self._bus.items():
+            gauge.replace(found.get(name, {}))
+
+
+def _made(name: str, row: Declared, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+    if row.bounds:
+        return Histogram(f"parley_{name}", row.text, row.labels, row.bounds, registry)
+    kind = Gauge if name in GAUGES else Counter
+    return kind(f"parley_{name}", row.text, row.labels, registry)
+
+
+def key(values: Iterable[str]) -> str:
+    """Values of labels as they stand in totals."""
+    return "\n".join(v.replace("\n", " ") for v in values)
+
+
+def _values(key: str) -> tuple[str, ...]:
+    return tuple(key.split("\n")) if key else ()

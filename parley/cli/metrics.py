@@ -1,0 +1,48 @@
+"""`parley metrics`: sessions counted from their log, and the bus, as series for Prometheus."""
+
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Creds, Host, Json, Level, Nats, Port
+
+
+def metrics(
+    nats: Nats = None,
+    creds: Creds = None,
+    monitor: Annotated[
+        str, typer.Option(metavar="URL", help="nats-server's monitor, such as http://nats:8222: its series as well.")
+    ] = "",
+    once: Annotated[bool, typer.Option("--once", help="Count what is there, print it, and end.")] = False,
+    json: Json = False,
+    metrics_host: Host = "127.0.0.1",
+    metrics_port: Port = 0,
+    log_level: Level = "INFO",
+    config: Config = None,
+) -> None:
+    """Count all sessions and show it to Prometheus, until SIGTERM.
+
+    It reads the log of the bus and goes on where the last copy stopped. Any number of copies show the same totals.
+    With --once it counts what the log has now, prints the series and ends; --json prints them as one JSON document.
+
+    \b
+    Examples:
+      parley metrics --nats nats://bus:4222 --creds metrics.json --metrics-port 9464 --monitor http://bus:8222
+      parley metrics --nats nats://bus:4222 --creds metrics.json --once --json
+    """
+    with options.errors(json):
+        settings = options.settings(config, nats__url=nats, nats__creds=creds)
+        if once or json:
+            from parley import outcomes
+
+            found = outcomes.counted_once(settings, monitor)
+            if json:
+                options.print_json(outcomes.document(found))
+            else:
+                print(outcomes.exposition(found), end="")
+            return
+        from parley.stack import foreground
+
+        code = foreground.metrics(settings, monitor=monitor, host=metrics_host, port=metrics_port, log_level=log_level)
+    raise typer.Exit(code)

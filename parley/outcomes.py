@@ -1,0 +1,50 @@
+"""The outcomes of all sessions, counted once: what `parley metrics --once` prints."""
+
+import asyncio
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from bus.connection import connect
+from bus.errors import BusError
+from client.errors import Unreachable
+from coordinator.outcomes.known import children
+from coordinator.outcomes.service import MetricsService
+from coordinator.protocols import PROTOCOLS
+from observability.outcomes import Outcomes
+from parley.settings import Settings
+from parley.stack.foreground import observer
+
+
+def counted_once(settings: Settings, monitor: str) -> Outcomes:
+    """Count what the log has now. Raises BadInput, Unreachable."""
+    url, credentials = observer(settings)
+    known, spend = dict(PROTOCOLS), settings.spend
+    found = Outcomes(CollectorRegistry(), children(known), tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
+
+    async def main() -> None:
+        async with await connect(url, credentials, name=credentials.user) as connection:
+            service = MetricsService(
+                connection, outcomes=found, protocols=known, tenant=spend.tenant, monitor=monitor
+            )  # fmt: skip
+            await service.once()
+
+    try:
+        asyncio.run(main())
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    return found
+
+
+def exposition(found: Outcomes) -> str:
+    """As Prometheus reads it."""
+    return generate_latest(found.registry).decode()
+
+
+def document(found: Outcomes) -> dict[str, Any]:
+    """The same as JSON values: every number with its labels, by its name."""
+    series: dict[str, list[dict[str, Any]]] = {}
+    for family in found.registry.collect():
+        for sample in family.samples:
+            series.setdefault(sample.name, []).append({"labels": dict(sample.labels), "value": sample.value})
+    return {"position": found.counted_to, "series": series}

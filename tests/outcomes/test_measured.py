@@ -1,0 +1,88 @@
+"""What protocols measure in their sessions, and what other stop rules would have saved."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from client.records import read_record, result_of
+from coordinator.estimate import estimate
+from coordinator.protocols import PROTOCOLS
+from schemas import log
+from schemas.result import Result
+from schemas.wire import decode
+from tests.outcomes.played import counted, fold, get, shown, take, values
+from tests.outcomes.test_fold import RECORDS, entries_of
+from tests.protocols.consensus.play import Play, cite, says
+
+MINE = {"protocol": "consensus"}
+DOCUMENT = "Vilnius is the capital of Lithuania."
+QUOTED = says("Vilnius", citations=(cite("d.md", DOCUMENT),))
+TOOK = says("Vilnius", change="adopted", change_reason="I had not seen it.", citations=(cite("d.md", DOCUMENT),))
+
+
+def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:
+    play = Play({"round_limit": 2})
+    play.round(20, "Vilnius", "Kaunas", "Riga")
+    play.round(40, "Vilnius", "Vilnius", "Riga")
+    play.synthesize("Vilnius")
+    result = decode(play.session.posts[-1].body, Result)
+    m = counted(play)
+    assert get(m, "agreement_sum", **MINE) == result.rounds[-1]["score"] / 100
+    assert get(m, "disagreement_sum", **MINE) == pytest.approx(1 - result.outcome["agree"] / 3)
+    assert 0 < result.outcome["agree"] < 3
+    assert get(m, "plateaus_total", **MINE) == 0
+
+
+def test_other_rules_would_have_saved_the_rounds_behind_them() -> None:
+    """All agree in round 2, and nobody moves in round 3; four calls a round, and the synthesis that every end has."""
+    play = Play({"round_limit": 4, "threshold": 99.0})
+    play.round(30, "Vilnius", "Kaunas", "Vilnius")
+    play.round(60, "Vilnius", "Vilnius", "Vilnius")
+    play.round(80, "Vilnius", "Vilnius", "Vilnius")
+    play.round(99.5, "Vilnius", "Vilnius", "Vilnius")
+    play.synthesize("Vilnius")
+    m = counted(play)
+    assert get(m, "session_calls_total", **MINE) == 17
+    saved = {labels[1]: n for labels, n in values(m, "rule_calls_saved_total").items()}
+    assert saved == {"no_debate": 12, "unanimity": 8, "unchanged": 4}
+    assert values(m, "calls_saved_total") == {}, "it went to the limit"
+
+
+def test_an_early_stop_saved_what_a_run_to_the_limit_usually_has() -> None:
+    play = Play({"round_limit": 5})
+    play.round(95, "Vilnius", "Vilnius", "Vilnius")
+    play.synthesize("Vilnius")
+    usual = estimate(PROTOCOLS["consensus"], play.session.opened).likely_most.calls
+    m = counted(play)
+    assert get(m, "calls_saved_total", **MINE) == usual - 5 > 0
+
+
+def test_a_session_that_was_stopped_saved_nothing() -> None:
+    play = Play({"round_limit": 5})
+    play.event(log.Cancelled(author="owner"))
+    assert values(counted(play), "calls_saved_total") == {}
+
+
+def test_recorded_debates_of_maci_are_measured_as_their_results_say() -> None:
+    seen = 0
+    for path in RECORDS:
+        result = result_of(read_record(path))
+        if result is None or result.protocol != "maci":
+            continue
+        into = fold()
+        take(into, *entries_of(path))
+        m = shown(into.totals())
+        signals: list[dict[str, Any]] = [r["signals"] for r in result.rounds]
+        assert get(m, "disagreement_sum", protocol="maci") == min(1.0, signals[-1]["jsd"])
+        variances = [s["crit_variance"] for s in signals if s["crit_variance"] is not None]
+        assert get(m, "judge_variance_count", protocol="maci") == len(variances)
+        leading = [
+            {seat: max(b, key=lambda share: float(share["p"]))["outcome"] for seat, b in r["beliefs"].items()}
+            for r in result.rounds
+        ]
+        flips = sum(now[s] != before[s] for before, now in pairwise(leading) for s in now)
+        assert sum(values(m, "flips_total").values()) == flips
+        assert 0 < get(m, "rule_calls_saved_total", protocol="maci", rule="no_debate") < result.usage.calls
+        seen += 1
+    assert seen >= 2
