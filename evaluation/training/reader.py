@@ -1,9 +1,9 @@
-"""`python -m evaluation.train_reader`: how agents/matching/reader.int8.onnx is made.
+"""`python -m evaluation.training.reader`: how agents/matching/reader.int8.onnx is made.
 
 Run once by whoever maintains the file, never by a service, after evaluation.fit_subjects and before
 evaluation.fit_routing. In an environment of its own (1.6 GB; half an hour on one core):
 
-    pip install -e '.[export]' && python -m evaluation.train_reader agents/matching/reader.int8.onnx
+    pip install -e '.[export]' && python -m evaluation.training.reader agents/matching/reader.int8.onnx
 
 all-MiniLM-L6-v2 is trained further on what evaluation.fit_subjects fits on, with two heads: which subject a text is
 about, and which ones have a part in it. Its vectors are held near those of the original, since sentences of anybody's
