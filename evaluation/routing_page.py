@@ -85,7 +85,8 @@ one it is 61.1 %. The features were chosen by these figures: a registry that nob
 ```
 
 The target of 85 % is missed. What is missed most is told in other words than the specification has, and needs
-knowledge of the field that the encoder does not have.
+knowledge of the field that a small encoder does not have. What was tried, and what a greater one would bring, is in
+[decision 32](decisions/0032-an-encoder-trained-for-tasks.md).
 
 Of registries put together of several invented ones, abstention was fitted on these figures. Prompts of all other
 registries count as nobody's there, though some of them fit somebody: fields overlap. By words alone, hardly anything

@@ -49,6 +49,8 @@ GOLDEN_STEPS = 3
 DROPPED, HIDDEN, WHOLE = 0.4, 0.06, 0.15
 """Shares of phrases and tokens that are hidden; of tasks that are read whole, with what they do not want."""
 FOREIGN_COUNTS = 0.3
+ORIGINAL = 0.2
+"""Of the weights that are exported, the original's share."""
 TEACHER, SOFT = 0.5, 0.06
 """How much the teacher counts; how far its cosines are told apart."""
 LONGEST = 96
@@ -161,6 +163,7 @@ class Training:
         self.transformer = original[0].auto_model
         for kept in (self.transformer.embeddings, *self.transformer.encoder.layer[:KEPT_LAYERS]):
             kept.requires_grad_(False)
+        self.original = {name: w.detach().clone() for name, w in self.transformer.named_parameters()}
         self.layers = [w for w in self.transformer.parameters() if w.requires_grad]
         self.words = TaskEncoder().tokens()
         self.score = Score()
@@ -258,7 +261,14 @@ class Training:
                 optimizer.zero_grad()
             share, took = self.right(), time.perf_counter() - started
             print(f"epoch {epoch + 1}: {share:.1%} of the tasks of {FIT.name}, {took:.0f} s", flush=True)
-        print(f"sharp: {float(self.score.sharp.exp()):.2f}")
+        self._average()
+        print(f"averaged: {self.right():.1%}")
+
+    def _average(self) -> None:
+        """Mix the original's weights in: that does better on registries which it has not seen."""
+        with torch.no_grad():
+            for name, weight in self.transformer.named_parameters():
+                weight.lerp_(self.original[name], ORIGINAL)
 
     def right(self) -> float:
         """The share of the tasks of FIT that somebody should take whose nearest expert may."""
