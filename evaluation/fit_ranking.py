@@ -1,6 +1,5 @@
-"""`python -m evaluation.fit_ranking`: how experts of any field are ranked (agents/matching/ranking.py), fitted on the
-invented registries (evaluation/registries/train), and on the half of the golden set to develop on among the shipped
-experts; writes ranking.json.
+"""`python -m evaluation.fit_ranking`: how experts of any field are ranked (agents/matching/ranking.py), fitted on
+invented registries that the encoder was not trained on (evaluation/registries/fit); writes ranking.json.
 
 Every figure that is printed, and all that confidence and abstention are fitted on, is of a registry that the ranking
 was not fitted on (`left out`): it goes round, one registry at a time.
@@ -19,25 +18,22 @@ from scipy.optimize import minimize
 
 from agents.encoders import Cached, Encoder
 from agents.encoders.base import Vectors
-from agents.encoders.embedded import Embedded
-from agents.experts import builtin
 from agents.matching import ranking
 from agents.matching.features import Prepared
 from agents.matching.fitted import Fitted, Weights, chance
-from agents.matching.ranking import AGAINST, BY_ENCODER, SIGNS, Rank, described
+from agents.matching.ranking import BY_ENCODER, SIGNS, Rank, described
 from agents.matching.subjects import Floats
+from agents.matching.task_encoder import TaskEncoder
 from agents.matching.vectors import SpecVectors
 from evaluation.fit_routing import enough, fit_sure
 from evaluation.routing import Case, wilson
-from evaluation.routing_data import RoutingSet, golden
-from evaluation.routing_registries import LARGE, TRAIN, TRAIN_MORE, registries
+from evaluation.routing_data import RoutingSet
+from evaluation.routing_registries import FIT, LARGE, registries
 from schemas.expert import ExpertSpec
 from schemas.routing import Task
 
 PENALTY = 3.0
 """Of the squared weights of the score: of 0.3 to 30, all did about as well on registries left out."""
-GOLDEN_COUNTS = 0.3
-"""How much a task of the golden set counts: they are all of one registry."""
 TAKES_PART = 0.15
 PRECISION = 0.6
 """Of the tasks that nobody takes, at least so many shall be nobody's."""
@@ -96,7 +92,7 @@ async def rows_of(
     said_by
         What the encoder makes of specifications.
     plain
-        The plain encoder; None: by words.
+        The encoder of tasks; None: by words.
     beside
         As of ranking.Compared.
     """
@@ -144,7 +140,7 @@ def fit_score(sets: Sequence[Rows], columns: Sequence[int]) -> Floats:
             slope = slope - ((n[:, None] * ((p * y) / right[:, None] - p))[:, :, None] * x).sum(axis=(0, 1))
         return value, slope
 
-    bounds = [(None, 0.0) if c in AGAINST else (0.0, None) for c in columns]
+    bounds = [(0.0, None)] * len(columns)
     weights = np.zeros(len(Rank))
     weights[columns] = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", bounds=bounds).x
     return np.asarray(weights / scale)
@@ -316,28 +312,28 @@ def _rounded(w: Floats) -> tuple[float, ...]:
 
 async def fit_all(folders: Sequence[Path], to: Path) -> tuple[dict[str, Found], list[str]]:
     """Write ranking.json; (what each set came to on registries left out, lines of figures of large ones)."""
-    sets = [(r, 1.0) for folder in folders for r in registries(folder)] + [(golden("dev", builtin()), GOLDEN_COUNTS)]
-    plain = Cached(Embedded.checked(), KEPT)
+    sets = [r for folder in folders for r in registries(folder)]
+    plain = Cached(TaskEncoder.checked(), KEPT)
     draw = np.random.Generator(np.random.PCG64(SEED))
     beside = []
-    for of, _ in sets:  # as many of each field
+    for of in sets:  # as many of each field
         prompts = [c.prompt for c in of.cases]
         some = sorted(draw.permutation(len(prompts))[:OF_EACH])
         beside.append(await plain.encode([prompts[i] for i in some]))
     np.savez_compressed(to / ranking.OTHERS.name, rows=np.concatenate(beside).astype(np.float16))
-    drawn = [[fewer(of, count, draw) for count in SMALLER] for of, _ in sets]
-    large = [together([of for of, counts in sets if counts == 1], count, draw) for count in LARGER]
+    drawn = [[fewer(of, count, draw) for count in SMALLER] for of in sets]
+    large = [together(sets, count, draw) for count in LARGER]
     said_by = SpecVectors(plain, ranking.phrases, ranking.Parts.of)
     found, large_lines = {}, []
     for name in ("read", "words"):
         mine, vectors = (plain, said_by) if name == "read" else (None, None)
         columns = [c for c in Rank if mine is not None or c not in BY_ENCODER]
         rows, smaller = [], []
-        for i, (of, counts) in enumerate(sets):
+        for i, of in enumerate(sets):
             other = np.concatenate([b for j, b in enumerate(beside) if j != i])
             n = len(of.cases)
-            rows.append(await rows_of(of, [counts] * n, [i] * n, vectors, mine, other))
-            few_counts = [counts * SMALL_COUNTS] * n
+            rows.append(await rows_of(of, [1.0] * n, [i] * n, vectors, mine, other))
+            few_counts = [SMALL_COUNTS] * n
             smaller.append([await rows_of(few, few_counts, [i] * n, vectors, mine, other) for few in drawn[i]])
         every = np.concatenate(beside)
         larger = [await rows_of(of, _large_counts(of), source, vectors, mine, every) for of, source in large]
@@ -365,17 +361,16 @@ def large_told(fitted: Fitted, larger: Sequence[Rows]) -> list[str]:
 def told(found: Found) -> list[str]:
     """Lines of figures, of registries left out."""
     right = found.right.astype(np.bool_)
-    ours = np.array([n.startswith("golden") for n in found.names])
-    share = wilson(int(right[~ours].sum()), int((~ours).sum()))
-    lines = [f"  invented registries: {share.hits} of {share.of}, {share.share.value:.1%} "
+    share = wilson(int(right.sum()), len(right))
+    lines = [f"  all registries: {share.hits} of {share.of}, {share.share.value:.1%} "
              f"[{share.share.low:.1%}, {share.share.high:.1%}]"]  # fmt: skip
     for by in (found.names, found.kinds):
         for name in dict.fromkeys(by):
             use = np.array([n == name for n in by])
             lines.append(f"  {name:<20} {right[use].sum():>4} of {use.sum():>4}  {right[use].mean():.1%}")
-    out = ~found.taken & ~ours
+    out = ~found.taken
     lines.append(f"  abstains rightly {(out & ~found.anybody).sum()} of {out.sum()}")
-    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody & ~ours).sum()}")
+    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody).sum()}")
     for low in np.arange(0, 1, 0.1):
         use = found.taken & (found.confidence >= low) & (found.confidence < low + 0.1)
         if use.any():
@@ -387,7 +382,7 @@ def told(found: Found) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_ranking", description=__doc__)
-    parser.add_argument("--registries", type=Path, nargs="+", default=[TRAIN, TRAIN_MORE], metavar="DIR")
+    parser.add_argument("--registries", type=Path, nargs="+", default=[FIT], metavar="DIR")
     parser.add_argument("--to", type=Path, default=ranking.FILE.parent, metavar="DIR")
     parser.add_argument("--figures", type=Path, metavar="FILE", help="write what is printed there too")
     given = parser.parse_args(arguments)

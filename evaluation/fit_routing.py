@@ -1,5 +1,6 @@
 """`python -m evaluation.fit_routing`: the matcher's weights, fitted on the golden set's half to develop on and on the
-training tasks that were held back; after evaluation.fit_subjects and evaluation.train_reader, which fit on the others.
+training tasks that were held back; after evaluation.fit_subjects and evaluation.training.reader, which fit on the
+others.
 
 Written are, in agents/matching: vectors.npz (of what the shipped experts' specifications say) and weights.json. The
 half to be tested on is not read. Confidence is fitted on scores of prompts that the scores were not fitted on, in

@@ -1,6 +1,6 @@
 """`python -m evaluation.fit_several`: which tasks are work for several experts (agents/matching/several.py), fitted on
-the tasks to train on; after evaluation.train_reader. Writes several.json, and prints how it does on the tasks that were
-held back and on the half to develop on, which it was not fitted on.
+the tasks to train on; after evaluation.training.reader. Writes several.json, and prints how it does on the tasks that
+were held back and on the half to develop on, which it was not fitted on.
 """
 
 import argparse

@@ -1,16 +1,24 @@
 """What the baseline and the better matcher make of a set's prompts, measured."""
 
+import time
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
+from agents.context import Shown
 from agents.matching import Matcher, match
-from agents.matching.ask_model import Named, is_unsure, settled
+from agents.matching.ask_model import MOST_SHOWN, Named, is_unsure, question, settled
 from agents.matching.subject_model import make_readers
+from agents.models.prompting import build
 from evaluation import routing
 from evaluation.loaders import BadData
 from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
-from schemas.routing import Matched, Task
+from schemas.routing import Match, Matched, Task
+from schemas.turn import Caps
 
+_CAPS = Caps(input_tokens=24_000)
+_BOUNDARY = "0123456789abcdef"
 MATCHERS = ("words", "better, by words", "better")
 
 
@@ -61,3 +69,41 @@ async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> l
 async def measured(of: RoutingSet, matchers: Sequence[str] = MATCHERS) -> list[Report]:
     """A report of each matcher."""
     return [routing.report(of.name, m, of.cases, [routed(r) for r in await matched(m, of)]) for m in matchers]
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a language model would be asked about one prompt."""
+
+    registry: str
+    n: int
+    """The prompt's place."""
+    system: str
+    user: str
+    reply: dict[str, object]
+    """The JSON schema of its reply."""
+
+
+async def surest(of: RoutingSet) -> list[float]:
+    """How sure the better matcher is of each prompt's lead, where it asks the encoder about all; 0: nobody leads."""
+    found = await Matcher(make_readers()).match_all([tasked(case) for case in of.cases], of.specs, always_read=True)
+    return [routed(m).confidence for m in found]
+
+
+async def questions(of: RoutingSet, below: float) -> list[Question]:
+    """Those that a language model in the helper's seat is asked, as they are sent (agents/matching/ask_model.py)."""
+    matcher = Matcher(make_readers())
+    result = []
+    sure = await surest(of)
+    for n, case in enumerate(of.cases):
+        everybody = await matcher.everybody(tasked(case), of.specs) if sure[n] < below else []
+        if everybody:
+            brief = Match(task=tasked(case), experts=len(of.specs))
+            shown = Shown(
+                session="evaluation", protocol="madp", question=case.prompt, seat="helper", role="helper", kind="match",
+                round=0, brief=brief, reply=Matched, caps=_CAPS, boundary=_BOUNDARY,
+            )  # fmt: skip
+            asked_of = question(shown, everybody[:MOST_SHOWN], time.time_ns())
+            system, user = (str(m["content"]) for m in build(asked_of).messages)
+            schema = msgspec.json.schema(asked_of.reply)
+            result.append(Question(registry=of.name, n=n, system=system, user=user, reply=schema))
+    return result

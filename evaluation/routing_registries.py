@@ -4,22 +4,27 @@
     prompts:
       - {prompt: "The field stands under water", lead: [water-engineer], kind: paraphrase}
 
-`lead` names everybody who may lead; an empty one: nobody should. `files`, `kind` and `support` may be left out. Those
-of `evaluation/registries/train` and `train_more` are what the matcher's ranking is fitted on.
+`lead` names everybody who may lead; an empty one: nobody should. `files`, `kind` and `support` may be left out. The
+encoder is trained on those of LEARNT, and the ranking is fitted on those of FIT, which the encoder has not seen.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from agents import strict_yaml
 from agents.experts import ExpertError, read_all
+from agents.matching.ask_model import NOBODY, Named
 from evaluation.loaders import BadData, NoData
 from evaluation.routing import Case
 from evaluation.routing_data import RoutingSet
 
 TRAIN = Path(__file__).parent / "registries" / "train"
-TRAIN_MORE = TRAIN.with_name("train_more")
+LEARNT = (TRAIN, TRAIN.with_name("train_more"), TRAIN.with_name("train_hard"))
+"""What the encoder is trained on."""
+FIT = TRAIN.with_name("fit")
+"""What the ranking, its confidence and abstention are fitted on."""
 LEFT_OUT = TRAIN.with_name("left_out.txt")
 """What `python -m evaluation.fit_ranking --figures` wrote with the shipped weights."""
 LARGE = TRAIN.with_name("large.txt")
@@ -87,3 +92,38 @@ def registries(folder: Path) -> tuple[RoutingSet, ...]:
     if not found:
         raise NoData(f"no registry (NAME/prompts.yaml) in {folder}")
     return tuple(map(registry, found))
+
+
+class Reply(Named, frozen=True, kw_only=True):
+    """A line of a file of replies: what a language model replied to one prompt."""
+
+    registry: str
+    n: int
+    """The prompt's place in prompts.yaml, from 0."""
+
+
+def replies(file: Path, sets: Sequence[RoutingSet]) -> dict[str, dict[int, Named]]:
+    """What a language model replied to prompts of these registries, by registry and place.
+
+    Raises
+    ------
+    NoData, BadData
+        No such file; a registry, a place or an expert that is not there, or a prompt that stands twice.
+    """
+    try:
+        read = msgspec.json.Decoder(Reply).decode_lines(file.read_bytes())
+    except OSError as error:
+        raise NoData(f"{file}: {error.strerror or error}") from error
+    except msgspec.MsgspecError as error:
+        raise BadData(f"{file.name}: {error}") from None
+    known = {of.name: of for of in sets}
+    found: dict[str, dict[int, Named]] = {name: {} for name in known}
+    for line, reply in enumerate(read, 1):
+        of = known.get(reply.registry)
+        if of is None or not 0 <= reply.n < len(of.cases) or reply.n in found[reply.registry]:
+            raise BadData(f"{file.name}, line {line}: no prompt {reply.n} of {reply.registry!r}, or it stands twice")
+        unknown = {reply.lead, *reply.support} - {NOBODY} - {s.id for s in of.specs}
+        if unknown:
+            raise BadData(f"{file.name}, line {line}: unknown experts {', '.join(sorted(unknown))}")
+        found[reply.registry][reply.n] = reply
+    return found

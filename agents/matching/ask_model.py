@@ -107,11 +107,10 @@ async def asked(model: Model, shown: Shown, emit: Emit, computed: Completion, ev
     why = asking.refused or (f"{left_s:.1f} s are left" if left_s < _LEAST_S else "")
     if why:
         return _flagged(computed, f"{NOT_ASKED}{why}", Usage())
-    foremost = everybody[:MOST_SHOWN]
-    question = _question(shown, foremost, ends)
+    asks = question(shown, everybody[:MOST_SHOWN], ends)
     try:
         async with asyncio.timeout(left_s):
-            done = await model.reply(question, emit)
+            done = await model.reply(asks, emit)
         named = msgspec.convert(done.body, Named, from_attributes=True)
     except ModelError as error:
         return _flagged(computed, f"{NOT_ANSWERED}{error.why}", error.usage)
@@ -134,8 +133,16 @@ def _flagged(computed: Completion, flag: str, usage: Usage) -> Completion:
     )
 
 
-def _question(shown: Shown, foremost: Known, ends: int) -> Shown:
-    """The turn as the model sees it."""
+def question(shown: Shown, foremost: Known, ends: int) -> Shown:
+    """The turn as the model sees it.
+
+    Parameters
+    ----------
+    foremost
+        Whom it is told of.
+    ends
+        By when it must have replied, in ns.
+    """
     brief: Match = shown.brief
     specs = sorted((spec for spec, _ in foremost), key=lambda s: s.id)
     room = shown.caps.input_tokens // 2

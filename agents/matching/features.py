@@ -154,7 +154,6 @@ class ReadTask:
     """Those of each clause."""
     chances_unwanted: Floats | None
     """Those of what it does not want; None: there is nothing of the kind."""
-    unwanted_text: str = ""
     file_names: str = ""
     """Words of the names of the files that it mentions."""
     foreign: bool = False
@@ -162,13 +161,8 @@ class ReadTask:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the plain encoder reads of it: first what it wants."""
-        return tuple(t for t in (*self.parts[:1], self.last, self.unwanted_text, self.file_names) if t)
-
-    @property
-    def last(self) -> str:
-        """Its last clause, where it has several."""
-        return self.parts[-1] if len(self.parts) > 1 else ""
+        """What the encoder of tasks reads of it: first what it wants."""
+        return tuple(t for t in (*self.parts[:1], self.file_names) if t)
 
 
 class Prepared:
@@ -235,7 +229,7 @@ class Prepared:
             self._words[word] = log / log.sum() * math.log(1 + n / np.count_nonzero(row)) / math.log(1 + n)
 
     def compare_by(self, vectors: Mapping[str, Parts], beside: Vectors | None = None) -> None:
-        """Take what the plain encoder makes of each, by id: where subjects do not tell them apart; `beside` as of
+        """Take what the encoder of tasks makes of each, by id: where subjects do not tell them apart; `beside` as of
         ranking.Compared."""
         if self.specs:
             self._compared = Compared(self.specs, [vectors[s.id] for s in self.specs], beside)
@@ -269,12 +263,11 @@ class Prepared:
         if code:
             parts = (f"{reading.kept}\n{code}".strip(), *parts[1:])
         of = subjects.by_words if self.apart else _of_no_subject
-        unwanted_text = " ".join(w.text for w in unwanted)
         return ReadTask(
             task=task, reading=reading, unwanted=tuple(w.root for w in unwanted), parts=parts,
             chances=of(f"{reading.kept}\n{code}" if code else reading.kept),
             chances_of_parts=tuple(map(of, parts[1:])),
-            chances_unwanted=of(unwanted_text) if unwanted else None, unwanted_text=unwanted_text,
+            chances_unwanted=of(" ".join(w.text for w in unwanted)) if unwanted else None,
             file_names=" ".join(_APART_NAMES.sub(" ", name) for name in task.files_mentioned[:8])[:_CODE],
             foreign=is_foreign(task.prompt),
         )  # fmt: skip
@@ -343,7 +336,7 @@ class Prepared:
         Parameters
         ----------
         read_as : shape (texts, 384)
-            What the plain encoder makes of `heard.texts`; None: it was not asked.
+            What the encoder of tasks makes of `heard.texts`; None: it was not asked.
         by_words
             The features without it, where they are known already.
         """
@@ -357,14 +350,8 @@ class Prepared:
         usual = None
         if read_as is not None and self._compared is not None and len(read_as):
             usual = self._compared.usual
-            rows = dict(zip(heard.texts, read_as, strict=True))
-            self._compared.fill(
-                found,
-                read_as[0],
-                rows.get(heard.last),
-                rows.get(heard.unwanted_text),
-                rows.get(heard.file_names) if heard.parts else None,
-            )
+            names = read_as[-1] if heard.parts and heard.file_names else None
+            self._compared.fill(found, read_as[0], names)
         return found, ranking.whole(found, len(set(heard.reading.wanted)), usual)
 
     def is_far(self, found: Floats) -> bool:

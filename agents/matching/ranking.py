@@ -1,10 +1,10 @@
 """Experts of any field, ranked by what their specifications say: for registries whose experts no subject of software
 work tells apart (agents/matching/features.py).
 
-Compared are a task's vector, by the plain encoder, and its words with every phrase of a specification: what it owns,
-its triggers, its examples, its claim and how it works; what it leaves to others speaks against it, and what others
-leave to it speaks for it. Weights are of such features and of no expert, in ranking.json, fitted by evaluation
-.fit_ranking on registries of many fields (evaluation/registries/train); which tasks are nobody's, too.
+Compared are a task's vector (agents/matching/task_encoder.py) and its words with every phrase of a specification: what
+it owns, its triggers, its examples, its claim and how it works; and with what others leave to it. What the task does
+not want is cut off before. Weights are of such features and of no expert, in ranking.json, fitted by evaluation
+.fit_ranking on registries of many fields (evaluation/registries/fit); which tasks are nobody's, too.
 """
 
 import math
@@ -25,7 +25,7 @@ from schemas.expert import ExpertSpec
 
 FILE = Path(__file__).parent / "ranking.json"
 OTHERS = Path(__file__).parent / "others.npz"
-"""`rows`: vectors of tasks of many fields, by the plain encoder, that a specification's nearness is held against."""
+"""`rows`: vectors of tasks of many fields, by the same encoder, that a specification's nearness is held against."""
 _NEAR = 8
 """Phrases of a specification that are nearest to a task."""
 _FEW = 3
@@ -66,10 +66,6 @@ class Rank(IntEnum):
     BEYOND = auto()
     """NEAR, beside that of tasks of many other fields: how far above their mean, in standard deviations. So what lies
     near to everything counts less."""
-    TRIGGERS_BEYOND = auto()
-    """The same of TRIGGERS."""
-    LAST = auto()
-    """As NEAR, of the task's last clause, which often says what is wanted; where it has but one, NEAR."""
     PRIMARY = auto()
     """Primary triggers that the task wants, up to 2."""
     SECONDARY = auto()
@@ -81,18 +77,12 @@ class Rank(IntEnum):
     """Its share of the task's words."""
     PIECES = auto()
     """Pieces of the task's words that stand in its specification: words made of each other, and misspelt ones."""
-    UNWANTED = auto()
-    """What the task does not want, beside its phrases."""
-    LEAVES = auto()
-    """The task beside what it leaves to others."""
     GIVEN = auto()
     """Beside what others leave to it."""
 
 
-AGAINST = (Rank.UNWANTED, Rank.LEAVES)
 BY_ENCODER = (
-    Rank.NEAREST, Rank.NEAR, Rank.TRIGGERS, Rank.EXAMPLES, Rank.PROFILE, Rank.BEYOND, Rank.TRIGGERS_BEYOND, Rank.LAST,
-    Rank.FILE_NAMES, Rank.UNWANTED, Rank.LEAVES, Rank.GIVEN,
+    Rank.NEAREST, Rank.NEAR, Rank.TRIGGERS, Rank.EXAMPLES, Rank.PROFILE, Rank.BEYOND, Rank.FILE_NAMES, Rank.GIVEN,
 )  # fmt: skip
 _TOLD = [
     Rank.NEAREST, Rank.NEAR, Rank.PROFILE, Rank.BEYOND, Rank.PRIMARY, Rank.SECONDARY, Rank.FILES, Rank.WORDS,
@@ -203,7 +193,6 @@ class Compared:
         self._examples = _Table([p.examples for p in parts])
         self._profiles = np.concatenate([p.profile for p in parts])
         ids = {s.id: i for i, s in enumerate(specs)}
-        self._leaves = _Table([p.leaves for p in parts])
         given: list[list[Vectors]] = [[] for _ in specs]
         for spec, own in zip(specs, parts, strict=True):
             for other, row in zip(spec.domain.defers, own.leaves, strict=True):
@@ -212,8 +201,7 @@ class Compared:
         width = self._profiles.shape[1]
         self._given = _Table([np.array(rows).reshape(len(rows), width) for rows in given])
         beside = others() if beside is None else beside
-        self._near = _usual([p.every for p in parts], beside, _NEAR)
-        self._near_triggers = _usual([p.triggers for p in parts], beside, None)
+        self._near = _usual([p.every for p in parts], beside)
         near = self._own_tasks(parts)
         middle = (sum(near) + _PRIOR * _AS_USUAL[0]) / (len(near) + _PRIOR)
         squares = sum((f - middle) ** 2 for f in near) + _PRIOR * _AS_USUAL[1] ** 2
@@ -234,11 +222,8 @@ class Compared:
         mean, spread = self._near
         return [float(((_mean(self._every.sorted(one, _SAME), _NEAR) - mean) / spread).max()) for one in drawn]
 
-    def fill(
-        self, found: Floats, said: Vectors, last: Vectors | None, unwanted: Vectors | None, names: Vectors | None
-    ) -> None:
-        """The columns by the encoder, of a task's vector, that of its last clause, of what it does not want and of its
-        files' names."""
+    def fill(self, found: Floats, said: Vectors, names: Vectors | None) -> None:
+        """The columns by the encoder, of a task's vector and that of its files' names."""
         every = self._every.sorted(said)
         found[:, Rank.NEAREST] = every[:, 0]
         found[:, Rank.NEAR] = _mean(every, _NEAR)
@@ -246,15 +231,9 @@ class Compared:
         found[:, Rank.TRIGGERS] = _mean(triggers, triggers.shape[1])
         found[:, Rank.EXAMPLES] = _mean(self._examples.sorted(said), _FEW)
         found[:, Rank.PROFILE] = self._profiles @ said
-        for to, of, (mean, spread) in (
-            (Rank.BEYOND, Rank.NEAR, self._near), (Rank.TRIGGERS_BEYOND, Rank.TRIGGERS, self._near_triggers),
-        ):  # fmt: skip
-            found[:, to] = (found[:, of] - mean) / spread
-        found[:, Rank.LAST] = found[:, Rank.NEAR] if last is None else _mean(self._every.sorted(last), _NEAR)
-        found[:, Rank.LEAVES] = _mean(self._leaves.sorted(said), 1)
+        mean, spread = self._near
+        found[:, Rank.BEYOND] = (found[:, Rank.NEAR] - mean) / spread
         found[:, Rank.GIVEN] = _mean(self._given.sorted(said), 1)
-        if unwanted is not None:
-            found[:, Rank.UNWANTED] = _mean(self._every.sorted(unwanted), _FEW)
         if names is not None:
             found[:, Rank.FILE_NAMES] = _mean(self._every.sorted(names), _FEW)
 
@@ -276,14 +255,11 @@ class _Table:
         return np.asarray(-np.sort(-found, axis=1))
 
 
-def _usual(parts: Sequence[Vectors], beside: Vectors, most: int | None) -> tuple[Floats, Floats]:
-    """(mean, standard deviation) of what tasks of other fields come to, of each specification."""
+def _usual(parts: Sequence[Vectors], beside: Vectors) -> tuple[Floats, Floats]:
+    """(mean, standard deviation) of Rank.NEAR of tasks of other fields, of each specification."""
     found = []
     for rows in parts:
-        if len(rows) == 0:
-            found.append((0.0, 1.0))
-            continue
-        cosines = -np.sort(-(beside @ rows.T), axis=1)[:, :most]
+        cosines = -np.sort(-(beside @ rows.T), axis=1)[:, :_NEAR]
         each = cosines.mean(axis=1)
         found.append((float(each.mean()), max(float(each.std()), 1e-3)))
     mean, spread = np.array(found).reshape(len(found), 2).T

@@ -1,9 +1,9 @@
 """The reader: a small language model that says what subject a text is about, and gives it a vector.
 
 all-MiniLM-L6-v2 (its licence: agents/encoders/minilm/LICENSE), trained further on `evaluation/golden/train.jsonl`
-(evaluation.train_reader says how) and rounded to 8 bits; run by onnxruntime on one thread, no torch, no download. What
-it gives for a text is one row: its vector, for comparing sentences, held near the one of the original; the chance that
-it is about each subject; and the chance that each subject has a part in it.
+(evaluation.training.reader says how) and rounded to 8 bits; run by onnxruntime on one thread, no torch, no download.
+What it gives for a text is one row: its vector, for comparing sentences, held near the one of the original; the chance
+that it is about each subject; and the chance that each subject has a part in it.
 """
 
 from pathlib import Path
@@ -15,6 +15,7 @@ from agents.encoders import Cached, Encoder
 from agents.encoders.base import Vectors
 from agents.encoders.embedded import Embedded
 from agents.matching.subjects import SUBJECTS, Floats
+from agents.matching.task_encoder import TaskEncoder
 
 FILE = Path(__file__).parent / "reader.int8.onnx"
 NAME = "parley-reader-2"
@@ -40,7 +41,7 @@ class Readers(NamedTuple):
     apart: Encoder
     """The reader: where subjects tell experts apart."""
     alike: Encoder
-    """The plain embedded encoder: where they do not, and the reader would know no better."""
+    """That of tasks of any field: where they do not, and the reader would know no better."""
 
 
 def make_readers() -> Readers:
@@ -51,7 +52,7 @@ def make_readers() -> Readers:
     EncoderMisconfigured
         onnxruntime is not installed.
     """
-    return Readers(Cached(SubjectReader.checked()), Cached(Embedded.checked()))
+    return Readers(Cached(SubjectReader.checked()), Cached(TaskEncoder.checked()))
 
 
 def vectors(rows: Vectors) -> Vectors:

@@ -85,6 +85,22 @@ def eval_routing(
             metavar="DIR", help="Measure these alone: folders with experts/*.yaml and prompts.yaml; no model is asked."
         ),
     ] = None,
+    replies: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Of --registries: a language model's replies, a JSON object a line."),
+    ] = None,
+    ask_below: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Confidence below which a model is asked (default 0.8, as it runs)."),
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Of --registries: write what a model would be asked, and measure nothing."),
+    ] = None,
+    most: Annotated[
+        float,
+        typer.Option(min=0, max=0.99, help="Of --questions without --ask-below: the share of prompts to ask about."),
+    ] = 0.3,
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE", help="Write the figures as a page, and print nothing.")
     ] = None,
@@ -102,17 +118,27 @@ def eval_routing(
       parley eval routing --golden my-golden.jsonl --experts my-experts --json
       parley eval routing --data ../shared/data
       parley eval routing --registries evaluation/registries/train
+      parley eval routing --registries evaluation/registries/fit --questions questions.jsonl
     """
     with options.errors(json):
         options.apart(golden=golden, set=sets or None)
         options.apart(page=page, json=json)
         for name, given in (("golden", golden), ("experts", experts), ("page", page), ("set", sets or None)):
             options.apart(registries=registries, **{name: given})
+        options.apart(replies=replies, questions=questions)
         process.one_thread()
+        from client.errors import BadInput
         from parley.routing import evaluate
 
+        if registries is None and (replies or questions or ask_below is not None):
+            raise BadInput("--registries", "--replies, --questions and --ask-below are of --registries; it is missing")
+        if registries is not None and questions is not None:
+            count, of, below = evaluate.write_questions(registries, questions, ask_below, most)
+            print(f"{count:,} of {of:,} prompts would be asked about, below a confidence of {below:g}: {questions}")
+            return
         if registries is not None:
-            reports = evaluate.evaluate_registries(registries)
+            below = evaluate.BELOW if ask_below is None else ask_below
+            reports = evaluate.evaluate_registries(registries, replies, below)
         else:
             reports = evaluate.evaluate(golden, half, experts, data, sets or [])
         if page is not None:

@@ -1,10 +1,13 @@
 """`parley eval routing`: what it does once its arguments are read."""
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import msgspec
 
 from agents.encoders import EncoderError
 from agents.matching import Matcher
@@ -14,7 +17,7 @@ from client.protocols.routing import Route
 from evaluation import routing as figures
 from evaluation import routing_data, routing_page, routing_registries
 from evaluation.loaders import DATA, BadData, NoData
-from evaluation.route import MATCHERS, asked, matched, measured, routed, tasked
+from evaluation.route import MATCHERS, asked, matched, measured, questions, routed, surest, tasked
 from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
 from parley.routing.route import chunks, router, routing, specs_of
@@ -70,24 +73,39 @@ def evaluate(
     return reports
 
 
-def evaluate_registries(folder: Path) -> list[Report]:
+def evaluate_registries(folder: Path, replies: Path | None = None, below: float = BELOW) -> list[Report]:
     """Reports of each registry of a folder (evaluation.routing_registries), and one of all their prompts together: by
-    words alone, and as it runs; no language model is asked. How long a task takes is told on stderr.
+    words alone, and as it runs; and with the replies of a language model, where there are any on record. How long a
+    task takes is told on stderr.
+
+    Parameters
+    ----------
+    replies
+        A file of them, as evaluation.routing_registries.Reply has it.
+    below
+        Confidence below which one is asked.
 
     Raises
     ------
     BadInput
-        There is none, or one that is not as it should be.
+        There is none, or one that is not as it should be; a reply that lacks.
     """
+    sets = _registries(folder)
     try:
-        sets = routing_registries.registries(folder)
+        told = None if replies is None else routing_registries.replies(replies, sets)
     except (BadData, NoData) as error:
-        raise BadInput("--registries", f"--registries: {error}") from error
+        raise BadInput("--replies", f"--replies: {error}") from error
     reports: list[Report] = []
     together: dict[str, tuple[list[Case], list[Routed]]] = {}
     for of in sets:
-        for name in MATCHERS[1:]:
-            found = [routed(m) for m in asyncio.run(matched(name, of))]
+        each = {name: asyncio.run(matched(name, of)) for name in MATCHERS[1:]}
+        if told is not None:
+            try:
+                each[f"better, asked below {below:g}"] = asyncio.run(asked(of, told[of.name], below))
+            except BadData as error:
+                raise BadInput("--replies", f"--replies: {error}") from error
+        for name, matches in each.items():
+            found = [routed(m) for m in matches]
             reports.append(figures.report(of.name, name, of.cases, found))
             cases, every = together.setdefault(name, ([], []))
             cases += of.cases
@@ -95,6 +113,35 @@ def evaluate_registries(folder: Path) -> list[Report]:
     reports += [figures.report("all registries", name, *both) for name, both in together.items()]
     print(_latency(sets), file=sys.stderr)
     return reports
+
+
+def _registries(folder: Path) -> tuple[RoutingSet, ...]:
+    try:
+        return routing_registries.registries(folder)
+    except (BadData, NoData) as error:
+        raise BadInput("--registries", f"--registries: {error}") from error
+
+
+def write_questions(folder: Path, to: Path, below: float | None, most: float) -> tuple[int, int, float]:
+    """Write what a language model would be asked about the prompts of a folder's registries, a JSON object a line;
+    (how many, of how many, the confidence below which it is asked).
+
+    Parameters
+    ----------
+    below
+        That confidence; None: the greatest with which no more than the share `most` of all prompts are asked.
+    """
+    sets = _registries(folder)
+    count = sum(len(of.cases) for of in sets)
+    if below is None:
+        sure = sorted(c for of in sets for c in asyncio.run(surest(of)))
+        below = math.floor(1e4 * sure[int(most * count)]) / 1e4
+    asks = [q for of in sets for q in asyncio.run(questions(of, below))]
+    try:
+        to.write_bytes(b"".join(msgspec.json.encode(q) + b"\n" for q in asks))
+    except OSError as error:
+        raise BadInput("--questions", f"--questions: cannot write {to}: {error.strerror}") from error
+    return len(asks), count, below
 
 
 def _latency(sets: Sequence[RoutingSet]) -> str:

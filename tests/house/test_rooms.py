@@ -17,6 +17,7 @@ REGISTRIES = {
     "coordinator/protocols/__init__.py",  # the default protocol, and the standing sessions
     "bus/channels.py",  # `critic` is a role there
     "evaluation/extractive.py",  # measures one protocol's sessions
+    "evaluation/route.py",  # builds one protocol's question
     "evaluation/defects/asking.py",  # asks for one protocol's reviews
     "evaluation/defects/scoring.py",
 }
