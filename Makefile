@@ -99,7 +99,7 @@ schemas: $(STAMP)
 
 # The rules of Prometheus, the dashboards, and the pages of objectives and runbooks.
 watching: $(STAMP)
-	$(BIN)/python -m observability.watching
+	$(BIN)/python -m deploy.watching
 
 # Needs uv. Names no index: whatever the caller's configuration says is used, and the hashes hold.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

@@ -18,14 +18,15 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import around, bare, events, model_client, prompts, report
+from benchmarks import around, model_client, prompts, report
 from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import routing as tasks
 from benchmarks import stored as kept
-from benchmarks.bare_worker import loop_factory
 from benchmarks.calls import measure as count_calls
 from benchmarks.debates import Case, Run, bench, stack
+from benchmarks.floors import bare, events
+from benchmarks.floors.bare_worker import loop_factory
 from benchmarks.receiver import receiver
 from benchmarks.report import Figures
 from parley.stack.lease import Stack

@@ -21,8 +21,8 @@ import msgspec
 
 from agents.context import Shown
 from agents.models.base import Completion, Emit
-from benchmarks import bare
 from benchmarks.debates import Bench, Case, bench
+from benchmarks.floors import bare
 from benchmarks.processes import cpu_between, cpu_s
 from client.protocols.competition import files
 from parley.stack.lease import Stack

@@ -40,7 +40,7 @@ from agents.context import Shown
 from agents.encoders import embedded
 from agents.experts import builtin
 from agents.models.base import Completion, Emit
-from benchmarks import bare
+from benchmarks.floors import bare
 from benchmarks.processes import cpu_between, cpu_s
 from bus import subjects
 from bus.accounts import load_credentials

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from parley.stack.services import Report
 
 _USERS_S = 0.25
-_BUS_S = 0.05
-"""So long a nats-server is waited for before what the services need is loaded: an empty one is there by then."""
+_BUS_S = 0.05  # an empty nats-server is there by then; where it is not, what the services need is loaded meanwhile
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _STABLE_S = 10.0

@@ -130,6 +130,7 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     declared |= {"nkeys", "referencing", "pydantic-core"}
     if folders != PACKAGES:  # tests/small_model/serve.py runs in an environment of its own, which these make
         declared |= {package.partition("==")[0] for package in BESIDE}
+        declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own
     used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
     foreign = used - sys.stdlib_module_names - {*PACKAGES, "benchmarks", "deploy", "tests"}
     bringers = {n: distributions().get(n, {n.lower().replace("_", "-")}) for n in foreign}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from deploy.watching.dashboards import SOURCE, render
 from observability.watching.boards import BOARDS
-from observability.watching.dashboards import SOURCE, render
 from observability.watching.panels import Board
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from observability.watching.__main__ import files
+from deploy.watching.__main__ import files
 from observability.watching.alerts import ALERTS, Alert
 from observability.watching.boards import outcomes
 from observability.watching.rules import RUNBOOK, groups, hurried, render

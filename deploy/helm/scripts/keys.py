@@ -14,12 +14,13 @@ import tempfile
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVER = "nats-server.conf"
 
 
-def call(method: str, path: str, body: object = None, kind: str = "application/json") -> dict | None:
+def call(method: str, path: str, body: object = None, kind: str = "application/json") -> Any:
     """Ask the API server; None where there is no such thing."""
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
     base = os.environ.get("KUBERNETES_API", f"https://{f'[{host}]' if ':' in host else host}:{port}")
@@ -40,7 +41,7 @@ def call(method: str, path: str, body: object = None, kind: str = "application/j
         raise SystemExit(f"{method} of the secret{path}: the API server says {error.code} {error.reason}") from None
 
 
-def keep(name: str, files: dict[str, bytes], there: dict | None) -> None:
+def keep(name: str, files: dict[str, bytes], there: dict[str, Any] | None) -> None:
     """Make a secret hold these files, and leave what else it holds."""
     data = {file: base64.b64encode(content).decode() for file, content in files.items()}
     if there is None:

@@ -188,7 +188,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     diff: Annotated[str, chars(60_000)] = ""
     """Unified, of the folder against the one that the task began with; cut to 60,000 characters."""
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
-    results: Artifact | UnsetType = UNSET
+    results: Artifact | UnsetType | None = UNSET
     """A folder with the whole results of calls that are cut in `calls`; a call names its file."""
 
     def __post_init__(self) -> None:
@@ -229,7 +229,7 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     diff: Annotated[str, chars(60_000)] = ""
     """Unified, of its folder against the lead's, of which it was a copy; cut to 60,000 characters."""
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
-    results: Artifact | UnsetType = UNSET
+    results: Artifact | UnsetType | None = UNSET
     """A folder with the whole results of calls that are cut in `calls`; a call names its file."""
 
     def __post_init__(self) -> None:
@@ -276,7 +276,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     findings: Annotated[tuple[Finding, ...], items(40)] = ()
     calls: Annotated[tuple[ToolCall, ...], items(1000)] | UnsetType = UNSET
     """Of tools that read; unset: there were none."""
-    results: Artifact | UnsetType = UNSET
+    results: Artifact | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
         few("review.findings", self.findings, 40)

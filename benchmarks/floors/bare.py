@@ -1,5 +1,5 @@
 """What is compared with: the same debate with nothing around it, and single operations of the bus.
-The debate as bare JetStream events is `benchmarks.events`.
+The debate as bare JetStream events is `benchmarks.floors.events`.
 
 - `in_process`: tasks and queues in one process, nothing stored.
 - `Durable`: plain nats-py on the server that the engine has too (accounts on, file storage). A round is one stored WORK
@@ -230,7 +230,7 @@ async def durable(folder: Path, latency_s: float = 0.0) -> AsyncIterator[Durable
         path = folder / "worker.json"
         keys[DEBATERS_QUEUE].save(path)
         worker = subprocess.Popen(  # noqa: ASYNC220  nothing else is under way
-            [sys.executable, "-m", "benchmarks.bare_worker", server.url, str(path), str(latency_s)],
+            [sys.executable, "-m", "benchmarks.floors.bare_worker", server.url, str(path), str(latency_s)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
         assert worker.stdout is not None

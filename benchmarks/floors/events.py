@@ -4,7 +4,7 @@ Every event is stored in one file-backed stream and acknowledged: a round for al
 verdict. Each debater and the judge is a process with a durable push consumer, and acknowledges what it took after its
 work. Nothing is folded, checked, posted, counted or recovered, and nobody is kept apart.
 
-    python -m benchmarks.events URL SEAT        one of these processes; SEAT is `judge`, or a debater's number
+    python -m benchmarks.floors.events URL SEAT        one of these processes; SEAT is `judge`, or a debater's number
 """
 
 import asyncio
@@ -208,7 +208,7 @@ async def events(folder: Path, debaters: int) -> AsyncIterator[Events]:
             pids = {"nats": processes[0].pid, "asker": os.getpid()}
             for seat in (*map(str, range(debaters)), JUDGE):
                 child = subprocess.Popen(  # noqa: ASYNC220  nothing else is under way
-                    [sys.executable, "-m", "benchmarks.events", url, seat],
+                    [sys.executable, "-m", "benchmarks.floors.events", url, seat],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 )  # fmt: skip
                 processes.append(child)

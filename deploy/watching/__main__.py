@@ -1,9 +1,9 @@
-"""`python -m observability.watching [FOLDER]`: write all that is made from the tables, under the project's root."""
+"""`python -m deploy.watching [FOLDER]`: write all that is made from the tables, under the project's root."""
 
 import sys
 from pathlib import Path
 
-from observability.watching import dashboards
+from deploy.watching import dashboards
 from observability.watching.boards import outcomes
 from observability.watching.page import objectives, runbooks
 from observability.watching.rules import groups, render

@@ -1,6 +1,6 @@
 """The answering half of the bare durable loop: a process with plain nats-py.
 
-python -m benchmarks.bare_worker URL CREDENTIALS LATENCY_S
+python -m benchmarks.floors.bare_worker URL CREDENTIALS LATENCY_S
 """
 
 import asyncio

@@ -1,0 +1,1 @@
+"""Writes what is made from the tables of observability/watching: rules, dashboards, pages. Needs the `dev` extra."""
