@@ -384,6 +384,9 @@ class Protocol:
     """The announced experts enter the opening (`log.Opened.experts`)."""
     ends_round: Callable[[log.Say], str] = lambda post: ""
     """What a post that ends a round says of it, in words (`score 72`); empty: it ends none."""
+    answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Kind of post -> kinds of the posts before it that it answers: links of its span, where turns show posts in their
+    briefs."""
     measures: Measures = lambda before, after, entry: ()
     """What a transition says to the metrics and to the log of the moderator that took it, beside what is counted for
     every protocol. The state before is None for the opening."""
