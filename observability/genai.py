@@ -1,7 +1,7 @@
 """What spans of models, agents and tools are called: OpenTelemetry's conventions for generative AI, all in one place.
 
-They still change (since May 2026 in `open-telemetry/semantic-conventions-genai`), so nothing of Parley rests on them: its
-own series and alerts have names of their own. No prompt, reply, argument or result is ever in them.
+They still change (since May 2026 in `open-telemetry/semantic-conventions-genai`), so nothing of Parley rests on them:
+its own series and alerts have names of their own. No prompt, reply, argument or result is ever in them.
 """
 
 import asyncio

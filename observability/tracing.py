@@ -5,7 +5,7 @@ they are spans of (`span_of`), so a process can hang its own span on one that is
 
     parley ask -> invoke_workflow (the session) -> round -> invoke_agent (a turn) -> chat, execute_tool
 
-    with tracing.process("in", subject, headers=message.headers, session=sid):    # a message's handling, if it is traced
+    with tracing.process("in", subject, headers=message.headers, session=sid):    # a message's handling, if traced
         ...
     tracing.write(Written(name="round 1", within=..., id=..., started_ns=..., ended_ns=...))    # a span that is over
 

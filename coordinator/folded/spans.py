@@ -1,11 +1,11 @@
-"""The spans of a session that are written from its log: its own, those of its rounds, of its posts, and of the turns that no
-worker can tell of.
+"""The spans of a session that are written from its log: its own, those of its rounds, of its posts, and of the turns
+that no worker can tell of.
 
     spans(sid, protocol, entries, n) -> spans that are over with transition n       pure
 
-Nobody holds a span open. Whoever appends the end of a session reads its log and writes them all, with the times of the log;
-where that moderator is killed, whoever carries the end's effects out again does. Their ids follow from what they are of, so
-that workers hang their turns on a round which is written later.
+Nobody holds a span open. Whoever appends the end of a session reads its log and writes them all, with the times of the
+log; where that moderator is killed, whoever carries the end's effects out again does. Their ids follow from what they
+are of, so that workers hang their turns on a round which is written later.
 """
 
 import logging
@@ -308,7 +308,8 @@ class Spans:
         self._log = log
 
     async def write(self, session: Session, protocol: Protocol, ns: Sequence[int]) -> None:
-        """Read the log, and write the spans that are over with these transitions. Never raises for what is only shown."""
+        """Read the log, and write the spans that are over with these transitions. What keeps it from that is logged, as
+        the session itself went on."""
         if not session.opened.trace or not tracing.enabled() or not (session.closed or is_long(session.opened)):
             return
         try:
