@@ -27,8 +27,8 @@ from schemas.session import Seat, is_human
 from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
-_LONG_TURN_S = 300.0
-"""A session whose turns may last longer, or that waits for people, is one trace a round."""
+_LONG_TURN_S = 3_600.0
+"""A session whose turns may last longer, or that waits for people, is one trace a round. Slow models have so long."""
 _BESIDE = (subjects.REFUSED, subjects.ERASED)
 
 

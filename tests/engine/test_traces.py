@@ -3,8 +3,11 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -39,7 +42,7 @@ def named(spans: list[Span], name: str) -> list[Span]:
     return [s for s in spans if s.name.split()[0] == name]
 
 
-def is_whole(found: Found, session: str) -> bool:
+def is_whole(found: Found, session: str, root: str = "parley ask") -> bool:
     """Whether the session's own span came, a span of each turn that it counts, and of every span the parent."""
     spans = of(found, session)
     own = named(spans, "invoke_workflow")
@@ -49,7 +52,7 @@ def is_whole(found: Found, session: str) -> bool:
         bool(own)
         and len(turns) >= attributes(own[0])["parley.turns"]
         and all(not s.parent_span_id or s.parent_span_id in ids for s in spans)
-        and any(s.name == "parley ask" for s in spans)
+        and any(s.name == root for s in spans)
     )
 
 
@@ -110,7 +113,7 @@ def test_a_session_of_every_protocol_is_one_whole_trace_from_its_client(front: F
             code, out, err = front.run("ask", *asked, "--protocol", protocol, *evidence, "--json", env=env)
             assert code in (0, 3), err
             session = json.loads(out)["session"]
-            found = receiver.until(lambda found, session=session: is_whole(found, session))
+            found = receiver.until(partial(is_whole, session=session))
             spans = of(found, session)
             check(spans, session, protocol)
             services = {service for service, s in found if s.trace_id == spans[0].trace_id}
@@ -119,7 +122,7 @@ def test_a_session_of_every_protocol_is_one_whole_trace_from_its_client(front: F
                 follows(spans)
         up.terminate()
         up.communicate(timeout=20)
-    lines = [json.loads(x) for f in front.state.rglob("*.log") for x in f.read_text().splitlines() if x[:1] == "{"]
+    lines = [json.loads(x) for f in front.state.rglob("*.jsonl") for x in f.read_text().splitlines() if x[:1] == "{"]
     answered = [line for line in lines if line["message"] == "turn answered"]
     assert answered
     for line in answered:
@@ -160,7 +163,7 @@ def test_a_moderator_that_is_killed_loses_no_span_of_the_session(front: Front) -
         out, err = asking.communicate(timeout=60)
         assert asking.returncode in (0, 3), err
         session = json.loads(out)["session"]
-        spans = of(receiver.until(lambda found: is_whole(found, session)), session)
+        spans = of(receiver.until(partial(is_whole, session=session)), session)
         up.terminate()
         up.communicate(timeout=20)
     own = {s.span_id: s for s in named(spans, "invoke_workflow")}
@@ -168,3 +171,37 @@ def test_a_moderator_that_is_killed_loses_no_span_of_the_session(front: Front) -
     (span,) = own.values()
     assert span.end_time_unix_nano < time.time_ns() and attributes(span)["parley.turns"] >= 4
     assert not psutil.pid_exists(moderator.pid) or moderator.status() == psutil.STATUS_ZOMBIE
+
+
+CALLER = """
+import asyncio, sys
+from opentelemetry import trace
+from observability.setup import setup_tracing
+import parley
+stop = setup_tracing("caller")
+async def main():
+    async with parley.local(protocol="consensus", state=sys.argv[1]) as p:
+        with trace.get_tracer("caller").start_as_current_span("mine"):
+            session = await p.start("What is the capital of Lithuania?", evidence=sys.argv[2])
+            await session.result()
+        print(session.sid)
+asyncio.run(main())
+stop()
+"""
+
+
+@pytest.mark.slow
+def test_a_callers_own_trace_goes_on_through_the_library(front: Front) -> None:
+    with Receiver() as receiver:
+        env = {**front.environment, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+        done = subprocess.run(
+            [sys.executable, "-c", CALLER, str(front.state), str(front.evidence)],
+            env=env, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        session = done.stdout.strip()
+        spans = of(receiver.until(partial(is_whole, session=session, root="mine")), session)
+    by_id = {s.span_id: s for s in spans}
+    (own,) = named(spans, "invoke_workflow")
+    assert by_id[own.parent_span_id].name == "mine"
+    assert [s.name for s in spans if not s.parent_span_id] == ["mine"]
