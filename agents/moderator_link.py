@@ -94,7 +94,7 @@ class ModeratorLink:
         until_ns = turn.deadline_ns + int(_PATIENCE_S * 1e9)
         asked_ns = self._connection.clock.local()
         data = encode(reply)
-        if work.together and not tracing.recording():  # a traced one carries its context in its own headers
+        if work.together:
             answer = await self._with_others(work, data)
             if answer is not None and answer.verdict != "busy":
                 self._metrics.lane.of("hit").inc()

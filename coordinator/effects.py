@@ -148,11 +148,11 @@ class Effects:
 
     async def _post(self, owner: str, post: Post, headers: Mapping[str, str] | None = None) -> None:
         subject, data = subjects.post(post.session, post.channel, post.kind), encode(post)
-        if headers or not self._connection.put(subject, data):
+        if not self._connection.put(subject, data, headers):
             await self._connection.publish(subject, data, headers)
         if may_read(CLIENTS, post.channel):
             subject = subjects.owned(owner, subject)
-            if headers or not self._connection.put(subject, data):
+            if not self._connection.put(subject, data, headers):
                 await self._connection.publish(subject, data, headers)
 
     def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:

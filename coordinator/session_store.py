@@ -145,8 +145,8 @@ class Sessions:
         """Settles each of them."""
         try:
             first = waiting[0]
-            own = spans.session_span(sid, held.session.opened) if held.session is not None else None
-            with tracing.process("step", subjects.log_of(sid), headers=first.headers, session=sid, within=own):
+            within = spans.step_within(held.session, first.event) if tracing.enabled() else None
+            with tracing.process("step", subjects.log_of(sid), headers=first.headers, session=sid, within=within):
                 await self._try_together(sid, held, waiting)
         except PayloadTooLarge as error:
             if len(waiting) == 1:

@@ -56,6 +56,17 @@ def round_span(sid: str, opened: log.Opened, round_: int) -> SpanContext | None:
     )
 
 
+def step_within(session: Session | None, event: log.Event) -> SpanContext | None:
+    """What a step hangs on whose event carries no context: the turn that it answers, else the session."""
+    if session is None or not session.opened.trace:
+        return None
+    turn = session.turns.get(event.turn) if isinstance(event, log.Replied) else None
+    if turn is None:
+        return session_span(session.sid, session.opened)
+    here = round_span(session.sid, session.opened, turn.ask.round)
+    return None if here is None else tracing.place(here, tracing.span_of(session.sid, "turn", turn.id))
+
+
 def post_headers(session: Session, post: Post) -> dict[str, str]:
     """What a post carries: the span that is written of it."""
     sid, opened = session.sid, session.opened
