@@ -167,10 +167,8 @@ class ModeratorLink:
             for lane in dict.fromkeys((warm, subjects.ANY)):
                 if self._dead_lanes.get(lane, 0.0) > time.monotonic():
                     continue
-                headers: dict[str, str] = {}
-                tracing.inject(headers)
                 try:
-                    msg = await self._connection.request(subject(lane), data, _ANSWER_S, headers or None)
+                    msg = await self._connection.request(subject(lane), data, _ANSWER_S, tracing.injected() or None)
                 except Denied:
                     raise
                 except BusError as error:

@@ -450,13 +450,10 @@ class Worker:
 
     async def _speak(self, session: str, speak: Speak) -> None:
         subject = subjects.say(subjects.ANY, speaks_on(self._account), self._spec.queue, session)
-        headers: dict[str, str] = {}
-        tracing.inject(headers)
+        said, headers = encode(speak), tracing.injected()
         for wait in (0.1, 0.2, 0.4, 0.8):
             try:
-                answer = decode(
-                    (await self._connection.request(subject, encode(speak), 2.0, headers or None)).data, Answer
-                )
+                answer = decode((await self._connection.request(subject, said, 2.0, headers or None)).data, Answer)
                 if answer.verdict != "busy":
                     return
             except (NoModerator, TimeoutError, BusError) as error:

@@ -106,10 +106,7 @@ class Sessions:
 
     async def take(self, sid: str, cause: str, event: log.Event) -> Receipt:
         """One transition after the first: stepped, appended, carried out; or refused with the reason."""
-        headers: dict[str, str] = {}
-        if tracing.enabled():
-            tracing.inject(headers)
-        return await group.outcome_of(partial(self.submit, sid), cause, event, headers=headers)
+        return await group.outcome_of(partial(self.submit, sid), cause, event, headers=tracing.injected())
 
     def submit(self, sid: str, waiting: Waiting) -> None:
         """Let one more submission wait for its session, and say what became of it. What comes before the next append

@@ -146,6 +146,13 @@ def inject(headers: MutableMapping[str, str]) -> None:
         headers[HEADER] = text(trace.get_current_span().get_span_context())
 
 
+def injected() -> dict[str, str]:
+    """Headers with the current span's context; empty where no span is recording."""
+    headers: dict[str, str] = {}
+    inject(headers)
+    return headers
+
+
 def extract(headers: Mapping[str, str] | None) -> SpanContext | None:
     """The sender's context; None where the headers carry none or a malformed one."""
     return parsed(headers.get(HEADER, "")) if headers else None
