@@ -94,7 +94,7 @@ class ModeratorLink:
         until_ns = turn.deadline_ns + int(_PATIENCE_S * 1e9)
         asked_ns = self._connection.clock.local()
         data = encode(reply)
-        if work.together and not tracing.recording():  # a traced one carries its context in its own headers
+        if work.together:
             answer = await self._with_others(work, data)
             if answer is not None and answer.verdict != "busy":
                 self._metrics.lane.of("hit").inc()
@@ -167,10 +167,8 @@ class ModeratorLink:
             for lane in dict.fromkeys((warm, subjects.ANY)):
                 if self._dead_lanes.get(lane, 0.0) > time.monotonic():
                     continue
-                headers: dict[str, str] = {}
-                tracing.inject(headers)
                 try:
-                    msg = await self._connection.request(subject(lane), data, _ANSWER_S, headers or None)
+                    msg = await self._connection.request(subject(lane), data, _ANSWER_S, tracing.injected() or None)
                 except Denied:
                     raise
                 except BusError as error:

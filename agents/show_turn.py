@@ -107,16 +107,3 @@ def label(i: int) -> str:
         i, rest = divmod(i - 1, 26)
         letters = ascii_uppercase[rest] + letters
     return f"Model {letters}"
-
-
-def span_attributes(work: Work, turn: Turn, model: str) -> dict[str, str | bool | int | float]:
-    """What the span of a turn's call says of it; `model`: its name."""
-    return {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": turn.seat,
-        "gen_ai.conversation.id": work.session,
-        "gen_ai.request.model": model,
-        "session.protocol": work.protocol,
-        "turn.kind": turn.kind,
-        "turn.round": work.round,
-    }

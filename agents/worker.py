@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
+from agents import turn_span
 from agents.context import Shown
 from agents.documents import DocumentCache
 from agents.expert_registry import ExpertRegistry
@@ -24,7 +25,7 @@ from agents.models.base import Completion, LiveEmitter, Model, ModelError
 from agents.models.computed import with_computed
 from agents.moderator_link import ModeratorLink, TurnArtifacts
 from agents.protocols import UnknownKind, kind_of
-from agents.show_turn import ContextError, show, span_attributes
+from agents.show_turn import ContextError, show
 from agents.specs import AgentSpec
 from agents.still_open import StillOpen, before_request, begin
 from agents.tools.allow import AllowList
@@ -248,11 +249,12 @@ class Worker:
                 try:
                     with (
                         logs.session(job.work.session),
-                        tracing.process(
-                            "work", job.delivery.subject, headers=job.delivery.headers, session=job.work.session
-                        ),
+                        turn_span.around(
+                            job.delivery.headers, job.work, turn, self._model.name, self._connection.clock.now_ns()
+                        ) as span,
                     ):
                         outcome = await self._turn(job, turn)
+                        turn_span.ended(span, outcome)
                 finally:
                     self._count(-1)
         except asyncio.CancelledError as cancelled:
@@ -310,12 +312,8 @@ class Worker:
         await before_request()
         self._measures.called()
         try:
-            with tracing.span(
-                f"invoke_agent {turn.role}",
-                span_attributes(work, turn, self._model.name) if tracing.enabled() else None,
-            ):
-                async with asyncio.timeout(max(0.0, (turn.deadline_ns - clock.now_ns()) / 1e9)):
-                    completion = await self._model.reply(shown, emit, TurnArtifacts(self._connection, work, turn))
+            async with asyncio.timeout(max(0.0, (turn.deadline_ns - clock.now_ns()) / 1e9)):
+                completion = await self._model.reply(shown, emit, TurnArtifacts(self._connection, work, turn))
         except TimeoutError:
             self._measures.failed(DEADLINE)
             return "expired"  # the session's timer says so to everybody
@@ -447,15 +445,16 @@ class Worker:
     def _on_post(self, msg: Msg) -> None:
         assert self._hear is not None
         for post in heard(msg.data):
-            speak = self._hear.react(post)
-            if speak is not None:
-                self._spawn(self._speak(post.session, speak))
+            if (speak := self._hear.react(post)) is not None:
+                with tracing.process("post", msg.subject, headers=msg.headers, session=post.session):
+                    self._spawn(self._speak(post.session, speak))
 
     async def _speak(self, session: str, speak: Speak) -> None:
         subject = subjects.say(subjects.ANY, speaks_on(self._account), self._spec.queue, session)
+        said, headers = encode(speak), tracing.injected()
         for wait in (0.1, 0.2, 0.4, 0.8):
             try:
-                answer = decode((await self._connection.request(subject, encode(speak), 2.0)).data, Answer)
+                answer = decode((await self._connection.request(subject, said, 2.0, headers or None)).data, Answer)
                 if answer.verdict != "busy":
                     return
             except (NoModerator, TimeoutError, BusError) as error:
@@ -497,6 +496,5 @@ class Worker:
 
 
 def _cancel(task: asyncio.Task[None], why: str) -> None:
-    """Cancel a turn, after its task's first step at the earliest: one that is cancelled before never enters its
-    coroutine, and so would never settle its message and give its room back."""
+    """Cancel a turn, after its task's first step at the earliest: before, it would never settle its message."""
     asyncio.get_running_loop().call_soon(task.cancel, why)

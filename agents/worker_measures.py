@@ -85,4 +85,5 @@ class WorkerMeasures:
 
     def failed(self, kind: str) -> None:
         """A model call failed."""
+        tracing.failed(kind)
         self._metrics.model_errors.labels(model=self._model, kind=kind).inc()

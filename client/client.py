@@ -21,6 +21,7 @@ from bus.storage.index import OPEN
 from bus.storage.storing import lacks_room
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
 from client.show.session_list import Listed
+from observability import tracing
 from schemas.post import (
     CLOSED,
     AskFate,
@@ -101,7 +102,8 @@ class Client:
             expires_ns = time.time_ns() + int((self._patience_s + _LATE_S) * 1e9)
             request = msgspec.structs.replace(request, expires_ns=expires_ns, expires_s=self._patience_s + _LATE_S)
         try:
-            await self._submit(sid, request)
+            with tracing.asking("parley open", sid) as headers:
+                await self._submit(sid, request, headers=headers)
         except Unreachable as error:
             assert request.expires_ns is not None, "given above"
             raise Unanswered(sid, str(error), (request.expires_ns - time.time_ns()) / 1e9) from error
@@ -132,7 +134,9 @@ class Client:
         """An artifact of a session. Raises as bus.artifacts.get."""
         return await artifacts.get(self._connection, sid, id, patience_s=self._patience_s)
 
-    async def _submit(self, sid: str, submission: Submission, channel: str = CLIENT) -> None:
+    async def _submit(
+        self, sid: str, submission: Submission, channel: str = CLIENT, headers: dict[str, str] | None = None
+    ) -> None:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
         submission."""
         data = encode(submission)
@@ -144,7 +148,9 @@ class Client:
         deadline = time.monotonic() + self._patience_s
         subject = subjects.inbox(channel, self._user, sid)
         msg_id = secrets.token_hex(16)
-        ack = await self._until(deadline, lambda: self._connection.store(subject, data, msg_id=msg_id), storing=True)
+        ack = await self._until(
+            deadline, lambda: self._connection.store(subject, data, msg_id=msg_id, headers=headers), storing=True
+        )
         ask = encode(AskFate(seq=ack.seq))
         while True:
             fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate, _FATE_S)

@@ -29,7 +29,7 @@ _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 def admit(
     protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str,
     *, experts: tuple[Known, ...] = (), known: Mapping[str, Any] | None = None,
-    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET, fits: bool = False,
+    reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET, fits: bool = False, trace: str = "",
 ) -> log.Opened:  # fmt: skip
     """The first event of a session, complete: settings with defaults, seats, documents dealt.
 
@@ -41,6 +41,8 @@ def admit(
         The most that an announced model may think in one call; UNSET: none says.
     fits
         Caps of turns are narrowed to a budget that is short (`log.Opened.fits`).
+    trace
+        What it hangs on where it is traced (`log.Opened.trace`).
 
     Raises
     ------
@@ -83,6 +85,7 @@ def admit(
         workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
         waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
+        trace=trace or msgspec.UNSET,
     )  # fmt: skip
 
 

@@ -13,12 +13,11 @@ from bus.errors import BusError, Conflict
 from bus.storage.index import Index
 from bus.timers import Timers
 from coordinator import briefing
-from coordinator.folded import rows
+from coordinator.folded import rows, spans
 from coordinator.folded.lost import Lost
 from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
-from observability import tracing
 from schemas import log
 from schemas.post import Post, posted, together
 from schemas.result import Result
@@ -115,7 +114,7 @@ class Effects:
     def _begin(self, session: Session, part: Part, reissued: bool) -> list[Awaitable[Any]]:
         """Everything of one transition that is stored, on its way."""
         sid, n = session.sid, part.n
-        effects = [self._send(sid, sending, reissued) for sending in part.sendings]
+        effects = [self._send(session, sending, reissued) for sending in part.sendings]
         for i, command in enumerate(part.commands):
             if type(command) in _ON_THEIR_OWN_WAYS:
                 continue
@@ -123,17 +122,17 @@ class Effects:
                 case log.ClearTimer():
                     effects.append(asyncio.ensure_future(self._clear_timer(sid)))
                 case log.StartChild() if command.session in session.children:
-                    effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}"))
+                    effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}", session))
                 case log.CancelChild():
                     cancel = CancelSession(reason=f"session {sid} ended it")
-                    effects.append(self._submit(sid, command.session, cancel, f"{sid}-{n}-{i}"))
+                    effects.append(self._submit(sid, command.session, cancel, f"{sid}-{n}-{i}", session))
                 case log.Tell():
                     told = TellSession(place=f"{n}-{i}", kind=command.kind, body=command.body)
-                    effects.append(self._submit(sid, command.session, told, f"{sid}-{n}-{i}"))
+                    effects.append(self._submit(sid, command.session, told, f"{sid}-{n}-{i}", session))
                 case log.Notify():
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
-                    effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended"))
+                    effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended", session))
         if n == 0 or (session.closed and any(isinstance(c, log.Close) for c in part.commands)):
             effects.append(asyncio.ensure_future(self.index.put(rows.of(session))))
         return effects
@@ -142,23 +141,25 @@ class Effects:
         """Posts go out twice: for agents and others who see all sessions, and for their owner. Those of one kind that
         follow each other on their channel are one message."""
         for posts in together(_posts(session, parts[0].n, parts[-1].n)):
-            await self._post(session.opened.author, posts)
+            headers = spans.post_headers(session, posts[0]) if session.opened.trace else None
+            await self._post(session.opened.author, posts, headers)
 
     async def say_again(self, session: Session) -> None:
         """What the protocol said to all that take part, live once more: whoever heard it takes it once."""
         for post in session.posts:
             if not post.seat and post.channel == PUBLIC:
-                await self._post(session.opened.author, [post])
+                headers = spans.post_headers(session, post) if session.opened.trace else None
+                await self._post(session.opened.author, [post], headers)
 
-    async def _post(self, owner: str, posts: Sequence[Post]) -> None:
+    async def _post(self, owner: str, posts: Sequence[Post], headers: Mapping[str, str] | None = None) -> None:
         post = posts[0]
         subject, data = subjects.post(post.session, post.channel, post.kind), posted(posts)
-        if not self._connection.put(subject, data):
-            await self._connection.publish(subject, data)
+        if not self._connection.put(subject, data, headers):
+            await self._connection.publish(subject, data, headers)
         if may_read(CLIENTS, post.channel):
             subject = subjects.owned(owner, subject)
-            if not self._connection.put(subject, data):
-                await self._connection.publish(subject, data)
+            if not self._connection.put(subject, data, headers):
+                await self._connection.publish(subject, data, headers)
 
     def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:
         """When the session's timer is to fire, where these transitions move it, and the last of them that does: when it
@@ -203,22 +204,21 @@ class Effects:
         for post in end.posts[-2:]:
             await self._post(end.author, (post,))
 
-    def _submit(self, sid: str, to: str, message: object, msg_id: str) -> Awaitable[Any]:
+    def _submit(
+        self, sid: str, to: str, message: object, msg_id: str, session: Session | None = None
+    ) -> Awaitable[Any]:
         """From one session to another, through INNER."""
-        headers: dict[str, str] = {}
-        subject = subjects.inner(sid, to)
-        with tracing.publish("inner", subject, headers=headers, session=to, message_id=msg_id):
-            return self._connection.begin(subject, encode(message), msg_id=msg_id, headers=headers)
+        headers = spans.session_headers(session) if session is not None and session.opened.trace else {}
+        return self._connection.begin(subjects.inner(sid, to), encode(message), msg_id=msg_id, headers=headers)
 
-    def _send(self, sid: str, sending: briefing.Sending, reissued: bool) -> Awaitable[Any]:
+    def _send(self, session: Session, sending: briefing.Sending, reissued: bool) -> Awaitable[Any]:
         """One WORK message. Sent again, it is stored only if the first is not there any more: however late that is."""
-        headers: dict[str, str] = {}
-        subject = subjects.work(sending.queue, sid, sending.number)
-        with tracing.publish("work", subject, headers=headers, session=sid, message_id=f"{sid}-{sending.number}"):
-            data = encode(sending.work)
-            if not reissued:
-                return self._connection.begin(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
-            return _unless_there(self._connection.begin(subject, data, expected_last=(subject, 0), headers=headers))
+        sid, work = session.sid, sending.work
+        headers = spans.work_headers(session, work.round) if session.opened.trace else {}
+        subject, data = subjects.work(sending.queue, sid, sending.number), encode(work)
+        if not reissued:
+            return self._connection.begin(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
+        return _unless_there(self._connection.begin(subject, data, expected_last=(subject, 0), headers=headers))
 
     async def _clear_timer(self, sid: str) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there

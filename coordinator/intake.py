@@ -196,12 +196,8 @@ class Intake:
             if not SESSION_ID.fullmatch(sid):
                 raise BadSessionId(sid)
             submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
-            begins = isinstance(submission, OpenSession)
-            with (
-                logs.session(sid),
-                tracing.process("in", delivery.subject, headers=delivery.headers, session=sid, begins=begins),
-            ):
-                taken = await self._submitted(channel, author, sid, cause, submission, delivery.stored_ns)
+            with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
+                taken = await self._submitted(channel, author, sid, cause, submission, delivery)
         except (SchemaError, subjects.BadSubject) as error:
             return f"undecodable: {error}"
         except LocalFault as error:
@@ -243,7 +239,7 @@ class Intake:
         await self._asides.put("", delivery.subject[:200], cause, why, delivery.data, time.time_ns())
 
     async def _submitted(
-        self, channel: str, author: str, sid: str, cause: str, submission: Submission, stored_ns: int
+        self, channel: str, author: str, sid: str, cause: str, submission: Submission, delivery: Delivery
     ) -> bool:
         """Whether it was taken."""
         if not may_submit(channel, submission):
@@ -252,7 +248,7 @@ class Intake:
             )
         match submission:
             case OpenSession():
-                return await self._open(channel, author, sid, cause, submission, stored_ns)
+                return await self._open(channel, author, sid, cause, submission, delivery)
             case CancelSession():
                 return await self._cancel(channel, author, sid, cause, submission)
             case TimerDue():
@@ -327,7 +323,7 @@ class Intake:
         return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
 
     async def _open(
-        self, channel: str, author: str, sid: str, cause: str, request: OpenSession, stored_ns: int
+        self, channel: str, author: str, sid: str, cause: str, request: OpenSession, delivery: Delivery
     ) -> bool:
         """Whether there is such a session already is asked first only of a child: its append would be refused."""
         if channel == SESSION:
@@ -335,7 +331,7 @@ class Intake:
             if cause in held.causes:
                 await self._sessions.reissue(sid, cause)
                 return True
-            return await self._open_child(author, sid, cause, request, held)
+            return await self._open_child(author, sid, cause, request, held, delivery.headers)
         if is_child_id(sid):
             why = f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
             return await self._refused(sid, cause, "open", author, "session", why)
@@ -344,14 +340,16 @@ class Intake:
             return await self._refused(sid, cause, "open", author, "parent", why)
         expires_ns = request.expires_ns
         if request.expires_s is not msgspec.UNSET:  # by the server's clock alone
-            expires_ns = stored_ns + round(request.expires_s * 1e9)
+            expires_ns = delivery.stored_ns + round(request.expires_s * 1e9)
         late_s = 0.0 if expires_ns is None else (self._clock.now_ns() - expires_ns) / 1e9
         if late_s > 0:
             why = f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s"
             return await self._refused(sid, cause, "open", author, "session", why)
-        return not await self._opened(sid, cause, request, author, author)
+        return not await self._opened(sid, cause, request, author, author, delivery.headers)
 
-    async def _open_child(self, parent: str, sid: str, cause: str, request: OpenSession, held: Held) -> bool:
+    async def _open_child(
+        self, parent: str, sid: str, cause: str, request: OpenSession, held: Held, headers: Mapping[str, str]
+    ) -> bool:
         """Of a session that still waits for it: in its opener's name, and with its documents if it says so. One that
         will never be, or is over without a trace, ends at once."""
         above = (await self._sessions.look(parent, fresh=True)).session
@@ -365,19 +363,24 @@ class Intake:
         if request.inherits:
             mine = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
             request = msgspec.structs.replace(request, documents=(*mine, *request.documents))
-        why = held.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, above.opened.author)
+        owner = above.opened.author
+        why = held.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
         if why:
             ended = SessionEnded(protocol=request.protocol, status="refused", why=why)
             await self._effects.ended(sid, parent, ended)
         return not why
 
-    async def _opened(self, sid: str, cause: str, request: OpenSession, asker: str, author: str) -> str:
+    async def _opened(
+        self, sid: str, cause: str, request: OpenSession, asker: str, author: str, headers: Mapping[str, str]
+    ) -> str:
         """Open it: empty, or why it was refused, which is recorded.
 
         Parameters
         ----------
         asker, author
             Who hears of a refusal; whose session it is.
+        headers
+            Of the request, with the asker's trace.
         """
         protocol = self._protocols.get(request.protocol)
         if protocol is None or protocol.standing or sid in STANDING:
@@ -390,9 +393,11 @@ class Intake:
             return why
         seed = request.seed if request.seed is not None else secrets.randbits(53)
         until = self._started + _YOUNG_S
+        trace = tracing.begin(sid, headers)
         while True:
             try:
-                taken = await self._sessions.open(sid, cause, await self._admitted(protocol, request, seed, author))
+                opened = await self._admitted(protocol, request, seed, author, trace)
+                taken = await self._sessions.open(sid, cause, opened)
             except (Inadmissible, briefing.Leak, LocalFault) as error:
                 # While this process is young, a missing worker may only not have been heard yet.
                 left = until - time.monotonic()
@@ -406,7 +411,9 @@ class Intake:
                 await self._refused(sid, cause, "open", asker, "session", taken.why)
             return taken.why
 
-    async def _admitted(self, protocol: Protocol, request: OpenSession, seed: int, author: str) -> log.Opened:
+    async def _admitted(
+        self, protocol: Protocol, request: OpenSession, seed: int, author: str, trace: str
+    ) -> log.Opened:
         """The opening event, with what its protocol wants to know. Raises Inadmissible."""
         known: dict[str, Any] = {}
         for sid in protocol.reads:
@@ -419,7 +426,7 @@ class Intake:
         workers = self._presence.alive()
         opened = admit(
             protocol, request, workers, seed, author, experts=experts, known=known,
-            reasoning_tokens=self._presence.reasoning_tokens(), fits=True,
+            reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace,
         )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)

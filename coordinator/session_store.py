@@ -22,11 +22,12 @@ from bus.storage.packs import pack
 from bus.streams import purge_session
 from coordinator.briefing import Sending, turn_transition
 from coordinator.effects import Effects, Part
-from coordinator.folded import group, lost, rows
+from coordinator.folded import group, lost, rows, spans
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.cache import Cache
 from coordinator.folded.group import Receipt, Step, Waiting
 from coordinator.folded.held import Held
+from coordinator.folded.spans import Spans
 from coordinator.folded.tombstone import tombstone
 from coordinator.machine import Protocol, Session, record_opening
 from coordinator.measures import note
@@ -59,6 +60,7 @@ class Sessions:
         self._log = Log(connection)
         self._cache = Cache(self._log, protocols, metrics, unreadable, most)
         self._effects = effects
+        self._spans = Spans(self._log)
         self._metrics = metrics
         self._checkpoint = checkpoint
         self._drains: set[asyncio.Task[None]] = set()
@@ -103,10 +105,7 @@ class Sessions:
 
     async def take(self, sid: str, cause: str, event: log.Event) -> Receipt:
         """One transition after the first: stepped, appended, carried out; or refused with the reason."""
-        headers: dict[str, str] = {}
-        if tracing.enabled():
-            tracing.inject(headers)
-        return await group.outcome_of(partial(self.submit, sid), cause, event, headers=headers)
+        return await group.outcome_of(partial(self.submit, sid), cause, event, headers=tracing.injected())
 
     def submit(self, sid: str, waiting: Waiting) -> None:
         """Let one more submission wait for its session, and say what became of it. What comes before the next append
@@ -142,10 +141,8 @@ class Sessions:
         """Settles each of them."""
         try:
             first = waiting[0]
-            with tracing.process(
-                "step", subjects.log_of(sid), headers=first.headers, session=sid,
-                others=[w.headers for w in waiting[1:]] if tracing.enabled() else (),
-            ):  # fmt: skip
+            within = spans.step_within(held.session, first.event) if tracing.enabled() else None
+            with tracing.process("step", subjects.log_of(sid), headers=first.headers, session=sid, within=within):
                 await self._try_together(sid, held, waiting)
         except PayloadTooLarge as error:
             if len(waiting) == 1:
@@ -275,6 +272,7 @@ class Sessions:
             session = held.session
         parts = [Part(s.entry.n, s.entry.commands, self._still(session, s)) for s in steps]
         errors = await self._effects.carry_out(session, parts)
+        await self._spans.write(session, protocol, [part.n for part in parts])
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)
         if session.closed:
@@ -306,6 +304,8 @@ class Sessions:
         if not timer:  # these are an entry's last commands: the others keep their places, which are their ids
             commands = tuple(c for c in commands if not isinstance(c, log.SetTimer | log.Ask))  # turns are in sendings
         (error,) = await self._effects.carry_out(held.session, [Part(n, commands, sendings)], reissued=True)
+        assert held.protocol is not None
+        await self._spans.write(held.session, held.protocol, (n,))
         if error is not None:
             raise error
 

@@ -426,6 +426,9 @@ class Protocol:
     """What is counted of its sessions (coordinator.outcomes), beside what is counted of every protocol's."""
     unheard: Callable[[Session], frozenset[str]] = lambda session: frozenset()
     """Queues whose words an open window still waits for: a process that is started again hears the posts once more."""
+    answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Kind of post -> kinds of the posts before it that it answers: links of its span, where turns show posts in their
+    briefs."""
     moves_on: bool = False
     """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
     known. Where nobody can, it waits until its deadline for a worker to come."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
+_DELAY_MS = 1_000
+
 
 def setup_tracing(service: str, endpoint: str | None = None, instance: str = "") -> Callable[[], None]:
     """Export this process's spans over OTLP/HTTP, once, at its start.
@@ -37,13 +39,31 @@ def setup_tracing(service: str, endpoint: str | None = None, instance: str = "")
     from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+
+    from observability import tracing
+
+    class Ids(RandomIdGenerator):
+        """Random ids, but for spans whose ids follow from what they are of (observability.tracing)."""
+
+        def generate_span_id(self) -> int:
+            given = tracing.next_ids()
+            return given.span_id if given else super().generate_span_id()
+
+        def generate_trace_id(self) -> int:
+            given = tracing.next_ids()
+            return given.trace_id if given else super().generate_trace_id()
 
     attributes = {SERVICE_NAME: os.environ.get("OTEL_SERVICE_NAME") or service}
     if instance:
         attributes[SERVICE_INSTANCE_ID] = instance
-    provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
+    provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False, id_generator=Ids())
     address = traces or f"{base.rstrip('/')}/v1/traces"
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5)))
+    # What a killed process had not sent is lost, so little is held back, unless OTEL_BSP_SCHEDULE_DELAY says otherwise.
+    delay = None if os.environ.get("OTEL_BSP_SCHEDULE_DELAY") else _DELAY_MS
+    provider.add_span_processor(
+        BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5), schedule_delay_millis=delay)
+    )
     trace.set_tracer_provider(provider)
 
     def stop() -> None:

@@ -1,42 +1,60 @@
 """Spans across processes, through NATS headers. The OpenTelemetry API only: without an SDK nothing is paid.
 
-Span names and attributes follow the messaging conventions of OpenTelemetry (system "nats"): `publish <template>` at
-the sender, `process <template>` at the receiver, where the template is the subject with its ids replaced. A receiver's
-span is a child of the sender's and links to it as well: messages are handled one at a time, with no span around them.
+A session is one trace (docs/operations/traces.md). Its long spans are held open by nobody. Their ids follow from what
+they are spans of (`span_of`), so a process can hang its own span on one that is written later, by whoever ends it:
 
-    with tracing.publish(template, subject, session=sid, headers=headers):       # headers carry the context afterwards
+    parley ask -> invoke_workflow (the session) -> round -> invoke_agent (a turn) -> chat, execute_tool
+
+    with tracing.process("in", subject, headers=message.headers, session=sid):    # a message's handling, if traced
         ...
-    with tracing.process(template, subject, session=sid, headers=message.headers):
-        with tracing.span("step"):
-            ...
+    tracing.write(Written(name="round 1", within=..., id=..., started_ns=..., ended_ns=...))    # a span that is over
 
-A session is traced whole or not at all. That is decided where it begins (`begins`), and travels with its messages: what
-carries no context, of a session that this process has not traced so far, leads to no span. Unless OTEL_TRACES_SAMPLER
-says otherwise, `A_MINUTE` sessions a minute are traced, so that a busy process pays for few.
+A session is traced whole or not at all. That is decided where it begins: by its asker's own trace, else by the
+moderator that opens it (`begin`), and is kept with its opening. Unless OTEL_TRACES_SAMPLER says otherwise, moderators
+trace `A_MINUTE` sessions a minute each, so that a busy process pays for few.
 """
 
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, SpanKind
+from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-Attribute = str | bool | int | float
+Attribute = str | bool | int | float | Sequence[str]
 
 A_MINUTE = 20
 """Sessions a minute that are traced, and at once."""
-_KEPT = 2_000
-"""Traced sessions whose context is remembered, for messages that carry none: fired timers."""
+HEADER = "traceparent"
+ERROR = "parley.error"
+"""True on a span of what failed: by it a collector decides what it keeps."""
 
 _propagator = TraceContextTextMapPropagator()
 _tracer = trace.get_tracer("parley")
-_NOTHING: AbstractContextManager[Span] = nullcontext(trace.INVALID_SPAN)
-_traced: OrderedDict[str, dict[str, str]] = OrderedDict()
+NOTHING: AbstractContextManager[Span] = nullcontext(trace.INVALID_SPAN)
+"""In place of a span, where nothing is traced."""
+
+
+class Ids(NamedTuple):
+    """What the next span is to be called, in place of random ids."""
+
+    trace_id: int
+    span_id: int
+
+
+_next: ContextVar[Ids | None] = ContextVar("parley_next_ids", default=None)
+
+
+def next_ids() -> Ids | None:
+    """For the SDK's generator of ids (observability.setup): those that the span which begins now is to have."""
+    return _next.get()
 
 
 class Sampler:
@@ -80,40 +98,183 @@ def ids() -> tuple[str, str] | None:
     return trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
 
 
+# ---------------------------------------------------------------- which span it is
+
+
+def span_of(session: str, what: str, which: str | int = "") -> int:
+    """The id of one of a session's long spans: of the `session`, a `round`, a `turn`, a `post`."""
+    return _hash(f"{session}\0{what}\0{which}", 8)
+
+
+def trace_of(session: str, round_: int | None = None) -> int:
+    """The trace that a session begins where its asker has none; with a round, the trace of that round alone."""
+    return _hash(f"{session}\0trace\0{'' if round_ is None else round_}", 16)
+
+
+@lru_cache(4_096)
+def _hash(text: str, size: int) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=size).digest()) or 1
+
+
+def text(context: SpanContext) -> str:
+    """A span's context as W3C's `traceparent`."""
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
+
+
+@lru_cache(4_096)
+def parsed(traceparent: str) -> SpanContext | None:
+    """A `traceparent`; None where it is empty or malformed."""
+    if not traceparent:
+        return None
+    context = trace.get_current_span(_propagator.extract({HEADER: traceparent}, Context())).get_span_context()
+    return context if context.is_valid else None
+
+
+def place(like: SpanContext, span_id: int, trace_id: int = 0) -> SpanContext:
+    """Another span of the same trace, or of the trace named."""
+    return SpanContext(trace_id or like.trace_id, span_id, True, like.trace_flags)
+
+
+def post(session: str, like: SpanContext, n: int, round_: int, *, alone: bool) -> SpanContext:
+    """The span of a post, for who links to it from another span; `alone`: each round of the session is a trace."""
+    return place(like, span_of(session, "post", n), trace_of(session, round_) if alone else 0)
+
+
 def inject(headers: MutableMapping[str, str]) -> None:
     """Write the current span's context into headers; nothing where no span is recording."""
     if recording():
-        _propagator.inject(headers)
+        headers[HEADER] = text(trace.get_current_span().get_span_context())
 
 
-def extract(headers: Mapping[str, str] | None) -> Context | None:
+def injected() -> dict[str, str]:
+    """Headers with the current span's context; empty where no span is recording."""
+    headers: dict[str, str] = {}
+    inject(headers)
+    return headers
+
+
+def extract(headers: Mapping[str, str] | None) -> SpanContext | None:
     """The sender's context; None where the headers carry none or a malformed one."""
-    if not headers or "traceparent" not in headers:
-        return None
-    context = _propagator.extract(headers)
-    return context if trace.get_current_span(context).get_span_context().is_valid else None
+    return parsed(headers.get(HEADER, "")) if headers else None
 
 
-def publish(
-    template: str,
-    subject: str,
-    *,
-    headers: MutableMapping[str, str],
-    session: str = "",
-    message_id: str = "",
-) -> AbstractContextManager[Span]:
-    """A span around one publish; `headers` receive its context on entry.
+# ---------------------------------------------------------------- where a session begins
 
-    Parameters
-    ----------
-    template
-        The subject with its ids replaced: few values.
-    subject
-        Where the message goes.
+
+@contextmanager
+def asking(name: str, session: str) -> Iterator[dict[str, str]]:
+    """Around the opening of a session by a client: the headers to send with it.
+
+    They carry the caller's own span where there is one, whether it is sampled or not: the decision is the caller's.
+    Where there is none, and an SDK, a span `name` is the root.
     """
-    if not recording():
-        return _NOTHING
-    return _publish(template, subject, headers, session, message_id)
+    current = trace.get_current_span().get_span_context()
+    if current.is_valid:
+        yield {HEADER: text(current)}
+    elif not enabled():
+        yield {}
+    else:
+        with _tracer.start_as_current_span(name, attributes={"session.id": session}) as root:
+            yield {HEADER: text(root.get_span_context())}
+
+
+def root(name: str) -> AbstractContextManager[Span]:
+    """A span around all that a caller does, where an SDK is set up."""
+    if not enabled():
+        return NOTHING
+    return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
+
+
+def begin(session: str, headers: Mapping[str, str] | None) -> str:
+    """Decide whether a session that opens now is traced: what its opening keeps of that; empty: it is not.
+
+    That is the `traceparent` of the span which its own is a child of. Where the session begins its trace itself, it
+    names the session's own span.
+    """
+    asked = extract(headers)
+    if asked is not None:
+        return text(asked) if asked.trace_flags.sampled else ""
+    if not enabled():
+        return ""
+    own = Ids(trace_of(session), span_of(session, "session"))
+    if os.environ.get("OTEL_TRACES_SAMPLER"):  # the SDK decides, and is asked by a span that never ends
+        sampled = _started("session", Context(), own).is_recording()
+    else:
+        sampled = _sampler()
+    return text(SpanContext(*own, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))) if sampled else ""
+
+
+# ---------------------------------------------------------------- spans
+
+
+class Event(NamedTuple):
+    """Something that happened in a span."""
+
+    name: str
+    at_ns: int
+    attributes: Mapping[str, Attribute]
+
+
+class Written(NamedTuple):
+    """A span that is over, with an id that follows from what it is of."""
+
+    name: str
+    within: SpanContext | None
+    """Its parent; None: it begins its trace."""
+    id: SpanContext
+    started_ns: int
+    ended_ns: int
+    attributes: Mapping[str, Attribute]
+    links: Sequence[SpanContext] = ()
+    events: Sequence[Event] = ()
+    kind: SpanKind = SpanKind.INTERNAL
+    failed: str = ""
+    """Why it failed; empty: it did not."""
+
+
+def write(span: Written) -> None:
+    """Hand a span that is over to the SDK; nothing where there is none."""
+    if not enabled():
+        return
+    context = _around(span.within) if span.within is not None else Context()
+    made = _started(
+        span.name, context, Ids(span.id.trace_id, span.id.span_id), kind=span.kind, start_time=span.started_ns,
+        attributes=dict(span.attributes), links=[Link(c) for c in span.links],
+    )  # fmt: skip
+    for event in span.events:
+        made.add_event(event.name, dict(event.attributes), event.at_ns)
+    if span.failed:
+        fail(made, span.failed)
+    made.end(max(span.ended_ns, span.started_ns))
+
+
+def fail(span: Span, kind: str) -> None:
+    """Mark a span as one of what failed; `kind`: a short word for why."""
+    span.set_attribute(ERROR, True)
+    span.set_attribute("error.type", kind)
+    span.set_status(Status(StatusCode.ERROR))
+
+
+def failed(kind: str) -> None:
+    """Mark the current span, as `fail` does."""
+    if recording():
+        fail(trace.get_current_span(), kind)
+
+
+@contextmanager
+def derived(
+    name: str, within: SpanContext | None, span_id: int, attributes: Mapping[str, Attribute],
+    links: Sequence[SpanContext] = (),
+) -> Iterator[Span]:  # fmt: skip
+    """A span of which others know the id before it begins, around what this process does; none where `within` is None
+    or not sampled."""
+    if within is None or not enabled() or not within.trace_flags.sampled:
+        yield trace.INVALID_SPAN
+        return
+    ids = Ids(within.trace_id, span_id)
+    span = _started(name, _around(within), ids, attributes=dict(attributes), links=[Link(c) for c in links])
+    with trace.use_span(span, end_on_exit=True):
+        yield span
 
 
 def process(
@@ -122,88 +283,58 @@ def process(
     *,
     headers: Mapping[str, str] | None,
     session: str = "",
-    message_id: str = "",
-    attributes: Mapping[str, Attribute] | None = None,
-    others: Sequence[Mapping[str, str] | None] = (),
-    begins: bool = False,
+    within: SpanContext | None = None,
 ) -> AbstractContextManager[Span]:
-    """A span around the handling of one message: child of, and link to, the span that sent it.
+    """A span around the handling of one message, a child of the span that sent it; none where that is not traced.
 
     Parameters
     ----------
-    others
-        Headers of messages that are handled together with it, whose spans it links to.
-    begins
-        A session begins with it, so that it is decided here whether it is traced.
+    template
+        The subject with its ids replaced: few values.
+    within
+        Its parent where the message carries no context.
     """
     if not enabled():
-        return _NOTHING
-    context = extract(headers)
-    if context is None:
-        context = extract(_traced.get(session))
-        if context is None and not (begins and _is_sampled()):
-            return _NOTHING
-    return _process(template, subject, context, session, message_id, attributes, others)
+        return NOTHING
+    sender = extract(headers) or within
+    if sender is None or not sender.trace_flags.sampled:
+        return NOTHING
+    return _tracer.start_as_current_span(
+        f"process {template}", context=_around(sender), kind=SpanKind.CONSUMER,
+        attributes=message("process", template, subject, session),
+    )  # fmt: skip
 
 
-def _is_sampled() -> bool:
-    return bool(os.environ.get("OTEL_TRACES_SAMPLER")) or _sampler()  # the SDK decides, where it is told how
-
-
-def span(name: str, attributes: Mapping[str, Attribute] | None = None) -> AbstractContextManager[Span]:
+def span(
+    name: str, attributes: Mapping[str, Attribute] | None = None, kind: SpanKind = SpanKind.INTERNAL
+) -> AbstractContextManager[Span]:
     """A span for something inside this process, of what is traced. An exception that leaves it is recorded."""
     if not recording():
-        return _NOTHING
-    return _tracer.start_as_current_span(name, attributes=attributes)
+        return NOTHING
+    return _tracer.start_as_current_span(name, attributes=attributes, kind=kind)
 
 
-def _attributes(operation: str, template: str, subject: str, session: str, message_id: str) -> dict[str, Attribute]:
-    out: dict[str, Attribute] = {
+def message(operation: str, template: str, subject: str, session: str) -> dict[str, Attribute]:
+    """What a span says of a message (OpenTelemetry's conventions for messaging; system "nats")."""
+    return {
         "messaging.system": "nats",
         "messaging.operation.name": operation,
         "messaging.operation.type": "send" if operation == "publish" else "process",
         "messaging.destination.name": subject,
         "messaging.destination.template": template,
+        "messaging.message.conversation_id": session,
+        "gen_ai.conversation.id": session,  # what viewers of language-model traces group by
+        "session.id": session,
     }
-    if session:
-        out["session.id"] = session
-        out["messaging.message.conversation_id"] = session
-        out["gen_ai.conversation.id"] = session  # what viewers of language-model traces group by
-    if message_id:
-        out["messaging.message.id"] = message_id
-    return out
 
 
-@contextmanager
-def _publish(
-    template: str, subject: str, headers: MutableMapping[str, str], session: str, message_id: str
-) -> Iterator[Span]:
-    attributes = _attributes("publish", template, subject, session, message_id)
-    with _tracer.start_as_current_span(f"publish {template}", kind=SpanKind.PRODUCER, attributes=attributes) as current:
-        inject(headers)
-        yield current
+def _around(context: SpanContext) -> Context:
+    return trace.set_span_in_context(NonRecordingSpan(context), Context())
 
 
-@contextmanager
-def _process(
-    template: str,
-    subject: str,
-    context: Context | None,
-    session: str,
-    message_id: str,
-    more: Mapping[str, Attribute] | None,
-    others: Sequence[Mapping[str, str] | None],
-) -> Iterator[Span]:
-    attributes = _attributes("process", template, subject, session, message_id)
-    attributes.update(more or {})
-    senders = [context, *(extract(h) for h in others)]
-    links = [Link(trace.get_current_span(c).get_span_context()) for c in senders if c is not None]
-    with _tracer.start_as_current_span(
-        f"process {template}", context=context, kind=SpanKind.CONSUMER, attributes=attributes, links=links
-    ) as current:
-        if session and session not in _traced and current.is_recording():
-            _traced[session] = {}
-            inject(_traced[session])
-            if len(_traced) > _KEPT:
-                _traced.popitem(last=False)
-        yield current
+def _started(name: str, context: Context, ids: Ids, **more: object) -> Span:
+    token = _next.set(ids)
+    try:
+        return _tracer.start_span(name, context, **more)  # type: ignore[arg-type]
+    finally:
+        _next.reset(token)

@@ -18,6 +18,8 @@ from client.live_feed import View
 from client.protocols import setup_of
 from client.task_folder import Sent
 from coordinator.estimate import Estimate
+from observability import tracing
+from observability.setup import setup_tracing
 from parley import next_steps
 from parley.applying import Hints, finish
 from parley.bus import enrol
@@ -63,10 +65,12 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     if request.sent is not None:
         view.is_led_on()
     options = bus_options(request.plan.settings)
+    stop_tracing = setup_tracing("parley-ask")
     try:
         if found:
             _announce(found, view)
-        result, more = run(ask(request, view))
+        with tracing.root("parley ask"):
+            result, more = run(ask(request, view))
     except Left as left:
         print(f"left running; parley sessions watch {left.sid}{options}", file=sys.stderr)
         return 0, None, {}
@@ -81,6 +85,7 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
         raise Interrupted("interrupted") from None
     finally:
         view.close()
+        stop_tracing()
     return exit_code(result) or int("why" in more), result, more
 
 

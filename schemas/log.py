@@ -49,6 +49,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     fits: bool | msgspec.UnsetType = msgspec.UNSET
     """Turns get narrower caps where the budget is short, down to what they need (coordinator.budget.least). Left out: a
     turn whose full caps do not fit is not asked."""
+    trace: str | msgspec.UnsetType = msgspec.UNSET
+    """The span that the session's own is a child of, as W3C's `traceparent` (observability.tracing.begin). Left out: it
+    is not traced."""
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):

@@ -36,6 +36,10 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
     refusal: str = ""
     """Its start."""
     finish: str = ""
+    model: str = ""
+    """As the server calls it."""
+    id: str = ""
+    """The server's own for this completion."""
     input_tokens: int | None = None
     """None: the server did not count."""
     output_tokens: int | None = None
@@ -59,6 +63,8 @@ class _Whole(msgspec.Struct, gc=False):
     choices: msgspec.Raw = _NOTHING
     usage: msgspec.Raw = _NOTHING
     error: msgspec.Raw = _NOTHING
+    model: msgspec.Raw = _NOTHING
+    id: msgspec.Raw = _NOTHING
 
 
 class _Choices(msgspec.Struct, array_like=True, gc=False):
@@ -170,6 +176,9 @@ class Reading:
         if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
             raise BadBody(f"the server failed: {shown(self._said(body.error), self._key)}")
         self._count(_part(body.usage, _Usage))
+        if not self.answer.id:
+            self.answer.id = self._name(body.id)
+            self.answer.model = self.answer.model or self._name(body.model)
         choices = _part(body.choices, _Choices)
         choice = _part(choices.first, _Choice) if choices is not None else None
         if choice is None:
@@ -227,6 +236,10 @@ class Reading:
                 made.arguments += given
             if call.extra_content and len(call.extra_content) <= _MOST_THOUGHT:
                 made.extra = _object(call.extra_content) or made.extra
+
+    def _name(self, raw: msgspec.Raw) -> str:
+        """A name that the server gives; a key in it is hidden."""
+        return scrub(_part(raw, str) or "", self._key)[:_MOST_NAME]
 
     def _said(self, error: msgspec.Raw) -> str:
         fields = _part(error, _Error)

@@ -44,7 +44,7 @@ from agents.protocols import kind_of
 from agents.secrets import scrub
 from agents.tokens import BYTES_PER_TOKEN, estimate
 from agents.tools.steps import asking
-from observability import tracing
+from observability import genai
 from schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)
@@ -346,17 +346,18 @@ class StructuredCall:
             live.feed(piece)
 
         o = self._options
-        named: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": o.model}
         endpoint, places = self._model.open()
         async with places.place():
             self._heard, self._under_way = bytearray(), True
-            with tracing.span(f"chat {o.model}", named if tracing.enabled() else None) as span:
+            with genai.chat(o.model, o.provider, o.base_url, body) as span:
                 answer = await endpoint.complete(body, on_text)
                 live.flush()
-                if tracing.enabled() and answer.input_tokens is not None and answer.output_tokens is not None:
-                    span.set_attribute("gen_ai.usage.input_tokens", answer.input_tokens)
-                    span.set_attribute("gen_ai.usage.output_tokens", answer.output_tokens)
-                    span.set_attribute("gen_ai.usage.cache_read.input_tokens", answer.cached_tokens)
+                counted = answer.input_tokens is not None and answer.output_tokens is not None
+                genai.answered(
+                    span, model=answer.model, id=answer.id, finish=answer.finish,
+                    tokens=(answer.input_tokens or 0, answer.output_tokens or 0) if counted else None,
+                    cached=answer.cached_tokens, thought=answer.thought_tokens,
+                )  # fmt: skip
                 return answer
 
     def _book(self, answer: ServerAnswer | None, text: str) -> None:

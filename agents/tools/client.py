@@ -25,7 +25,7 @@ from agents.tools.errors import Errors
 from agents.tools.folder import FolderError, TaskFolder, TooLarge
 from agents.tools.paths import Outside
 from agents.tools.steps import ENDED, MOST_ENDED, Call
-from observability import tracing
+from observability import genai, tracing
 from schemas.tools import START, ToolCall
 
 if TYPE_CHECKING:
@@ -307,9 +307,10 @@ class Toolbox:
         try:
             async with asyncio.timeout(timeout_s):
                 client = await self._start(call.server)
-                named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.tool}
-                with tracing.span(f"execute_tool {call.tool}", named if tracing.enabled() else None):
+                with genai.tool(call.tool) as span:
                     result = await client.call_tool(call.tool, arguments)
+                    if result.is_error:
+                        tracing.fail(span, "tool_error")
         except TimeoutError:
             await self._end(call.server)
             return _Answer(False, f"no result within {timeout_s:.3g} s; the server was ended")

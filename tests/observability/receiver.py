@@ -2,10 +2,13 @@
 
 import gzip
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
@@ -50,6 +53,13 @@ class Receiver:
             assert self._changed.wait_for(lambda: len(self._spans) >= count, timeout_s), self._spans
             return {(service, span.name): span for service, span in self._spans}
 
+    def until(self, done: Callable[[list[tuple[str, Span]]], bool], timeout_s: float = 20.0) -> list[tuple[str, Span]]:
+        """(service, span) of all that came, once they satisfy `done`."""
+        with self._changed:
+            found = self._changed.wait_for(lambda: done(self._spans), timeout_s)
+            assert found, [(service, span.name) for service, span in self._spans]
+            return list(self._spans)
+
     def __enter__(self) -> "Receiver":
         self._thread.start()
         return self
@@ -58,3 +68,15 @@ class Receiver:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+def attributes(span: Span) -> dict[str, Any]:
+    """A span's attributes as plain values; of a list, a tuple."""
+    return {a.key: _value(a.value) for a in span.attributes}
+
+
+def _value(value: AnyValue) -> Any:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return tuple(_value(v) for v in value.array_value.values)
+    return getattr(value, kind) if kind else None

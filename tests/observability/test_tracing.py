@@ -1,16 +1,21 @@
 """A span crosses processes in headers; without an SDK nothing is written, nothing imported, nothing paid."""
 
+import contextlib
+import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from observability import setup, tracing
-from tests.observability.receiver import Receiver
+from tests.observability.receiver import Receiver, attributes
+from tests.parley.support import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,13 +24,12 @@ import io, json, sys
 from observability import logs, setup, tracing
 stop = setup.setup_tracing("sender", instance="one")
 headers = {}
-with (
-    tracing.process("in", "in.s1", headers=None, session="s1", begins=True),
-    tracing.publish("work.*", "work.a", headers=headers, session="s1", message_id="m1"),
-):
-    out = io.StringIO()
-    logs.setup_logging(stream=out)
-    import logging; logging.getLogger("x").info("inside")
+with tracing.asking("parley open", "s1") as asked:
+    with tracing.process("in", "in.s1", headers=asked, session="s1"):
+        tracing.inject(headers)
+        out = io.StringIO()
+        logs.setup_logging(stream=out)
+        import logging; logging.getLogger("x").info("inside")
 stop()
 print(json.dumps({"headers": headers, "line": json.loads(out.getvalue().splitlines()[0])}))
 """
@@ -36,9 +40,7 @@ from observability import setup, tracing
 stop = setup.setup_tracing("taker")
 headers = json.loads(sys.argv[1])
 try:
-    with tracing.process(
-        "work.*", "work.a", headers=headers, session="s1", attributes={"deliveries": 2}, begins=len(sys.argv) > 2
-    ):
+    with tracing.process("work.*", "work.a", headers=headers, session="s1"):
         with tracing.span("step", {"n": 1}):
             raise ValueError("no")
 except ValueError:
@@ -64,68 +66,107 @@ def run(code: str, *args: str, endpoint: str = "") -> str:
     return done.stdout
 
 
-def attributes(span: Span) -> dict[str, str | int]:
-    return {a.key: a.value.string_value or a.value.int_value for a in span.attributes}
-
-
 def test_a_span_crosses_two_processes() -> None:
     with Receiver() as receiver:
         sent = json.loads(run(SENDER, endpoint=receiver.url))
         run(TAKER, json.dumps(sent["headers"]), endpoint=receiver.url)
         spans = receiver.spans(4)
-    publish = spans["sender", "publish work.*"]
-    process = spans["taker", "process work.*"]
-    step = spans["taker", "step"]
-    assert publish.trace_id == process.trace_id == step.trace_id
-    assert process.parent_span_id == publish.span_id
-    assert [link.span_id for link in process.links] == [publish.span_id]
+    root, taken = spans["sender", "parley open"], spans["sender", "process in"]
+    process, step = spans["taker", "process work.*"], spans["taker", "step"]
+    assert {s.trace_id for s in (root, taken, process, step)} == {root.trace_id}
+    assert (root.parent_span_id, taken.parent_span_id) == (b"", root.span_id)
+    assert process.parent_span_id == taken.span_id
     assert step.parent_span_id == process.span_id
-    assert (publish.kind, process.kind) == (Span.SPAN_KIND_PRODUCER, Span.SPAN_KIND_CONSUMER)
-    assert attributes(publish) == {
+    assert process.kind == Span.SPAN_KIND_CONSUMER
+    assert attributes(process) == {
         "messaging.system": "nats",
-        "messaging.operation.name": "publish",
-        "messaging.operation.type": "send",
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
         "messaging.destination.name": "work.a",
         "messaging.destination.template": "work.*",
-        "messaging.message.id": "m1",
         "messaging.message.conversation_id": "s1",
         "gen_ai.conversation.id": "s1",
         "session.id": "s1",
     }
-    assert attributes(process)["deliveries"] == 2
     assert [e.name for e in step.events] == ["exception"]
-    assert sent["line"]["trace_id"] == publish.trace_id.hex()
-    assert sent["line"]["span_id"] == publish.span_id.hex()
+    assert sent["line"]["trace_id"] == taken.trace_id.hex()
+    assert sent["line"]["span_id"] == taken.span_id.hex()
 
 
 DECIDED = """
 import json
+from opentelemetry import trace
 from observability import setup, tracing
 stop = setup.setup_tracing("decides")
-told = []
-def took(sid, headers=None, begins=False):
-    out = {}
-    with tracing.process("in", "in.x", headers=headers, session=sid, begins=begins):
-        with tracing.publish("work", "work.x", headers=out, session=sid), tracing.span("inside"):
-            told.append("traceparent" in out)
-    return out
-first = took("s1", begins=True)
-took("s1")                                    # a timer carries no context
-took("s2")                                    # it began elsewhere, and is not traced there
-took("s2", headers=first)                     # it is traced there: the decision travels
+ids = tracing.trace_of("s1"), tracing.span_of("s1", "session")
+own = tracing.text(trace.SpanContext(*ids, is_remote=True, trace_flags=trace.TraceFlags(1)))
+told = [tracing.begin("s1", {}) == own]                                   # it begins the trace itself
+told.append(tracing.begin("s2", {"traceparent": own}) == own)             # it goes on with its asker's
+told.append(tracing.begin("s3", {"traceparent": own[:-2] + "00"}) == "")  # its asker decided that it is not traced
+told.append(tracing.begin("s4", {"traceparent": "00-nonsense"}) != "")
 for n in range(30):
-    took(f"more-{n}", begins=True)
-stop()
+    told.append(tracing.begin(f"more-{n}", {}) != "")
 print(json.dumps(told))
 """
 
 
-def test_a_session_is_traced_whole_or_not_at_all_and_so_many_a_minute() -> None:
+def test_a_session_is_traced_as_its_asker_decided_or_so_many_a_minute() -> None:
+    told = json.loads(run(DECIDED, endpoint="http://127.0.0.1:9"))
+    assert told[:4] == [True] * 4
+    assert told[4:] == [True] * (tracing.A_MINUTE - 2) + [False] * (32 - tracing.A_MINUTE)
+
+
+@pytest.mark.parametrize("sampler, traced", [("always_on", True), ("always_off", False)])
+def test_the_usual_variable_decides_instead(sampler: str, traced: bool) -> None:
+    code = f"import os; os.environ['OTEL_TRACES_SAMPLER'] = {sampler!r}\n" + DECIDED
+    told = json.loads(run(code, endpoint="http://127.0.0.1:9"))
+    assert told[1:3] == [True, True], "an asker's decision stands"
+    assert told[3:] == [traced] * 31
+
+
+SAID = """
+import asyncio, json
+from observability import setup, tracing
+stop = setup.setup_tracing("agent")
+from tests.llm.server import fails, model_server, raw, says
+from tests.llm.support import FULL, asked, model, silent
+whole = {"id": "chatcmpl-1", "model": "m-2026", "object": "chat.completion",
+         "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": json.dumps(FULL)}}],
+         "usage": {"prompt_tokens": 100, "completion_tokens": 20}}
+price = {"usd_per_million_input": 1, "usd_per_million_output": 1}
+async def main():
+    async with model_server(fails(503), raw(json.dumps(whole).encode())) as server, model(server.url, **price) as made:
+        with tracing.root("parley ask"):
+            await made.reply(asked(), silent)
+        print(server.url)
+asyncio.run(main())
+stop()
+"""
+
+
+def test_a_call_of_a_model_has_the_attributes_that_the_conventions_require() -> None:
     with Receiver() as receiver:
-        told = json.loads(run(DECIDED, endpoint=receiver.url))
-        receiver.spans(3)
-    assert told[:4] == [True, True, False, True]
-    assert told[4:] == [True] * (tracing.A_MINUTE - 1) + [False] * (31 - tracing.A_MINUTE)
+        url = run(SAID, endpoint=receiver.url).strip()
+        chats = [s for _, s in receiver.until(lambda found: len(found) == 3) if s.name.startswith("chat")]
+    failed, answered = sorted(chats, key=lambda s: s.start_time_unix_nano)
+    assert (failed.name, failed.kind, answered.kind) == ("chat m", Span.SPAN_KIND_CLIENT, Span.SPAN_KIND_CLIENT)
+    common = {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai_compatible", "gen_ai.request.model": "m",
+        "server.address": "127.0.0.1", "server.port": int(url.split(":")[2].split("/")[0]),
+    }  # fmt: skip
+    told = attributes(failed)
+    assert common.items() <= told.items()
+    assert (told["error.type"], told["parley.error"]) == ("503", True)
+    told = attributes(answered)
+    wanted = {
+        "gen_ai.response.id": "chatcmpl-1", "gen_ai.response.model": "m-2026",
+        "gen_ai.response.finish_reasons": ("stop",), "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 20, "gen_ai.usage.cache_read.input_tokens": 0,
+    }  # fmt: skip
+    assert {**common, **wanted}.items() <= told.items()
+    assert told["gen_ai.request.max_tokens"] > 0
+    assert "error.type" not in told
+    assert not any("measured" in str(value) for value in told.values()), "no text of the reply"
 
 
 def test_the_sampler_lets_through_so_many_a_minute() -> None:
@@ -138,11 +179,45 @@ def test_the_sampler_lets_through_so_many_a_minute() -> None:
     assert [takes() for _ in range(3)] == [True, True, False]
 
 
-def test_a_message_without_a_context_or_with_a_broken_one_starts_a_trace() -> None:
+@pytest.mark.parametrize("headers", [{}, {"traceparent": "00-nonsense"}])
+def test_a_message_without_a_context_or_with_a_broken_one_begins_no_trace(headers: dict[str, str]) -> None:
     with Receiver() as receiver:
-        run(TAKER, json.dumps({"traceparent": "00-nonsense"}), "begins", endpoint=receiver.url)
-        span = receiver.spans(2)["taker", "process work.*"]
-    assert (span.parent_span_id, len(span.links)) == (b"", 0)
+        run(TAKER, json.dumps(headers), endpoint=receiver.url)
+        run(SENDER, endpoint=receiver.url)
+        assert {service for service, _ in receiver.until(lambda found: len(found) >= 2)} == {"sender"}
+
+
+@pytest.mark.slow
+def test_a_foreign_collector_takes_them_and_passes_them_on(tmp_path: Path) -> None:
+    rotel = importlib.util.find_spec("rotel")
+    if rotel is None or rotel.origin is None:
+        pytest.skip("NOT CHECKED with a foreign collector: no module rotel (.ci/run installs it)")
+    with Receiver() as receiver, contextlib.ExitStack() as ending:
+        takes, grpc = free_port(), free_port()
+        child = subprocess.Popen(
+            [Path(rotel.origin).with_name("rotel-agent"), "start", "--exporter", "otlp",
+             "--otlp-exporter-endpoint", receiver.url, "--otlp-exporter-protocol", "http",
+             "--otlp-http-endpoint", f"127.0.0.1:{takes}", "--otlp-grpc-endpoint", f"127.0.0.1:{grpc}"],
+            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        ending.callback(child.wait, 10)
+        ending.callback(child.terminate)
+        until(lambda: child.poll() is None and listens(takes), "the collector does not listen")
+        sent = json.loads(run(SENDER, endpoint=f"http://127.0.0.1:{takes}"))
+        spans = receiver.spans(2, 30)
+    assert spans["sender", "process in"].span_id.hex() == sent["line"]["span_id"]
+    assert spans["sender", "process in"].parent_span_id == spans["sender", "parley open"].span_id
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_without_an_endpoint_nothing_is_written_and_nothing_slow_imported() -> None:
@@ -176,8 +251,10 @@ def test_no_sdk_costs_next_to_nothing() -> None:
         return (time.perf_counter() - start) * 1e3
 
     assert min(microseconds() for _ in range(20)) < 2
-    with tracing.publish("t", "t", headers=headers), tracing.process("t", "t", headers=headers), tracing.span("x"):
+    with tracing.asking("parley open", "s") as asked, tracing.process("t", "t", headers=headers), tracing.span("x"):
         assert tracing.ids() is None
+    assert asked == {}
+    assert tracing.begin("s", headers) == ""
     assert headers == {}
 
 
