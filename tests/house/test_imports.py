@@ -158,8 +158,8 @@ GROUPS = {
 """Groups of entry points, which look like subjects, and where each is named."""
 ATTRIBUTES = {
     "parley.error", "parley.status", "parley.stop", "parley.stop.", "parley.stop.reason", "parley.stop.converged",
-    "parley.rounds", "parley.round", "parley.turns", "parley.turns.missed", "parley.calls", "parley.tokens", "parley.cost_usd",
-    "parley.post", "parley.seat",
+    "parley.rounds", "parley.round", "parley.turns", "parley.turns.missed", "parley.calls", "parley.tokens",
+    "parley.cost_usd", "parley.post", "parley.seat",
 }  # fmt: skip
 """What spans say, which looks like subjects too."""
 
