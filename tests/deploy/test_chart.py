@@ -81,7 +81,7 @@ def test_a_pod_is_shown_its_own_key_alone(made: Mapping[str, Any]) -> None:
         (secret,) = secrets
         (item,) = secret["items"]
         queue = name.removeprefix("parley-").replace("-", "_")
-        assert item["key"] == ("observer.json" if queue == "metrics" else f"{queue}.json")
+        assert item["key"] == ("metrics.json" if queue == "metrics" else f"{queue}.json")
         assert pod(deployment)["automountServiceAccountToken"] is False
     (moderators,) = of(made, "models", "StatefulSet").values()
     (secret,) = [v["secret"] for v in pod(moderators)["volumes"] if "secret" in v]

@@ -30,6 +30,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = [n for n, s in SERVICES.items() if s.get("image") == "parley"]
 AGENTS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "agent"]
+MODERATORS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "moderator"]
 TOOLS = {"ask": "client", "doctor": "owner", "sessions": "owner"}
 """Tool -> whose credentials it has."""
 FOR_TOOLS = {"ask": ["q"], "doctor": [], "sessions": ["list"], "keys": []}
@@ -91,7 +92,7 @@ def test_each_service_gets_its_own_key_and_no_other() -> None:
             assert "secrets" not in SERVICES[name] and SERVICES[name]["network_mode"] == "none"
             continue
         user = TOOLS.get(name, name)
-        extra = ["token_key"] if name == "moderator" else []
+        extra = ["token_key"] if name in MODERATORS else []
         assert SERVICES[name]["secrets"] == [user, *extra]
         variables = SERVICES[name].get("environment", {}).items()
         named = [*words(name), *(f"--creds={v}" for k, v in variables if k == "PARLEY__NATS__CREDS")]
@@ -109,13 +110,13 @@ def test_there_is_a_service_for_every_role_of_every_protocol() -> None:
 
 
 def test_what_serves_is_watched_restarted_and_reads_models_settings() -> None:
-    for name in ("moderator", "metrics", *AGENTS):
+    for name in (*MODERATORS, "metrics", *AGENTS):
         service = SERVICES[name]
         assert "/readyz" in service["healthcheck"]["test"][-1]
         assert service["restart"] == "unless-stopped"
         assert service["depends_on"]["nats"]["condition"] == "service_healthy"
         assert "container_name" not in service and "ports" not in service, "so that --scale works"
-        assert ("env_file" in service) == (name not in ("moderator", "metrics"))
+        assert ("env_file" in service) == (name not in (*MODERATORS, "metrics"))
     assert SERVICES["nats"]["healthcheck"] and SERVICES["nats"]["volumes"]
 
 
@@ -132,7 +133,7 @@ def test_the_files_that_secrets_name_are_those_that_are_made(made: Path) -> None
         path = made / Path(secret["file"]).name
         assert path.stat().st_mode & 0o777 == 0o600
         if path.suffix == ".json":
-            assert load_credentials(path).user == {"moderator": "moderator-1"}.get(name, name)
+            assert load_credentials(path).user == name
     assert len(load_token_key(made / "token.key")) == 32
 
 
@@ -142,7 +143,7 @@ def test_a_real_server_takes_the_configuration_and_it_holds_no_secret(made: Path
     assert done.returncode == 0, done.stderr
     text = conf.read_text()
     found = json.loads(text)
-    assert (found["host"], found["port"], found["http"]) == ("0.0.0.0", 4222, "127.0.0.1:8222")
+    assert (found["host"], found["port"], found["http"]) == ("0.0.0.0", 4222, "0.0.0.0:8222")
     assert found["jetstream"]["store_dir"].startswith("/data")
     assert any(f"{conf.name}:/etc/nats/{conf.name}" in v for v in SERVICES["nats"]["volumes"])
     for path in made.glob("*.json"):
@@ -158,10 +159,27 @@ def test_keys_are_not_replaced(made: Path) -> None:
     assert {p.name: p.read_bytes() for p in made.iterdir()} == before
 
 
+def test_every_image_is_pinned_and_every_service_bounded() -> None:
+    """A tag that names a version; memory and logs that end; nothing published beyond this machine."""
+    for name, service in SERVICES.items():
+        assert service["image"] == "parley" or re.search(r":v?\d+\.\d+\.\d+", service["image"]), name
+        assert service["mem_limit"] and service["logging"]["options"]["max-size"], name
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
+
+
+def test_what_is_watched_with_is_there() -> None:
+    """Files that are mounted exist; data lies on volumes that are declared."""
+    for name in ("prometheus", "tempo", "grafana"):
+        assert SERVICES[name]["profiles"] == ["observability"]
+        for volume in SERVICES[name]["volumes"]:
+            source = volume.partition(":")[0]
+            assert source in COMPOSE["volumes"] or (ROOT / source).exists(), volume
+
+
 def test_prometheus_finds_every_service() -> None:
     config = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text())
     (names,) = [d["names"] for d in config["scrape_configs"][0]["dns_sd_configs"]]
-    assert sorted(names) == sorted(["moderator", "metrics", *AGENTS])
+    assert sorted(names) == sorted([*MODERATORS, "metrics", *AGENTS])
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="NOT CHECKED: no `promtool` on PATH (.ci/run installs it)")
@@ -282,17 +300,18 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
         (evidence / name).write_text(text)
     experts = {n for n in AGENTS if SERVICES[n].get("profiles") == ["madp"]}  # alike but for their names
     experts -= {"expert_security-architect", "expert_implementation-engineer"}  # whom the header's task calls for
-    serving = ("moderator", "metrics", *(n for n in AGENTS if n not in experts))
+    serving = (*MODERATORS, "metrics", *(n for n in AGENTS if n not in experts))
     port, monitor, *others = free_ports(2 + len(serving))
     ports = dict(zip(serving, others, strict=True))
     conf = re.sub(r'"port": \d+', f'"port": {port}', (made / "nats-server.conf").read_text())
-    conf = conf.replace("127.0.0.1:8222", f"127.0.0.1:{monitor}").replace("/data/jetstream", str(tmp_path / "js"))
+    conf = conf.replace("0.0.0.0:8222", f"127.0.0.1:{monitor}").replace("/data/jetstream", str(tmp_path / "js"))
     (tmp_path / "server.conf").write_text(conf.replace("0.0.0.0", "127.0.0.1"))
     secrets = {f"/run/secrets/{n}": str(made / Path(s["file"]).name) for n, s in COMPOSE["secrets"].items()}
 
     def here(text: str, metrics: int = 0) -> str:
         for secret, path in secrets.items():
             text = re.sub(rf"{re.escape(secret)}\Z", path, text)
+        text = text.replace("http://nats:8222", f"http://127.0.0.1:{monitor}")
         text = text.replace("nats://nats:4222", f"nats://127.0.0.1:{port}").replace("=0.0.0.0", "=127.0.0.1")
         return text.replace("9464", str(metrics))
 
