@@ -17,7 +17,7 @@ from client.show.told import Result, told
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
-from observability import tracing
+from observability import caller
 from schemas.post import Live, Post
 from schemas.session import Budget, Document, OpenSession, Seat
 from schemas.wire import InvalidValue
@@ -179,7 +179,7 @@ class Parley:
         panel: int | None = None,
     ) -> Result:
         """Open a session, wait until it is closed; what it came to. Takes and raises what `start` does."""
-        with tracing.root("parley ask"):
+        with caller.root("parley ask"):
             session = await self.start(
                 question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
                 turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder, panel=panel,

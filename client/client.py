@@ -21,7 +21,7 @@ from bus.storage.index import OPEN
 from bus.storage.storing import lacks_room
 from client.errors import BadInput, Refusal, Unanswered, Unreachable
 from client.show.session_list import Listed
-from observability import tracing
+from observability import caller
 from schemas.post import (
     CLOSED,
     AskFate,
@@ -102,7 +102,7 @@ class Client:
             expires_ns = time.time_ns() + int((self._patience_s + _LATE_S) * 1e9)
             request = msgspec.structs.replace(request, expires_ns=expires_ns, expires_s=self._patience_s + _LATE_S)
         try:
-            with tracing.asking("parley open", sid) as headers:
+            with caller.asking("parley open", sid) as headers:
                 await self._submit(sid, request, headers=headers)
         except Unreachable as error:
             assert request.expires_ns is not None, "given above"

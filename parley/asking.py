@@ -18,7 +18,7 @@ from client.live_feed import View
 from client.protocols import setup_of
 from client.task_folder import Sent
 from coordinator.estimate import Estimate
-from observability import tracing
+from observability import caller
 from observability.setup import setup_tracing
 from parley import next_steps
 from parley.applying import Hints, finish
@@ -69,7 +69,7 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     try:
         if found:
             _announce(found, view)
-        with tracing.root("parley ask"):
+        with caller.root("parley ask"):
             result, more = run(ask(request, view))
     except Left as left:
         print(f"left running; parley sessions watch {left.sid}{options}", file=sys.stderr)

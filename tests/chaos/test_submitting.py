@@ -8,7 +8,7 @@ from nats.aio.msg import Msg
 from bus import streams, subjects
 from schemas.post import Post
 from schemas.protocols.consensus import PanelBrief
-from schemas.turn import Answer, Caps, Turn, Work
+from schemas.turn import Answer, Caps, Checked, Turn, Work
 from schemas.wire import encode, raw
 from tests.support.engine import engine, until
 
@@ -31,7 +31,11 @@ async def test_a_stop_does_not_cancel_a_submission(tmp_path: Path) -> None:
             else:
                 await moderator.publish(msg.reply, encode(Answer(verdict="accepted", n=5)))
 
+        async def look(msg: Msg) -> None:
+            await moderator.publish(msg.reply, encode(Checked(open=True, at_ns=time.time_ns())))
+
         await moderator.subscribe(subjects.say_lane(subjects.ANY), hear)
+        await moderator.subscribe(subjects.check_lane(subjects.ANY), look)  # the first turn asks for the server's time
         turn = Turn(
             id="4-0", token="t", seat="panelist_1", role="panelist", kind="answer", brief=raw(PanelBrief(iteration=1)),
             deadline_ns=time.time_ns() + 60_000_000_000, caps=Caps(),
