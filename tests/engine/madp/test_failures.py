@@ -16,7 +16,7 @@ from bus import subjects
 from schemas import log
 from schemas.expert import queue_of
 from schemas.presence import ALIVE_S
-from schemas.protocols.madp.messages import Challenges
+from schemas.protocols.madp.messages import Worded, WordedClaim
 from schemas.session import TimerDue
 from schemas.wire import encode
 from tests.engine.test_standing import Ear
@@ -31,7 +31,6 @@ from tests.protocols.madp.play import (
     SEC,
     SRE,
     blocked,
-    claim,
     done,
     hands,
     matched,
@@ -247,12 +246,10 @@ async def test_a_user_wants_another_expert(crew: Crew) -> None:
 
 async def test_assignments_are_in_conflict(crew: Crew) -> None:
     """Two that stand equal would each push the other out: a human decides, or the most confident leads."""
-    models = {
-        one: Actor(
-            metered=True, claim=[claim(one)], challenge=[Challenges(challenges=(objection(one, other, "exclude"),))]
-        )
-        for one, other in ((IMPL, SRE), (SRE, IMPL))
-    }  # fmt: skip
+    objections = tuple(objection(one, other, "exclude") for one, other in ((IMPL, SRE), (SRE, IMPL)))
+    claims = tuple(WordedClaim(agent_id=x, claim="It is mine.", relevance="high") for x in (IMPL, SRE))
+    worded = Worded(claims=claims, challenges=objections)
+    models = {IMPL: Actor(), SRE: Actor(), GENERAL: Actor(metered=True, words=[worded])}
     moderator = await crew.moderator()
     await crew.experts(*models)
     for x, model in models.items():
