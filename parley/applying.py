@@ -170,6 +170,8 @@ def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: H
     approved = result.stop.reason in setup.applied
     if other:
         return other
+    if result.stop.reason == "unproven":  # nobody should be sent to put in what a check speaks against
+        return f"parley explain {sid}{where}"
     if has_change and not (into and approved):
         return f"parley sessions apply {sid} --folder {at}{'' if approved else ' --unapproved'}{where}"
     return f"parley explain {sid}{where}"

@@ -300,7 +300,9 @@ def sessions_results(
         if json:
             options.print_json(written)
         else:
-            write_lines(iter(written.files or ("Every result stands in the record as a whole.",)), None)
+            write_lines(
+                iter(written.files or ("Nothing to write: the record holds every result of a tool as a whole.",)), None
+            )
 
 
 @app.command("erase")

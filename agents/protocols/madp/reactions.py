@@ -8,6 +8,7 @@ on what intake took it for where the task says that just this is not wanted.
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import floor
 
 from agents.hearing import Hear
 from agents.matching.word_roots import PromptReading, read, roots, roots_of, share, stands_in
@@ -140,7 +141,8 @@ def _claimed(
 
 def _short_of(spec: ExpertSpec, said: float) -> str:
     medium = spec.deliberation.confidence.medium
-    return f"Its confidence, {said:.2f}, is below {medium:.2f}, from which on it takes part."
+    shown = floor(said * 100) / 100  # cut, not rounded: what is below a threshold never looks like it
+    return f"Its confidence, {shown:.2f}, is below {medium:.2f}, from which on it takes part."
 
 
 def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tuple[Challenge, ...] | None:

@@ -19,6 +19,8 @@ from schemas.protocols.madp.messages import Item
 from schemas.protocols.madp.work import Checked
 from schemas.result import Result, Stop
 
+UNPROVEN = "unproven"
+
 
 class MadpPresenter(Presenter):
     """Shows a task: who claims it, who leads, the work, the reviews. Brief: without the coordination."""
@@ -81,8 +83,12 @@ class MadpPresenter(Presenter):
     # -- the stop and the result
 
     def answer(self, result: Result) -> str:
-        """The work in words; where nothing was done, marked as no more than the lead's word."""
-        return work_words.whose_word(super().answer(result), result.outcome.get("work") or {})
+        """The work in words; marked as no more than the lead's word where nothing was done, or the check did not bear it
+        out."""
+        answer = super().answer(result)
+        if answer and result.stop.reason == UNPROVEN:
+            return f"not shown to be right; the lead says: {answer}"
+        return work_words.whose_word(answer, result.outcome.get("work") or {})
 
     def steps(self, result: Result) -> Sequence[str]:
         """The summaries of its turns of work, where there were several that handed something in."""
