@@ -83,8 +83,7 @@ class MadpPresenter(Presenter):
     # -- the stop and the result
 
     def answer(self, result: Result) -> str:
-        """The work in words; marked as no more than the lead's word where nothing was done, or the check did not bear it
-        out."""
+        """The work in words; marked as the lead's word alone where nothing was done or the check speaks against it."""
         answer = super().answer(result)
         if answer and result.stop.reason == UNPROVEN:
             return f"not shown to be right; the lead says: {answer}"
