@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import urllib.parse
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -199,13 +199,12 @@ async def test_an_endpoint_that_fails_is_told_of_until_it_is_mended(tmp_path: Pa
     model.down = False
     async with day(tmp_path, {"panelist_2": model}) as (found, _):
         model.down = True
-        asked: Callable[[], Any] = found.ask
         stopped = False
 
         async def load() -> None:
             while not stopped:
-                await asked()
-                await asyncio.sleep(0.3)
+                for sid in await found.ask():
+                    await found.bus.closed(sid, 60.0)
 
         loading = asyncio.create_task(load())
         try:
