@@ -165,7 +165,7 @@ async def test_cancelling_the_turn_ends_the_encoders_request() -> None:
 
 
 def test_an_encoder_that_fails_is_told_in_the_transcript_and_at_the_end() -> None:
-    dead = {"name": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "deadline_s": 0.2}
+    dead = {"name": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "deadline_s": 5.0}
     helper: Any = make_model("extractive", {"encoder": dead})
     ended = run(*example("critic-archive"), {"helper": helper})
     asyncio.run(helper.aclose())
