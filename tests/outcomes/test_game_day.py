@@ -41,7 +41,8 @@ TENANT, BUDGET_USD = "acme", 1.0
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.serial,
-    pytest.mark.timeout(240),
+    pytest.mark.alone,
+    pytest.mark.timeout(300),
     pytest.mark.skipif(
         PROMETHEUS is None,
         reason="NOT CHECKED against a real Prometheus: no `prometheus` on PATH (.ci/run installs it)",
