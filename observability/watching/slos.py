@@ -95,7 +95,7 @@ SLOS = (
         source="source of tasks, 7.1",
         why="A person chose another expert, or said afterwards that the wrong one led.",
         steps=(
-            "`parley sessions list --search TEXT` and `parley explain ID` show which tasks went to whom, and why.",
+            "`parley sessions search TEXT` and `parley explain ID` show which tasks went to whom, and why.",
             "Compare the task's words with `domain.owns` and `triggers.examples` of the expert that "
             "should have led, and add examples there.",
             '`parley route "…"` says where the task goes after the change; `parley eval routing` '

@@ -1,12 +1,6 @@
 """Every panel of every dashboard, asked of a real Prometheus with the rules, after a session of each protocol."""
 
-import json
-import shutil
-import socket
-import subprocess
-import urllib.parse
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,11 +8,11 @@ from observability.watching.boards import expressions, outcomes
 from observability.watching.panels import RANGE, RATE
 from observability.watching.rules import groups, render
 from parley.stack.lease import read_running
-from tests.outcomes.test_command import fetch
+from tests.outcomes.prometheus import MISSING, PROMETHEUS, query, start
+from tests.outcomes.test_bus_state import free_port
 from tests.parley.support import Front, until
 from tests.stack.test_every_protocol import ASKED
 
-PROMETHEUS = shutil.which("prometheus")
 NEEDS_A_LANGUAGE_MODEL = {"US dollars by model", "Tokens by model", "Input tokens from the endpoint's cache"}
 """Panels of what models count: the extractive one counts no tokens."""
 NEEDS_SEVERAL_JUDGES = {"Variance among judges, mean"}
@@ -26,42 +20,7 @@ NEEDS_SEVERAL_JUDGES = {"Variance among judges, mean"}
 NEEDS_A_MONITOR = {"nats-server", "Memory of nats-server", "How full the store is"}
 """Panels of the server's own pages, which an embedded one does not serve."""
 
-pytestmark = pytest.mark.skipif(
-    PROMETHEUS is None, reason="NOT CHECKED against a real Prometheus: no `prometheus` on PATH (.ci/run installs it)"
-)
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
-def start(folder: Path, port: int, targets: list[str]) -> subprocess.Popen[bytes]:
-    """A Prometheus that scrapes these addresses every half second, with the committed rules every second."""
-    assert PROMETHEUS is not None
-    (folder / "rules.yml").write_text(render(groups(outcomes())))
-    config = {
-        "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "1s"},
-        "rule_files": [str(folder / "rules.yml")],
-        "scrape_configs": [{"job_name": "parley", "static_configs": [{"targets": targets}]}],
-    }
-    (folder / "prometheus.yml").write_text(json.dumps(config))
-    with (folder / "prometheus.log").open("wb") as log:
-        return subprocess.Popen(
-            [PROMETHEUS, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'tsdb'}",
-             f"--web.listen-address=127.0.0.1:{port}", "--enable-feature=exemplar-storage"],
-            stdout=log, stderr=log,
-        )  # fmt: skip
-
-
-def query(base: str, text: str) -> list[Any]:
-    try:
-        answer = json.loads(fetch(f"{base}/api/v1/query?query={urllib.parse.quote(text)}"))
-    except OSError:  # not up yet
-        return []
-    found: list[Any] = answer["data"]["result"]
-    return found
+pytestmark = pytest.mark.skipif(PROMETHEUS is None, reason=MISSING)
 
 
 def without_data(base: str) -> set[str]:
@@ -78,7 +37,7 @@ def test_every_panel_has_data_after_a_session_of_each_protocol(tmp_path: Path) -
     running = until(lambda: (r := read_running(front.state)) and r.ready and r, "it is not up", 30)
     targets = sorted({s.metrics.removeprefix("http://") for s in running.services.values() if s.metrics})
     port = free_port()
-    prometheus = start(tmp_path, port, targets)
+    prometheus = start(tmp_path, port, targets, render(groups(outcomes())))
     base = f"http://127.0.0.1:{port}"
     try:
         until(lambda: query(base, "parley:sessions_closed_total:max"), "the rules are not evaluated", 40)

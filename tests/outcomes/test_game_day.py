@@ -4,12 +4,8 @@ Each trouble raises its own alert and no other; where it is mended, the alert en
 """
 
 import asyncio
-import json
-import shutil
 import signal
-import subprocess
 import sys
-import urllib.parse
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -28,12 +24,11 @@ from observability.health import HealthServer
 from observability.outcomes import Outcomes
 from observability.watching.boards import outcomes
 from observability.watching.rules import groups, hurried, render
+from tests.outcomes.prometheus import MISSING, PROMETHEUS, query, start
 from tests.outcomes.test_bus_state import free_port
-from tests.outcomes.test_command import fetch
 from tests.support.engine import Engine, engine, until
 from tests.support.model import StubModel
 
-PROMETHEUS = shutil.which("prometheus")
 TIMES = 30.0
 """Rules wait so many times shorter: two minutes are four seconds."""
 TENANT, BUDGET_USD = "acme", 1.0
@@ -43,10 +38,7 @@ pytestmark = [
     pytest.mark.serial,
     pytest.mark.alone,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        PROMETHEUS is None,
-        reason="NOT CHECKED against a real Prometheus: no `prometheus` on PATH (.ci/run installs it)",
-    ),
+    pytest.mark.skipif(PROMETHEUS is None, reason=MISSING),
 ]
 
 
@@ -84,11 +76,7 @@ class Day:
 
     async def firing(self) -> set[str]:
         """Names of the alerts that are on; about the objectives' own budgets nothing is asked here."""
-        url = f"{self._base}/api/v1/query?query=" + urllib.parse.quote('ALERTS{alertstate="firing"}')
-        try:
-            found = json.loads(await asyncio.to_thread(fetch, url))["data"]["result"]
-        except OSError:  # not up yet
-            return set()
+        found = await asyncio.to_thread(query, self._base, 'ALERTS{alertstate="firing"}')
         return {f["metric"]["alertname"] for f in found if "window" not in f["metric"]}
 
     async def wait(self, *alerts: str, within_s: float = 60.0) -> None:
@@ -110,23 +98,6 @@ class Day:
             self.opened += 1
             assert (await self.bus.open(sids[-1], turn_timeout_s=600.0, **settings)).fate == "taken"
         return sids
-
-
-def _scraping(folder: Path, targets: list[str], port: int) -> "subprocess.Popen[bytes]":
-    assert PROMETHEUS is not None
-    (folder / "rules.yml").write_text(hurried(render(groups(outcomes())), TIMES))
-    config = {
-        "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "500ms"},
-        "rule_files": [str(folder / "rules.yml")],
-        "scrape_configs": [{"job_name": "parley", "static_configs": [{"targets": targets}]}],
-    }
-    (folder / "prometheus.yml").write_text(json.dumps(config))
-    with (folder / "prometheus.log").open("wb") as log:
-        return subprocess.Popen(
-            [PROMETHEUS, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'tsdb'}",
-             f"--web.listen-address=127.0.0.1:{port}"],
-            stdout=log, stderr=log,
-        )  # fmt: skip
 
 
 @asynccontextmanager
@@ -169,7 +140,8 @@ async def day(
         registries = [counted.registry, *(metrics.registry for metrics in own)]
         servers = [await held.enter_async_context(HealthServer(r, lambda: None)) for r in registries]
         port = free_port()
-        child = _scraping(folder, [s.url.removeprefix("http://") for s in servers], port)
+        targets = [s.url.removeprefix("http://") for s in servers]
+        child = start(folder, port, targets, hurried(render(groups(outcomes())), TIMES))
 
         async def end() -> None:
             child.terminate()
