@@ -43,6 +43,7 @@ from parley.cli.protocol_options import (
 )
 from parley.cli.routing import app as eval_app
 from parley.cli.routing import route
+from parley.cli.serve import serve
 from parley.cli.sessions import app as sessions_app
 from parley.cli.top import top
 
@@ -81,6 +82,7 @@ app.add_typer(eval_app, name="eval")
 app.command("route")(route)
 app.command("top")(top)
 app.command("metrics")(metrics)
+app.command("serve")(serve)
 app.command("ask", cls=ProtocolCommand)(ask)
 
 

@@ -17,7 +17,7 @@ import pytest
 from tests.small_model.server import PACKAGES as BESIDE
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "gateway", "evaluation", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 QUOTED = ROOT / "evaluation" / "questions" / "documents"
 """Texts of other people, code among them, that are read and never imported."""

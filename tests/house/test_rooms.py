@@ -11,7 +11,7 @@ from coordinator.protocols import PROTOCOLS
 from tests.house.test_imports import QUOTED
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "gateway", "evaluation", "parley")
 NAMES = tuple(PROTOCOLS)
 REGISTRIES = {
     "coordinator/protocols/__init__.py",  # the default protocol, and the standing sessions

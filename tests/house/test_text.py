@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "gateway", "evaluation", "parley")
 QUOTED = (ROOT / "docs" / "sources", ROOT / "evaluation" / "questions" / "documents")
 """Texts of other people, kept word for word."""
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -1,0 +1,19 @@
+"""One ASGI service with every door on the same live sessions: web page, OpenAI-compatible endpoint, MCP.
+
+The gateway holds nothing that a session needs. Any number of copies may run, and one that is killed loses no session.
+Three rules keep it so:
+
+1. Each principal (gateway.principals) has its own connection to the bus with its own credentials. The gateway decides
+   nothing that the broker decides: it cannot show or do what the broker refuses to this principal.
+2. What a page shows comes from LOG and from channels, by way of the bus. A cut stream goes on by the positions that
+   the browser has, on any copy.
+3. What agents, documents and browsers say is data. It is bounded in size, and it is never markup.
+
+| module | what it is |
+|---|---|
+| app | the ASGI application: routes of all doors, their order, start and end |
+| guard | checks that come before every route: host, origin, who asks, rate and size; headers of every answer |
+| principals | who may: tokens, cookies, one-time links; keys from a folder |
+| connections | one connection to the bus for each principal |
+| errors | each error of Parley as a status and a JSON document |
+"""

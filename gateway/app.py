@@ -1,0 +1,126 @@
+"""The ASGI application: the routes of all doors behind one guard, and what they share."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from client.client import Client
+from gateway import errors
+from gateway.connections import Connections, connections
+from gateway.errors import JsonResponse
+from gateway.guard import Guard, set_cookie
+from gateway.principals import COOKIE_S, Principal, Principals
+
+STATIC = Path(__file__).parent / "static"
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """How a gateway is run."""
+
+    url: str
+    """Of the bus."""
+    hosts: tuple[str, ...]
+    """Names under which it answers, without ports."""
+    secure: bool = False
+    """Browsers come by https, through a proxy in front of it."""
+
+
+class Shared:
+    """What the routes of all doors use; `request.app.state.shared`."""
+
+    def __init__(self, config: Config, principals: Principals, pool: Connections) -> None:
+        self.config, self.principals, self.pool = config, principals, pool
+
+
+def shared_of(request: Request) -> Shared:
+    """What the doors share."""
+    found: Shared = request.app.state.shared
+    return found
+
+
+def principal_of(request: Request) -> Principal:
+    """Who asks: the guard lets nobody else through to routes that call this."""
+    found: Principal = request.state.principal
+    return found
+
+
+async def client_of(request: Request) -> Client:
+    """What who asks does on the bus, in its own name. Raises Unreachable."""
+    return await shared_of(request).pool.client(principal_of(request))
+
+
+def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) -> Starlette:
+    """The application. `doors`: each adds its routes, in their order."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            pool = await stack.enter_async_context(connections(config.url))
+            app.state.shared = Shared(config, principals, pool)
+            for door in doors:
+                if door.lifespan is not None:
+                    await stack.enter_async_context(door.lifespan(app))
+            yield
+
+    routes: list[BaseRoute] = [
+        Route("/healthz", _alive),
+        Route("/login", _login, methods=["GET", "POST"]),
+        Route("/logout", _logout, methods=["POST"]),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    uploads: list[str] = []
+    for door in doors:
+        routes += door.routes
+        uploads += door.uploads
+    guard = Middleware(Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure)
+    known = dict.fromkeys(errors.KNOWN, errors.handler)
+    return Starlette(routes=routes, middleware=[guard], exception_handlers=known, lifespan=lifespan)
+
+
+class Door(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to the sessions: the web page, the OpenAI-compatible endpoint, MCP."""
+
+    routes: tuple[BaseRoute, ...]
+    uploads: tuple[str, ...] = ()
+    """Prefixes of paths that take evidence."""
+    lifespan: Callable[[Starlette], "asynccontextmanager[None]"] | None = None  # type: ignore[valid-type]
+    """What is up while the application is."""
+
+
+async def _alive(request: Request) -> Response:
+    """That the process answers. Whether the bus does is another question."""
+    return JsonResponse({"ok": True})
+
+
+async def _login(request: Request) -> Response:
+    """A one-time link (GET ?code=), or a token (POST token=): the cookie, and on to the first page."""
+    principals = shared_of(request).principals
+    if request.method == "GET":
+        code = request.query_params.get("code")
+        if code is None:
+            return Response((STATIC / "login.html").read_bytes(), media_type="text/html")
+        principal = principals.redeem(code)
+        failed = "That link was used, or is older than ten minutes. Start again for a new one, or enter a token."
+    else:
+        form = await request.form(max_files=0, max_fields=2)
+        principal = principals.of_token(str(form.get("token", "")))
+        failed = "That token is not valid."
+    if principal is None:
+        return JsonResponse({"error": {"field": "token", "message": failed}}, 401)
+    response = RedirectResponse("/", 303)
+    set_cookie(response, principals.cookie(principal), secure=shared_of(request).config.secure, seconds=COOKIE_S)
+    return response
+
+
+async def _logout(request: Request) -> Response:
+    response = RedirectResponse("/login", 303)
+    set_cookie(response, "", secure=shared_of(request).config.secure, seconds=0)
+    return response

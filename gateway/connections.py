@@ -1,0 +1,83 @@
+"""One connection to the bus for each principal, made when it is first needed and kept while the gateway runs."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+
+from bus.accounts import Credentials
+from bus.connection import Connection, connect
+from bus.errors import BusError
+from client.api import CONNECT_S
+from client.client import Client
+from client.errors import Unreachable
+from gateway.principals import Principal
+
+PATIENCE_S = 10.0
+"""A moderator is waited for so long: a page would rather read that none answers."""
+
+
+class Connections:
+    """Connections by principal.
+
+    Parameters
+    ----------
+    url
+        Of the bus.
+    patience_s
+        How long a moderator is waited for.
+    """
+
+    def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
+        self.url = url
+        self._patience_s = patience_s
+        self._open: dict[tuple[str, str], Connection] = {}
+        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+
+    async def connection(self, principal: Principal) -> Connection:
+        """The principal's connection. Raises Unreachable."""
+        key = (principal.name, principal.credentials.public)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            found = self._open.get(key)
+            if found is None or found.nc.is_closed:
+                found = self._open[key] = await _connected(self.url, principal.credentials)
+            return found
+
+    async def client(self, principal: Principal) -> Client:
+        """What the principal does on the bus, in its own name. Raises Unreachable."""
+        found = await self.connection(principal)
+        return Client(found, principal.credentials.user, url=found.url, patience_s=self._patience_s)
+
+    async def close(self) -> None:
+        """End all connections."""
+        for connection in self._open.values():
+            with contextlib.suppress(BusError):
+                await connection.close()
+        self._open.clear()
+
+    def open_count(self) -> int:
+        """How many are open."""
+        return sum(not connection.nc.is_closed for connection in self._open.values())
+
+    def states(self) -> Mapping[str, bool]:
+        """Principal -> whether its connection is up now."""
+        return {name: connection.nc.is_connected for (name, _), connection in self._open.items()}
+
+
+@contextlib.asynccontextmanager
+async def connections(url: str, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Connections]:
+    """Connections that end with the block."""
+    found = Connections(url, patience_s=patience_s)
+    try:
+        yield found
+    finally:
+        await found.close()
+
+
+async def _connected(url: str, credentials: Credentials) -> Connection:
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            return await connect(url, credentials, name=f"gateway:{credentials.user}")
+    except TimeoutError:
+        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+    except BusError as error:
+        raise Unreachable(str(error)) from error

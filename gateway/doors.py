@@ -1,0 +1,8 @@
+"""The doors that the gateway opens, in the order in which their routes are tried."""
+
+from gateway.app import Door
+
+
+def doors() -> tuple[Door, ...]:
+    """All of them."""
+    return ()

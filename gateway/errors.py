@@ -1,0 +1,72 @@
+"""Each error of Parley as a status of HTTP and one JSON document: `{"error": {"field", "message"}}`.
+
+| error | status |
+|---|---|
+| BadInput, and what the schemas refuse | 400 |
+| UnknownSession | 404 |
+| Refusal | 409 |
+| TooLarge | 413 |
+| Unreachable, and what the bus raises | 503 |
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bus.errors import BusError, UnknownSession
+from client.errors import BadInput, ParleyError, Refusal, Unreachable
+from client.text import clean
+from schemas.wire import InvalidValue, SchemaError
+
+KNOWN = (ParleyError, BusError, SchemaError, HTTPException)
+"""What a route may raise. Anything else is a fault of the gateway: status 500, without a word of it to the asker."""
+
+
+class TooLarge(ParleyError):
+    """What was sent is larger than its limit. The caller's fault."""
+
+    field = "body"
+
+
+class JsonResponse(Response):
+    """One JSON document of anything that msgspec encodes."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """The document's bytes."""
+        return msgspec.json.encode(content)
+
+
+def told(error: BaseException) -> tuple[int, str, str]:
+    """(status, field, message) of an error of KNOWN."""
+    if isinstance(error, HTTPException):
+        return error.status_code, "", error.detail
+    message = clean(getattr(error, "plain", str(error)))
+    field = getattr(error, "field", "")
+    if isinstance(error, UnknownSession):
+        return 404, "session", message
+    if isinstance(error, TooLarge):
+        return 413, field, message
+    if isinstance(error, BadInput | InvalidValue | SchemaError):
+        return 400, field, message
+    if isinstance(error, Refusal):
+        return 409, field, message
+    if isinstance(error, Unreachable | BusError):
+        return 503, "nats", message
+    return 500, field, message
+
+
+def response(error: BaseException, headers: Mapping[str, str] | None = None) -> JsonResponse:
+    """The answer to a request that raised."""
+    status, field, message = told(error)
+    return JsonResponse({"error": {"field": field, "message": message}}, status, dict(headers or {}))
+
+
+async def handler(request: Request, error: Exception) -> Response:
+    """For Starlette's `exception_handlers`."""
+    return response(error, getattr(error, "headers", None))

@@ -1,0 +1,198 @@
+"""Checks before every route, and the headers of every answer.
+
+In this order, so that what is cheap to refuse is refused first:
+
+1. **Host.** Only the names that the gateway was started for. A page of another site that had its name resolved to this
+   address (DNS rebinding) is refused.
+2. **Origin.** A request of a browser (it sends `Origin` or `Sec-Fetch-Site`) comes from the gateway's own pages, or
+   it is a plain visit by GET of a page. No route of another site is answered, and no CORS header is ever sent.
+3. **Who.** A bearer token or a cookie; without one only the pages of OPEN are answered. A token wins over a cookie.
+4. **Rate.** Requests of one principal; of one address where nobody is known, so that tokens cannot be guessed.
+5. **Size.** A body over its limit ends with 413, while it is read: no length is believed.
+
+An answer that a browser may run nothing in: a strict content policy, no framing, no sniffing, no referrer.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from client.errors import ParleyError
+from gateway import errors
+from gateway.principals import Principal, Principals
+
+COOKIE = "parley"
+OPEN = frozenset({"/login", "/healthz", "/readyz"})
+"""Paths that are answered to anybody. Files under `/static/` are, too: they hold nothing of a session."""
+BODY = 1_000_000
+"""Bytes of a request, where its path has no limit of its own."""
+UPLOAD = 16_000_000
+"""Bytes of a request that may bring evidence with it."""
+RATE, BURST = 50.0, 200
+"""Requests a second of one principal, and how many may come at once."""
+UNKNOWN_RATE, UNKNOWN_BURST = 1.0, 20
+"""The same of one address that has shown no valid token."""
+_ADDRESSES = 10_000
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Bucket:
+    """Lets `rate` a second through, and `burst` at once, by key. It forgets keys that were quiet longest."""
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def takes(self, key: str) -> bool:
+        """Whether one more of this key may go through; it is counted."""
+        now = self._clock()
+        left, at = self._left.pop(key, (float(self._burst), now))
+        left = min(float(self._burst), left + (now - at) * self._rate)
+        self._left[key] = (left - 1 if left >= 1 else left, now)
+        while len(self._left) > _ADDRESSES:
+            self._left.popitem(last=False)
+        return left >= 1
+
+
+class Guard:
+    """ASGI middleware with all checks.
+
+    Parameters
+    ----------
+    hosts
+        Names that the Host header may have, without a port, in lower case.
+    uploads
+        Prefixes of paths whose body may have UPLOAD bytes.
+    secure
+        Whether browsers come by https: the cookie is sent there alone.
+    """
+
+    def __init__(
+        self, app: ASGIApp, principals: Principals, *, hosts: Sequence[str], uploads: Sequence[str] = (),
+        secure: bool = False,
+    ) -> None:  # fmt: skip
+        self._app, self._principals = app, principals
+        self._hosts, self._uploads, self._secure = frozenset(hosts), tuple(uploads), secure
+        self._known, self._unknown = Bucket(RATE, BURST), Bucket(UNKNOWN_RATE, UNKNOWN_BURST)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check one request, then hand it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # nothing here speaks over a web socket
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        send = self._with_headers(scope, send)
+        try:
+            self._check(scope)
+        except (ParleyError, HTTPException) as error:
+            await errors.response(error, getattr(error, "headers", None))(scope, receive, send)
+            return
+        limit = UPLOAD if scope["path"].startswith(self._uploads) else BODY
+        await self._app(scope, _bounded(receive, limit), send)
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        if name_of(headers.get("host", "")) not in self._hosts:
+            raise HTTPException(421, "this gateway does not answer under that host name (--public-host NAME)")
+        self._same_site(scope, headers)
+        path = scope["path"]
+        principal, shown = self._who(headers)
+        scope.setdefault("state", {})["principal"] = principal
+        if principal is None:
+            address = (scope.get("client") or ("",))[0]
+            if (shown or path == "/login") and not self._unknown.takes(address):
+                raise HTTPException(429, "too many tries from this address", {"Retry-After": "10"})
+            if path not in OPEN and not path.startswith("/static/"):
+                why = "that token or cookie is not valid" if shown else "a token or a cookie is needed"
+                raise HTTPException(401, f"{why}: open the printed link, or send Authorization: Bearer TOKEN")
+        elif not self._known.takes(principal.name):
+            raise HTTPException(429, f"more than {RATE:g} requests a second", {"Retry-After": "1"})
+
+    def _same_site(self, scope: Scope, headers: Headers) -> None:
+        """Refuse what a page of another site sends."""
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+            raise HTTPException(403, "a page of another site may not ask this gateway")
+        if site in (None, "same-origin", "none"):
+            return
+        visit = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+        if not visit or headers.get("sec-fetch-dest") != "document":
+            raise HTTPException(403, "a page of another site may not ask this gateway")
+
+    def _who(self, headers: Headers) -> tuple[Principal | None, bool]:
+        """Who asks, and whether a token or a cookie came."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme:
+            return (self._principals.of_token(token.strip()) if scheme.lower() == "bearer" else None), True
+        value = cookie_of(headers)
+        return (self._principals.of_cookie(value) if value else None), bool(value)
+
+    def _with_headers(self, scope: Scope, send: Send) -> Send:
+        async def sends(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if not scope["path"].startswith("/static/"):
+                    headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        return sends
+
+
+def name_of(host: str) -> str:
+    """A Host header without its port, in lower case."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def cookie_of(headers: Headers) -> str:
+    """The value of the gateway's cookie; empty: there is none."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _bounded(receive: Receive, limit: int) -> Receive:
+    """Reads no more than `limit` bytes of a body. Raises TooLarge."""
+    read = 0
+
+    async def receives() -> Message:
+        nonlocal read
+        message = await receive()
+        read += len(message.get("body", b""))
+        if read > limit:
+            raise errors.TooLarge(f"body: it is larger than {limit:,} bytes")
+        return message
+
+    return receives
+
+
+def set_cookie(response: Any, value: str, *, secure: bool, seconds: int) -> None:
+    """Put the gateway's cookie into an answer: for this site's pages alone, unseen by scripts."""
+    response.set_cookie(COOKIE, value, max_age=seconds, httponly=True, samesite="strict", secure=secure, path="/")

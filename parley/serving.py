@@ -1,0 +1,203 @@
+"""`parley serve`: the gateway over the embedded stack of a state directory, or over a bus that runs elsewhere."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import msgspec
+import uvicorn
+
+from bus.accounts import Credentials, load_credentials
+from bus.errors import BadKeyFile
+from client.errors import BadInput
+from gateway.app import Config, build
+from gateway.doors import doors
+from gateway.principals import SERVED, Principals, cookie_key
+from observability.setup import setup_tracing
+from parley.local_stack import lease_of
+from parley.plan import Plan
+from parley.stack.access import front, run
+from parley.stack.lease import OWNER, default_state
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+COOKIE_KEY = "web.key"
+_END_S = 3
+"""Seconds that open streams have to end once the gateway is told to."""
+
+
+class Serve(msgspec.Struct, frozen=True, kw_only=True):
+    """How the gateway is run."""
+
+    plan: Plan
+    host: str = "127.0.0.1"
+    port: int = 0
+    keys: Path | None = None
+    """Folder of the principals' keys; None: one principal, let in by the printed link."""
+    cookie_key: Path | None = None
+    """File of the key that signs cookies; None: in the state directory."""
+    public_hosts: tuple[str, ...] = ()
+    """Further names under which browsers reach it."""
+    secure: bool = False
+    """Browsers come by https."""
+    json: bool = False
+    """Say the address as one JSON document."""
+
+
+def serve(wanted: Serve) -> int:
+    """Serve until SIGINT or SIGTERM; the exit status.
+
+    Raises
+    ------
+    BadInput
+        An address that cannot be bound, keys that cannot be used, or an address beyond the loopback without keys.
+    Unreachable, StackFailed
+        The bus is not there.
+    """
+    _check(wanted)
+    stop_tracing = setup_tracing("parley-gateway")
+    try:
+        return run(_serve(wanted))
+    finally:
+        stop_tracing()
+
+
+def _check(wanted: Serve) -> None:
+    """Refuse at once what cannot be right. Raises BadInput."""
+    if wanted.keys is None and not _is_loopback(wanted.host):
+        raise BadInput(
+            "host",
+            f"{wanted.host} can be reached from other machines; name the folder of the keys of those who may: "
+            "--keys DIR (parley bus token makes one)",
+        )
+    if wanted.keys is not None and wanted.plan.settings.nats.url and wanted.cookie_key is None:
+        raise BadInput(
+            "cookie-key", "--keys on a bus that runs elsewhere needs --cookie-key FILE, the same for all copies"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _serve(wanted: Serve) -> int:
+    listening = _bound(wanted.host, wanted.port)
+    async with _bus(wanted) as (url, local, key):
+        principals = Principals(key, local=local, folder=wanted.keys)
+        hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
+        app = build(Config(url=url, hosts=hosts, secure=wanted.secure), principals, doors())
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
+            proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
+        )  # fmt: skip
+        server = _Server(config)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, server.end)
+        telling = asyncio.ensure_future(_tell(server, listening, wanted, principals if local else None))
+        try:
+            await server.serve(sockets=[listening])
+        finally:
+            telling.cancel()
+    return 0 if server.started else 1
+
+
+class _Server(uvicorn.Server):
+    """Ends when it is told to; the process keeps its own signals."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.answers = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        self.answers.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals alone."""
+        yield
+
+    def end(self) -> None:
+        """End; told twice, without waiting for open streams."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+async def _tell(server: _Server, listening: socket.socket, wanted: Serve, principals: Principals | None) -> None:
+    """Say where it is once it answers."""
+    await server.answers.wait()
+    host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    link = f"{address}/login?code={principals.link()}" if principals else ""
+    if wanted.json:
+        print(msgspec.json.encode({"url": address, "link": link}).decode(), flush=True)
+        return
+    print(f"parley serves {address}", flush=True)
+    if link:
+        print(f"open this link once, within ten minutes: {link}", flush=True)
+    else:
+        print("sign in there with a token (parley bus token)", flush=True)
+    print("Ctrl-C ends it.", file=sys.stderr, flush=True)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises BadInput."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(2048)
+        found.setblocking(False)
+        return found
+    except OSError as error:
+        raise BadInput("port", f"{host}:{port}: {error.strerror}") from error
+
+
+@asynccontextmanager
+async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, bytes]]:
+    """(address, the local principal's credentials, the key of cookies)."""
+    settings = wanted.plan.settings
+    if settings.nats.url:
+        local = None if wanted.keys is not None else _credentials(settings.nats.creds)
+        state = settings.state or default_state()
+        path = wanted.cookie_key or state / COOKIE_KEY
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        yield settings.nats.url, local, cookie_key(path)
+        return
+    async with front(wanted.plan) as parley:
+        lease = lease_of(parley)
+        assert lease is not None, "no address was named"
+        local = None if wanted.keys is not None else load_credentials(lease.credentials(OWNER))
+        yield lease.url, local, cookie_key(wanted.cookie_key or lease.state / "keys" / COOKIE_KEY)
+
+
+def _credentials(path: Path | None) -> Credentials:
+    """Of the one principal on a bus that runs elsewhere. Raises BadInput."""
+    if path is None:
+        raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE, or --keys DIR")
+    try:
+        found = load_credentials(path)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+    if found.kind not in SERVED:
+        raise BadInput("creds", f"{path} is of kind {found.kind}; wanted is {' or '.join(SERVED)}")
+    return found
+
+
+def said(names: Sequence[str]) -> tuple[str, ...]:
+    """Host names as they were given. Raises BadInput where one has a scheme or a port."""
+    for name in names:
+        if "/" in name or ":" in name:
+            raise BadInput("public-host", f"got {name!r}, wanted is a name alone, such as parley.example.org")
+    return tuple(names)
