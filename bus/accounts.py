@@ -10,9 +10,11 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | moderator | CORE | everything of Parley and JetStream |
 | client | CLIENTS | submit on IN in its own name, ask for its fate, read the channels of its own sessions |
 | client with `reads` | CLIENTS | the same, and read the sessions of the clients named there; `*`: all of the tenant |
+| viewer | CLIENTS | read what such a client reads, and submit nothing |
 | owner | CLIENTS | read all sessions, ask for their list, for logs and living workers, and erase sessions |
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
 | observer | OBSERVERS | read LOG, look at streams and consumers, and write the totals of all sessions |
+| probe | OBSERVERS | ask who is alive, and nothing else: for health checks |
 | operator | SYS | reload and monitor the server |
 
 A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue). An expert
@@ -46,9 +48,10 @@ from schemas.expert import ROLE, expert_of
 SYS = "SYS"
 MODERATOR, CLIENT, OWNER, AGENT, OPERATOR = "moderator", "client", "owner", "agent", "operator"
 OBSERVER = "observer"
+VIEWER, PROBE = "viewer", "probe"
 EVERYBODY = "*"
 """In `User.reads`: the sessions of every client."""
-KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR, OBSERVER)
+KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR, OBSERVER, VIEWER, PROBE)
 MAX_PAYLOAD = 8 * 1024 * 1024
 TOKEN_KEY_BYTES = 32
 
@@ -68,13 +71,15 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     pin: str = ""
     """An expert's: of the specification that it may announce itself with (schemas.expert.pin)."""
     reads: tuple[str, ...] = ()
-    """A client's: the clients whose sessions it reads beside its own; EVERYBODY: all of them."""
+    """A client's or a viewer's: the clients whose sessions it reads beside its own; EVERYBODY: all of them."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise BadTable("a user needs a name")
-        if self.reads and self.kind != CLIENT:
-            raise BadTable(f"user {self.name!r}: only a client is granted others' sessions (reads)")
+        if self.reads and self.kind not in (CLIENT, VIEWER):
+            raise BadTable(f"user {self.name!r}: only a client or a viewer is granted others' sessions (reads)")
+        if self.kind == VIEWER and not self.reads:
+            raise BadTable(f"user {self.name!r}: a viewer needs the clients whose sessions it reads (reads)")
         if "" in self.reads:
             raise BadTable(f"user {self.name!r}: reads names a client that has no name")
         if self.kind not in KINDS:
@@ -224,12 +229,15 @@ def table(
     clients: Iterable[str] = ("client",),
     owners: Iterable[str] = ("owner",),
     observers: Iterable[str] = (),
+    viewers: Mapping[str, tuple[str, ...]] | None = None,
+    probes: Iterable[str] = (),
     pins: Mapping[str, str] | None = None,
     readers: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[User, ...]:
     """The rows for these queues (queue -> role; an expert's also -> pin) and these names.
 
     `readers`: client -> the clients whose sessions it reads beside its own; one that is not in `clients` is added.
+    `viewers`: the same of users who submit nothing.
 
     Raises
     ------
@@ -242,6 +250,8 @@ def table(
     rows += [User(name=n, kind=CLIENT, account=channels.CLIENTS, reads=tuple(r)) for n, r in grants.items()]
     rows += [User(name=name, kind=OWNER, account=channels.CLIENTS) for name in owners]
     rows += [User(name=name, kind=OBSERVER, account=channels.OBSERVERS) for name in observers]
+    rows += [User(name=n, kind=VIEWER, account=channels.CLIENTS, reads=r) for n, r in (viewers or {}).items()]
+    rows += [User(name=name, kind=PROBE, account=channels.OBSERVERS) for name in probes]
     for queue, role in queues.items():
         account = channels.ACCOUNT_OF_ROLE.get(role)
         if account is None:

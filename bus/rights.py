@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bus import channels, subjects
-from bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, SYS, User
+from bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, PROBE, SYS, VIEWER, User
 from schemas.expert import ROLE
 
 
-def _writable(account: str) -> list[str]:
-    return [c.name for c in channels.CHANNELS.values() if account in c.writers]
+def writable(user: User) -> list[str]:
+    """The channels that a user speaks on."""
+    if user.kind == VIEWER:
+        return []
+    return [c.name for c in channels.CHANNELS.values() if user.account in c.writers]
 
 
 def next_subject(queue: str) -> str:
@@ -58,17 +61,18 @@ def _services(user: User) -> list[Crossing]:
     for name in channels.readable_by(user.account):
         told += [subjects.read(name, "*"), subjects.doc(name, "*")]
     if user.account in channels.WITH_ARTIFACTS:
-        asked.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
+        if user.kind != VIEWER:
+            asked.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
         if user.kind == AGENT:
             asked.append(subjects.requests_by("take", channels.PUBLIC, user.name))
         else:
             told.append(subjects.get(channels.PUBLIC, "*"))
-    for name in _writable(user.account):
+    for name in writable(user):
         if name == channels.CLIENT:
             asked += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
         elif user.kind == AGENT:
             asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
-    if user.kind == CLIENT:
+    if user.kind in (CLIENT, VIEWER):
         mine = [subjects.own("mine", name, "*") for name in dict.fromkeys((user.name, *user.reads))]
         asked += [subjects.own("sessions", user.name, "*")] if user.sees_all else mine
     if user.kind == OWNER:
@@ -81,6 +85,8 @@ def _services(user: User) -> list[Crossing]:
         asked += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
     if user.kind == OBSERVER:
         asked.append(subjects.OUTCOMES)
+    if user.kind == PROBE:
+        asked.append(subjects.own("workers", user.name, "*"))
     found = [Crossing("Singleton", subject, subject) for subject in asked]
     if user.kind == OBSERVER:
         found += _read_by_observers()
@@ -102,7 +108,7 @@ def _live(user: User) -> list[str]:
         return []
     call = [subjects.CALL] if user.role in channels.MATCHING else []
     spoken: list[str] = []
-    for name in _writable(user.account):  # the second form is that of the release before
+    for name in writable(user):  # the second form is that of the release before
         spoken += [subjects.live_owned(name, user.name, "*", "*"), subjects.live_by(name, user.name)]
     return [*call, *spoken]
 
@@ -187,7 +193,7 @@ def grants(users: Iterable[User]) -> Grants:
     listeners = {name: [u for u in rows if name in channels.heard_live(u.account)] for name in channels.CHANNELS}
     for user in rows:
         mine = broker_account(user)
-        for name in _writable(user.account) if user.kind == AGENT else ():
+        for name in writable(user) if user.kind == AGENT else ():
             before, now = subjects.live_by(name, user.name), subjects.live_owned(name, user.name, "*", "*")
             for ears in listeners[name]:
                 if ears == user:

@@ -311,6 +311,7 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
     """A client over a connection of its own. Raises as `connect`."""
     from bus.accounts import CLIENT as CLIENT_KIND
     from bus.accounts import OWNER as OWNER_KIND
+    from bus.accounts import VIEWER as VIEWER_KIND
     from bus.accounts import load_credentials
     from bus.connection import connect as connect_bus
     from client.client import Client
@@ -319,7 +320,7 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
         credentials = load_credentials(creds)
     except BadKeyFile as error:
         raise BadInput("creds", str(error)) from error
-    if credentials.kind not in (CLIENT_KIND, OWNER_KIND):
+    if credentials.kind not in (CLIENT_KIND, OWNER_KIND, VIEWER_KIND):
         what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
         raise BadInput("creds", f"{what}; wanted are a client's or an owner's")
     try:

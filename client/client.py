@@ -13,6 +13,7 @@ from bus import artifacts, subjects
 from bus.accounts import CLIENT as CLIENT_KIND
 from bus.accounts import EVERYBODY
 from bus.accounts import OWNER as OWNER_KIND
+from bus.accounts import VIEWER as VIEWER_KIND
 from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorsBusy
@@ -139,6 +140,8 @@ class Client:
     ) -> None:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
         submission."""
+        if self._connection.credentials.kind == VIEWER_KIND:
+            raise BadInput("creds", f"{self._user!r} is a viewer, who only reads")
         data = encode(submission)
         limit = self._connection.max_size - 1_024
         if len(data) > limit:
@@ -239,7 +242,7 @@ class Client:
 
     def _lists(self) -> list[str]:
         """Where it asks for sessions: for all of the tenant, or for those of each client that it reads."""
-        if not (self.owner or self._connection.credentials.kind == CLIENT_KIND):
+        if not (self.owner or self._connection.credentials.kind in (CLIENT_KIND, VIEWER_KIND)):
             raise BadInput("creds", f"sessions are listed to owners and clients; {self._user!r} is neither")
         granted = self._connection.credentials.reads
         if self.owner or EVERYBODY in granted:

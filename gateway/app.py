@@ -12,13 +12,20 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from bus.accounts import Credentials
+from bus.errors import BusError
 from client.client import Client
+from client.errors import ParleyError
 from gateway import errors
 from gateway.connections import Connections, connections
 from gateway.errors import JsonResponse
 from gateway.guard import Guard, set_cookie
 from gateway.principals import COOKIE_S, Principal, Principals
 
+OWN = "gateway"
+"""What the gateway's own connection is called."""
+READY_S = 1.0
+"""Seconds within which a moderator answers where all is well."""
 STATIC = Path(__file__).parent / "static"
 
 
@@ -27,6 +34,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     """Of the bus."""
+    own: Credentials | None = None
+    """The gateway's own, by which it asks for its health whether a moderator answers: a probe's will do. None: it asks
+    nobody, and is ready as soon as it answers."""
     hosts: tuple[str, ...]
     """Names under which it answers, without ports."""
     secure: bool = False
@@ -72,6 +82,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
 
     routes: list[BaseRoute] = [
         Route("/healthz", _alive),
+        Route("/readyz", _ready),
         Route("/login", _login, methods=["GET", "POST"]),
         Route("/logout", _logout, methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
@@ -97,6 +108,19 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
 
 async def _alive(request: Request) -> Response:
     """That the process answers. Whether the bus does is another question."""
+    return JsonResponse({"ok": True})
+
+
+async def _ready(request: Request) -> Response:
+    """Whether a moderator answers: 200, or 503 with why not. It says nothing of sessions or workers."""
+    shared = shared_of(request)
+    if shared.config.own is None:
+        return JsonResponse({"ok": True})
+    try:
+        asker = Principal(name=OWN, credentials=shared.config.own, fingerprint=OWN)
+        await (await shared.pool.client(asker)).workers(READY_S)
+    except (ParleyError, BusError) as error:
+        return JsonResponse({"ok": False, "why": errors.told(error)[2]}, 503)
     return JsonResponse({"ok": True})
 
 

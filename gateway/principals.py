@@ -2,7 +2,7 @@
 
 A folder of keys, which the gateway only reads, holds for each principal `NAME.json` (credentials, as `parley bus
 config` writes them) and `NAME.token` (SHA-256 of its token, in hex). The token itself stands nowhere. What a principal
-may do is what the broker lets its user do: an owner operates, a client asks, a reader reads, a seat's person speaks.
+may do is what the broker lets its user do: an owner operates, a client asks, a viewer reads.
 
 A cookie holds the principal's name, an end, and a fingerprint of its token, signed with the gateway's key. So each
 copy of the gateway knows the cookie, and a token that is removed or replaced takes its cookies with it.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from bus.accounts import CLIENT, OWNER, Credentials, load_credentials, write_private
+from bus.accounts import CLIENT, OWNER, VIEWER, Credentials, load_credentials, write_private
 from bus.errors import BadKeyFile
 from client.errors import BadInput
 
@@ -27,7 +27,7 @@ LINK_S = 600.0
 """Seconds for which a one-time link is good."""
 LOCAL = "local"
 """The principal of a gateway that has no folder of keys: whoever has the printed link."""
-SERVED = (OWNER, CLIENT)
+SERVED = (OWNER, CLIENT, VIEWER)
 """Kinds of users that a principal may be."""
 _AGAIN_S = 2.0
 """The folder is read again at most so often."""

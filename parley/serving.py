@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
-from bus.accounts import Credentials, load_credentials
+from bus.accounts import PROBE, Credentials, load_credentials
 from bus.errors import BadKeyFile
 from client.errors import BadInput
 from gateway.app import Config, build
@@ -90,10 +90,10 @@ def _is_loopback(host: str) -> bool:
 
 async def _serve(wanted: Serve) -> int:
     listening = _bound(wanted.host, wanted.port)
-    async with _bus(wanted) as (url, local, key):
+    async with _bus(wanted) as (url, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
-        app = build(Config(url=url, hosts=hosts, secure=wanted.secure), principals, doors())
+        app = build(Config(url=url, own=own, hosts=hosts, secure=wanted.secure), principals, doors())
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
             proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
@@ -165,33 +165,39 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, bytes]]:
-    """(address, the local principal's credentials, the key of cookies)."""
+async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Credentials | None, bytes]]:
+    """(address, the gateway's own credentials, the local principal's, the key of cookies)."""
     settings = wanted.plan.settings
     if settings.nats.url:
-        local = None if wanted.keys is not None else _credentials(settings.nats.creds)
+        own = None if wanted.keys is not None and settings.nats.creds is None else _credentials(settings.nats.creds)
+        local = None if wanted.keys is not None else own
+        if wanted.keys is None and (own is None or own.kind not in SERVED):
+            raise BadInput(
+                "creds", f"{settings.nats.creds} may not be used by a person; wanted is {' or '.join(SERVED)}"
+            )
         state = settings.state or default_state()
         path = wanted.cookie_key or state / COOKIE_KEY
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        yield settings.nats.url, local, cookie_key(path)
+        yield settings.nats.url, own, local, cookie_key(path)
         return
     async with front(wanted.plan) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"
-        local = None if wanted.keys is not None else load_credentials(lease.credentials(OWNER))
-        yield lease.url, local, cookie_key(wanted.cookie_key or lease.state / "keys" / COOKIE_KEY)
+        own = load_credentials(lease.credentials(OWNER))
+        local = None if wanted.keys is not None else own
+        yield lease.url, own, local, cookie_key(wanted.cookie_key or lease.state / "keys" / COOKIE_KEY)
 
 
 def _credentials(path: Path | None) -> Credentials:
-    """Of the one principal on a bus that runs elsewhere. Raises BadInput."""
+    """Of the one principal on a bus that runs elsewhere, or of a probe. Raises BadInput."""
     if path is None:
         raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE, or --keys DIR")
     try:
         found = load_credentials(path)
     except BadKeyFile as error:
         raise BadInput("creds", str(error)) from error
-    if found.kind not in SERVED:
-        raise BadInput("creds", f"{path} is of kind {found.kind}; wanted is {' or '.join(SERVED)}")
+    if found.kind not in (*SERVED, PROBE):
+        raise BadInput("creds", f"{path} is of kind {found.kind}; wanted is {', '.join(SERVED)} or {PROBE}")
     return found
 
 

@@ -22,6 +22,7 @@ class Actor:
         self.agent = self.user.kind == accounts.AGENT
         self.owner = self.user.kind == accounts.OWNER
         self.observer = self.user.kind == accounts.OBSERVER
+        self.submits = self.user.kind in (accounts.CLIENT, accounts.OWNER)
 
     @property
     def group(self) -> str:

@@ -38,7 +38,7 @@ def attacks(actor: Actor) -> Iterator[Attack]:
         elif actor.observer:
             yield f"has a log entry arrive {what}", _entry(actor, target)
             yield f"has the account of a stream arrive {what}", _looked(actor, target)
-        else:
+        elif actor.submits:
             yield f"has an acknowledgement arrive {what}", _ack(actor, target)
     for victim in actor.victims(accounts.AGENT)[:1]:
         if actor.agent:
@@ -46,7 +46,7 @@ def attacks(actor: Actor) -> Iterator[Attack]:
     yield "settles another's turn by an answer", lambda: _settle(actor)
     if actor.observer:
         yield from _headers(actor, subjects.OUTCOMES, "totals")
-    elif not actor.agent:
+    elif actor.submits:
         yield from _headers(actor, subjects.inbox(channels.CLIENT, actor.name, actor.scene.fresh()), "submissions")
         yield from _ids(actor)
 

@@ -51,7 +51,7 @@ _TRIES = 3
 
 def attacks(actor: Actor) -> Iterator[Attack]:
     """Those that this user may try."""
-    if actor.user.kind != accounts.CLIENT:
+    if actor.user.kind not in (accounts.CLIENT, accounts.VIEWER):
         return
     for owned in actor.scene.owned.values():
         if owned.owner == actor.name:
@@ -61,8 +61,10 @@ def attacks(actor: Actor) -> Iterator[Attack]:
             yield from _live(actor, owned)
             yield from _asking(actor, owned)
             yield from _serving(actor, owned)
-        yield from _changing(actor, owned)
-    yield from _silencing(actor)
+        if actor.submits:
+            yield from _changing(actor, owned)
+    if actor.submits:
+        yield from _silencing(actor)
 
 
 # -- hearing
@@ -87,6 +89,8 @@ def _hearing(actor: Actor, owned: Owned) -> Iterator[Attack]:
         f"hears everything under the name of {who}",
         partial(actor.overhears, [anything], _speaks(actor, owned, public)),
     )
+    if not actor.submits:  # it opens none that could be told from it
+        return
     yield f"hears a session that {who} opens, from the opening on", lambda: _from_the_opening(actor, owned)
 
 

@@ -113,7 +113,7 @@ ARCHIVE = _archive()
 
 def writes(user: Credentials) -> list[str]:
     """The channels that a user speaks on."""
-    return [c.name for c in channels.CHANNELS.values() if user.account in c.writers]
+    return rights.writable(user.row)
 
 
 def violation(denied: Denied) -> Verdict:

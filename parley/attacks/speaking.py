@@ -110,8 +110,10 @@ def _as_a_client(actor: Actor) -> Iterator[Attack]:
         yield f"asks for the fate of what {name} submitted", _at(actor, subjects.fate(channels.CLIENT, name, sid))
         if victim.kind == accounts.OWNER:
             yield f"cancels as {name}", _at(actor, subjects.inbox(channels.OWNER, name, sid))
-    if actor.agent:
+    if not actor.submits:
         yield "submits in its own name", _at(actor, subjects.inbox(channels.CLIENT, actor.name, sid))
+    if actor.user.kind in (accounts.VIEWER, accounts.PROBE):
+        yield "stores artifacts in its own name", _at(actor, subjects.put(channels.CLIENT, actor.name, sid))
     if not actor.owner:
         yield "cancels as an owner in its own name", _at(actor, subjects.inbox(channels.OWNER, actor.name, sid))
 
@@ -128,12 +130,22 @@ def _asking(actor: Actor) -> Iterator[Attack]:
     names = [*(o.user for o in owners), *([] if actor.owner else [actor.name])]
     for what in _ASKED:
         for name in names:
-            if name == actor.name and what == ("sessions" if actor.user.row.sees_all else "mine") and not actor.agent:
-                continue  # what it may: a client lists its own, or those that it was granted
+            if name == actor.name and what == _may_ask(actor):
+                continue
             # Of a session that is not there: where it gets through, nothing is erased.
             subject = subjects.own(what, name, scene.fresh())
             whose = "in its own name" if name == actor.name else f"as {name}"
             yield f"asks an owner's question ({what}) {whose}", partial(actor.asks, subject, b"{}")
+
+
+def _may_ask(actor: Actor) -> str:
+    """The owner's question that it may ask: a client lists its own sessions, or those that it was granted; a probe
+    asks who is alive."""
+    if actor.agent:
+        return ""
+    if actor.user.kind == accounts.PROBE:
+        return "workers"
+    return "sessions" if actor.user.row.sees_all else "mine"
 
 
 def _to_the_server(actor: Actor) -> Iterator[Attack]:

@@ -29,7 +29,7 @@ def attacks(actor: Actor) -> Iterator[Attack]:
         yield "asks whether another seat's turn is open", lambda: _ask(actor)
         for what, event in _events():
             yield f"submits {what} as a reply", _event(actor, event)
-    elif not actor.observer:
+    elif actor.submits:
         victims = actor.victims(accounts.CLIENT, accounts.OWNER)
         if not actor.owner and actor.name != actor.scene.opener:
             yield "cancels a session that another opened", lambda: _cancel(actor)

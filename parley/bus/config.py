@@ -28,6 +28,8 @@ def bus_config(
     clients: tuple[str, ...],
     humans: tuple[str, ...] = (),
     readers: Mapping[str, tuple[str, ...]] | None = None,
+    viewers: Mapping[str, tuple[str, ...]] | None = None,
+    probes: tuple[str, ...] = (),
     host: str | None = None,
     port: int | None = None,
     store: str | None = None,
@@ -48,6 +50,10 @@ def bus_config(
         None and nobody there: one that is called client.
     readers
         Client -> the clients whose sessions it reads beside its own; `*`: all clients'; none: no grant any more.
+    viewers
+        Who submits nothing -> the clients whose sessions it reads; `*`: all clients'.
+    probes
+        Who may ask which workers are alive, and nothing else.
     host, port, store, monitor
         None: as in the configuration that is there, else 0.0.0.0, 4222, /data/jetstream and 127.0.0.1:8222.
 
@@ -71,10 +77,11 @@ def bus_config(
             clients = ("client",)
         users = accounts.table(
             queues, moderators=names, clients=clients, owners=("owner",), observers=(OBSERVER,), pins=pins,
-            readers=readers,
+            readers=readers, viewers=viewers, probes=probes,
         )  # fmt: skip
         users = _with_those_before(users, there, readers)
-        _verify(readers, users)
+        _verify(readers, users, "reader")
+        _verify(viewers or {}, users, "viewer")
         credentials, _ = keys.ensure(folder, users)
         path = folder / "nats-server.conf"
         config = _config(path, users, accounts.publics(credentials))
@@ -106,13 +113,13 @@ def _with_those_before(
     return (*said.values(), *(c.row for name, c in there.items() if name not in said))
 
 
-def _verify(readers: Mapping[str, tuple[str, ...]], users: tuple[accounts.User, ...]) -> None:
-    known = {u.name for u in users if u.account == CLIENTS}
+def _verify(readers: Mapping[str, tuple[str, ...]], users: tuple[accounts.User, ...], field: str) -> None:
+    known = {u.name for u in users if u.account == CLIENTS and u.kind != accounts.VIEWER}
     for name, owners in readers.items():
         for owner in owners:
             if owner != accounts.EVERYBODY and (owner not in known or owner == name):
                 others = ", ".join(sorted(known - {name}))
-                raise BadInput("reader", f"{name}: there is no other client {owner!r}; there are {others}")
+                raise BadInput(field, f"{name}: there is no other client {owner!r}; there are {others}")
 
 
 def _config(path: Path, users: tuple[accounts.User, ...], public: Mapping[str, str]) -> dict[str, Any]:

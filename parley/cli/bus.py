@@ -34,6 +34,16 @@ def bus_config(
             help="NAME=CLIENT: NAME also reads CLIENT's sessions; NAME=*: all clients'; NAME=: no others'; repeatable.",
         ),
     ] = None,
+    viewers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--viewer", metavar="NAME[=CLIENT]", help="NAME only reads: all clients' sessions, or CLIENT's; repeatable."
+        ),
+    ] = None,
+    probes: Annotated[
+        list[str] | None,
+        typer.Option("--probe", metavar="NAME", help="NAME may ask who is alive, for health checks; repeatable."),
+    ] = None,
     humans: Humans = None,
     host: Annotated[
         str | None, typer.Option(help="Where the server listens (default: as before, else 0.0.0.0).")
@@ -64,6 +74,7 @@ def bus_config(
     Example:
       parley bus config --dir deploy/keys --panel 3 --moderators 2
       parley bus config --dir deploy/keys --client alice --client bob --reader audit=alice
+      parley bus config --dir deploy/keys --viewer wall --probe gateway
     """
     with options.errors(json):
         from parley.bus import config
@@ -75,6 +86,8 @@ def bus_config(
             clients=tuple(clients or ()),
             humans=tuple(humans or ()),
             readers=_readers(readers or []),
+            viewers=_readers([text if "=" in text else f"{text}=*" for text in viewers or []]),
+            probes=tuple(probes or ()),
             host=host,
             port=port,
             store=store,

@@ -49,6 +49,26 @@ def test_an_operator_grants_a_client_the_sessions_of_others(front: Front) -> Non
     subprocess.run([server, "-t", "-c", str(keys / "nats-server.conf")], check=True, capture_output=True)
 
 
+def test_a_viewer_reads_and_may_publish_on_no_channel_and_a_probe_asks_one_question(front: Front) -> None:
+    keys = front.folder / "keys"
+    found = config(front, "--client", "alice", "--viewer", "wall", "--viewer", "desk=alice", "--probe", "gateway")
+    assert {"parley.read.public.*", "parley.ch.*.public.*"} <= imported(found, "wall")
+    assert {"parley.of.alice.read.public.*", "parley.of.alice.ch.*.public.*"} <= imported(found, "desk")
+    assert not any(".in." in subject or ".put." in subject for subject in imported(found, "wall"))
+    (probe,) = found["accounts"]["OBSERVERS:gateway"]["users"]
+    assert probe["permissions"]["publish"]["allow"] == ["parley.own.workers.gateway.*"]
+    assert {load_credentials(keys / f"{name}.json").kind for name in ("wall", "desk")} == {"viewer"}
+    assert config(front)["accounts"]["CLIENTS:wall"] == found["accounts"]["CLIENTS:wall"], "who has a key stays"
+    server = str(Path(sys.executable).parent / "nats-server")
+    subprocess.run([server, "-t", "-c", str(keys / "nats-server.conf")], check=True, capture_output=True)
+
+
+def test_a_viewer_of_a_client_that_is_not_there_is_refused(front: Front) -> None:
+    code, _, told = front.run("bus", "config", "--dir", str(front.folder / "keys"), "--viewer", "wall=nobody")
+    assert code == 2
+    assert "viewer" in told and "nobody" in told
+
+
 def test_a_grant_is_taken_back_and_the_key_stays(front: Front) -> None:
     keys = front.folder / "keys"
     config(front, "--client", "alice", "--reader", "audit=alice", "--port", "4333", "--host", "127.0.0.1")

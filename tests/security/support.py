@@ -18,6 +18,7 @@ QUEUES = {
 PINS = {"expert_sre": "5e" * 16}
 READERS = {"audit": ("client",), "auditor": ("*",)}
 """Who reads whose sessions; `*`: everybody's."""
+VIEWERS = {"viewer": ("*",), "viewer_2": ("client_2",)}
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -49,7 +50,15 @@ class Target(Engine):
         readers: Mapping[str, tuple[str, ...]] = READERS,
     ) -> None:
         super().__init__(folder, queues, pins=PINS)
-        self.users = table(queues, clients=clients, observers=("metrics",), pins=PINS, readers=readers)
+        self.users = table(
+            queues,
+            clients=clients,
+            observers=("metrics",),
+            pins=PINS,
+            readers=readers,
+            viewers=VIEWERS,
+            probes=("gateway",),
+        )
         self.credentials = mint(self.users)
         self._changed = _Changed(folder, self.users, publics(self.credentials))
         self._changed.change = change

@@ -18,7 +18,7 @@ from bus.rendered import renewed
 from client.errors import BadInput, Unreachable
 from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene
 from parley.bus import check as bus_check
-from tests.security.support import PINS, QUEUES, READERS, Target, allowed, naive
+from tests.security.support import PINS, QUEUES, READERS, VIEWERS, Target, allowed, naive
 from tests.support.forks import run
 
 HEADERS = (
@@ -52,7 +52,18 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
         assert (code, err, found["passed"]) == (0, "", True)
         assert found["different"] >= 1_000, "an attack by a kind of user"
         assert found["distinct"] >= 120, "whomever they are aimed at"
-        everybody = {*QUEUES, "client", "client_2", "audit", "auditor", "owner", "metrics"}
+        everybody = {
+            *QUEUES,
+            "client",
+            "client_2",
+            "audit",
+            "auditor",
+            "owner",
+            "metrics",
+            "viewer",
+            "viewer_2",
+            "gateway",
+        }
         assert {row["who"] for row in found["rows"]} == everybody
         kinds = {row["how"].split("(")[0].split(":")[0].strip() for row in found["rows"]}
         assert {"permissions violation", "the moderator refused", "the answer stayed in its own account"} <= kinds
@@ -107,7 +118,7 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
 
         rows = await bus_check.check(
             target.server.url, target.credentials, guess=lambda sid: sid,
-            only=("con_1", "client", "audit", "metrics"), pick=but_reload,
+            only=("con_1", "client", "audit", "metrics", "viewer"), pick=but_reload,
         )  # fmt: skip
         assert [r for r in rows if r.outcome != SUCCEEDED] == []
         rows += await bus_check.check(
@@ -347,6 +358,8 @@ async def test_what_the_accounts_let_a_client_read_of_another_is_heard(tmp_path:
             observers=("metrics",),
             pins=PINS,
             readers={**READERS, "client": ("client_2",)},
+            viewers=VIEWERS,
+            probes=("gateway",),
         )
         keys = accounts.publics(target.credentials)
         target.change(lambda config: config.update(renewed(config, looser, keys)))
