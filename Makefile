@@ -13,10 +13,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check unit slow serial specmap bench chaos fuzz results routing lint format api diagrams schemas watching lock clean
+.PHONY: help install demo test check unit slow serial specmap bench chaos fuzz results routing lint format examples api diagrams schemas watching lock clean
 
 help:
-	@echo "make demo | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | api | diagrams | schemas | watching | lock | clean"
+	@echo "make demo | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
 
 install: $(STAMP)
 
@@ -86,6 +86,10 @@ results: $(STAMP)
 DATA ?= ../shared/data
 routing: $(STAMP)
 	$(BIN)/parley eval routing --data $(DATA) --page docs/routing.md
+
+# Agents of other frameworks in a seat, each in an environment of its own: fetches the frameworks, and is no part of CI.
+examples: $(STAMP)
+	$(BIN)/python -m examples.agents.run
 
 api: $(STAMP)
 	$(BIN)/python -m parley.api_page docs/api.md

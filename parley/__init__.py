@@ -13,6 +13,7 @@ async with parley.connect("nats://bus:4222", "owner.json") as p:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agents.models.function import Agent, Reply, Turn, agent
     from client.api import Parley, Session, connect
     from client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
     from client.show.told import Result
@@ -22,32 +23,40 @@ if TYPE_CHECKING:
     from parley.stack.rows import AgentRow
 
 _WHERE = {
+    "Agent": "agents.models.function",
     "AgentRow": "parley.stack.rows",
     "BadInput": "client.errors",
     "Parley": "client.api",
     "ParleyError": "client.errors",
     "Refusal": "client.errors",
+    "Reply": "agents.models.function",
     "Result": "client.show.told",
     "Session": "client.api",
     "Stack": "parley.stack.lease",
     "StackFailed": "client.errors",
+    "Turn": "agents.models.function",
     "Unreachable": "client.errors",
+    "agent": "agents.models.function",
     "ask": "parley.blocking",
     "connect": "client.api",
     "local": "parley.local_stack",
 }
 
 __all__ = [
+    "Agent",
     "AgentRow",
     "BadInput",
     "Parley",
     "ParleyError",
     "Refusal",
+    "Reply",
     "Result",
     "Session",
     "Stack",
     "StackFailed",
+    "Turn",
     "Unreachable",
+    "agent",
     "ask",
     "connect",
     "local",

@@ -2,10 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from client.api import Parley, connected, known_protocol, with_panel
 from client.errors import BadInput
@@ -18,11 +20,14 @@ from schemas.expert import expert_of
 from schemas.session import OpenSession
 
 if TYPE_CHECKING:
+    from agents.models.function import Agent
     from client.client import Client
 
 GATHER_S = 10.0
 """So long a task waits for the experts of a stack that has just started."""
 _AGAIN_S = 0.02
+_DRAIN_S = 1.0
+"""Seconds that a function's turn has to end once its stack does."""
 
 
 class LocalParley(Parley):
@@ -83,6 +88,7 @@ async def local(
     options: Mapping[str, Any] | None = None,
     protocol: str = DEFAULT,
     patience_s: float = 30.0,
+    agents: Sequence["Agent"] = (),
 ) -> AsyncIterator[LocalParley]:
     """A stack of one's own on this machine: bus, moderator, and whom a protocol seats, each a process; gone at the end.
 
@@ -100,17 +106,56 @@ async def local(
     protocol
         Whose seats are there, since another has other queues, and how sessions argue that name none: the default is
         the command line's, the shipped experts.
+    agents
+        Functions that hold seats (`parley.agent`): each in this process, over a connection of its own, in place of the
+        process of its queue.
 
     Raises
     ------
     BadInput
-        No such protocol, or one that has no panel, with a `panel`.
+        No such protocol, or one that has no panel, with a `panel`; an agent for which no queue is free.
     StackFailed
         It did not come up.
     """
     known_protocol(protocol)
     with_panel(protocol, {}, panel)
-    rows = rows_of(protocol, panel, model=model, options=dict(options or {}))
-    async with Lease(stack or Stack(agents=rows), Path(state) if state is not None else None) as lease:
-        async with connected(lease.url, lease.credentials(OWNER), patience_s) as client:
+    order = stack or Stack(agents=rows_of(protocol, panel, model=model, options=dict(options or {})))
+    seats = _seats(agents, order)
+    rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
+    order = msgspec.structs.replace(order, agents=rows)
+    async with Lease(order, Path(state) if state is not None else None) as lease:
+        async with serving(lease, seats), connected(lease.url, lease.credentials(OWNER), patience_s) as client:
             yield LocalParley(client, lease, protocol, panel)
+
+
+def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":
+    """Queue -> the function that serves it. Raises BadInput."""
+    if not agents:
+        return {}
+    from agents.models.base import ModelMisconfigured
+    from agents.models.function import seated
+
+    try:
+        return seated(agents, [row.queue for row in stack.agents])
+    except ModelMisconfigured as error:
+        raise BadInput("agents", str(error)) from error
+
+
+@asynccontextmanager
+async def serving(lease: Lease, seats: "Mapping[str, Agent]") -> AsyncIterator[None]:
+    """Functions at work, each as a worker of its queue with that queue's own credentials."""
+    async with AsyncExitStack() as stack:
+        for queue, agent in seats.items():
+            from agents.worker import Worker
+            from bus.accounts import load_credentials
+            from bus.connection import connect
+            from observability.metrics import Metrics
+
+            credentials = load_credentials(lease.credentials(queue))
+            connection = await stack.enter_async_context(await connect(lease.url, credentials, name=queue))
+            worker = Worker(
+                connection, spec=agent.spec(queue), model=agent.model(), metrics=Metrics(), hear=agent.hear,
+                drain_s=_DRAIN_S,
+            )  # fmt: skip
+            await stack.enter_async_context(worker)
+        yield

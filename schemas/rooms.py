@@ -2,18 +2,16 @@
 
 A protocol of Parley's own has a package in each layer (`coordinator/protocols/<name>`, `agents/protocols/<name>`,
 `client/protocols/<name>`): the package is found because it is there. An installed package brings a protocol of its own
-by entry points, one a layer; they are looked at only where Parley itself has none of that name, since that takes time.
+by entry points, one a layer (schemas.installed); they are looked at only where Parley itself has none of that name,
+since that takes time. One that cannot be loaded is as if it were not there; asked for by name, it says why.
 """
 
 import pkgutil
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from schemas import installed
 
 T = TypeVar("T")
 
@@ -34,10 +32,9 @@ class Rooms(Mapping[str, T], Generic[T]):
     def __init__(self, package: str, place: str, group: str) -> None:
         self._package = package
         self._module, _, self._attribute = place.partition(":")
-        self._group = group
+        self.group = group
         self._made: dict[str, T] = {}
         self._own: frozenset[str] | None = None
-        self._brought: dict[str, EntryPoint] | None = None
 
     def __getitem__(self, name: str) -> T:
         if name not in self._made:
@@ -48,7 +45,8 @@ class Rooms(Mapping[str, T], Generic[T]):
         """What imports the object. Raises KeyError where there is none of this name."""
         if name in self._names():
             return lambda: getattr(import_module(f"{self._package}.{name}.{self._module}"), self._attribute)
-        return self._installed()[name].load
+        thing = installed.load(self.group, name)
+        return lambda: thing
 
     def _names(self) -> frozenset[str]:
         if self._own is None:
@@ -56,15 +54,9 @@ class Rooms(Mapping[str, T], Generic[T]):
             self._own = frozenset(m.name for m in found if m.ispkg)
         return self._own
 
-    def _installed(self) -> dict[str, "EntryPoint"]:
-        """What installed packages bring, looked up once."""
-        if self._brought is None:
-            self._brought = {}
-            if _is_named(self._group):
-                from importlib.metadata import entry_points  # takes longer than a command takes to print its help
-
-                self._brought = {entry.name: entry for entry in entry_points(group=self._group)}
-        return self._brought
+    def _installed(self) -> dict[str, Callable[[], Any]]:
+        """What installed packages bring and can be loaded."""
+        return installed.usable(self.group)
 
     def __contains__(self, name: object) -> bool:
         return name in self._made or name in self._names() or name in self._installed()
@@ -86,18 +78,3 @@ class Rooms(Mapping[str, T], Generic[T]):
         if name in self and self[name] is not thing:
             raise ValueError(f"two protocols are named {name}")
         self._made[name] = thing
-
-
-def _is_named(group: str) -> bool:
-    """Whether the metadata of an installed package names this group of entry points."""
-    for folder in map(Path, sys.path):
-        if not folder.is_dir():
-            continue
-        for inside in folder.iterdir():
-            if inside.suffix in (".dist-info", ".egg-info"):
-                try:
-                    if group in (inside / "entry_points.txt").read_text(encoding="utf-8", errors="replace"):
-                        return True
-                except OSError:
-                    continue
-    return False

@@ -1,5 +1,5 @@
 """Encoders: texts to vectors whose cosine says how like two texts are. By name: `embedded`, `openai`,
-`sentence-transformers`, `none` (docs/encoders.md)."""
+`sentence-transformers`, `none` (docs/encoders.md), or one that an installed package brings (`parley.encoders`)."""
 
 import difflib
 import importlib
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.encoders.base import Cached, Encoder, EncoderError, EncoderMisconfigured, EncoderUnavailable, Spent, Vectors
+from schemas import installed
 
 __all__ = [
     "NAMES",
@@ -21,6 +22,7 @@ __all__ = [
     "make_encoder",
 ]
 
+_GROUP = "parley.encoders"
 NAMES = ("embedded", "openai", "sentence-transformers", "none")
 
 
@@ -32,7 +34,8 @@ def make_encoder(
     Parameters
     ----------
     name
-        One of NAMES; `none`: there is none, and words are compared.
+        One of NAMES, or of the entry points `parley.encoders`: a function of the options that gives an Encoder. `none`:
+        there is none, and words are compared.
     environ
         Where a key is looked for; None: the process's environment.
 
@@ -54,6 +57,11 @@ def make_encoder(
             return None
         case "none":
             raise EncoderMisconfigured(f"encoder.{next(iter(given))}: without an encoder there are no options")
-    near = difflib.get_close_matches(str(name), NAMES, 1)
+    if name in installed.entries(_GROUP):
+        try:
+            return Cached(installed.load(_GROUP, name)(given))
+        except installed.NotUsable as error:
+            raise EncoderMisconfigured(f"encoder: {error}") from error
+    near = difflib.get_close_matches(str(name), (*NAMES, *installed.entries(_GROUP)), 1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(NAMES)}"
     raise EncoderMisconfigured(f"encoder: got {name!r}; {hint}")

@@ -1,4 +1,7 @@
-"""Models by name: `extractive`, `openai`, `recorded`, or `module:attribute`, a path of a factory `options -> Model`."""
+"""Models by name: `extractive`, `openai`, `recorded`, one that an installed package brings, or `module:attribute`.
+
+Such a path names a factory `options -> Model`, or an agent that is a function (agents.models.function).
+"""
 
 import importlib
 from collections.abc import Mapping
@@ -14,6 +17,10 @@ from agents.models.base import (
     ModelUnavailable,
     NotRecorded,
 )
+from schemas import installed
+
+BROUGHT = "parley.models"
+"""Entry points of models."""
 
 __all__ = [
     "Completion",
@@ -34,9 +41,9 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
     Parameters
     ----------
     name
-        `extractive`; `openai` (any compatible server; docs/models.md); `recorded` (option `path`); or
-        `module:attribute`, a callable that takes the options as one mapping. It comes from the operator's configuration
-        and never from the bus.
+        `extractive`; `openai` (any compatible server; docs/models.md); `recorded` (option `path`); a name of the
+        entry points `parley.models`; or `module:attribute`. The last two are a callable that takes the options as one
+        mapping, or an agent that is a function. It comes from the operator's configuration and never from the bus.
     environ
         Where `openai` looks for a key that the options do not bring; None: the process's environment.
 
@@ -58,12 +65,27 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
         from agents.models import recorded
 
         return recorded.make(given)
-    if ":" not in name:
-        raise ModelMisconfigured(f"model: got {name!r}, allowed are extractive, openai, recorded and module:attribute")
+    factory = _brought(name) if ":" not in name else _imported(name)
+    from agents.models.function import Agent  # prompts: for who names such a model alone
+
+    model: Model = factory.model() if isinstance(factory, Agent) else factory(given)
+    return model
+
+
+def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
-        factory = getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ModelMisconfigured(f"model: {name!r} cannot be imported: {error}") from error
-    model: Model = factory(given)
-    return model
+
+
+def _brought(name: str) -> Any:
+    """What an installed package brings under this name. Raises ModelMisconfigured."""
+    try:
+        return installed.load(BROUGHT, name)
+    except installed.NotUsable as error:
+        raise ModelMisconfigured(f"model: {error}") from error
+    except KeyError:
+        known = ["extractive", "openai", "recorded", *installed.entries(BROUGHT)]
+        raise ModelMisconfigured(f"model: got {name!r}, known are {', '.join(known)} and module:attribute") from None

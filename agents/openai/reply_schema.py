@@ -136,7 +136,7 @@ def read(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How
     except (msgspec.DecodeError, RecursionError):
         if _is_half(body):
             raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
-        return _extract(body, reply), How.EXTRACTED
+        return extract(body, reply), How.EXTRACTED
     found = _from_percent(value, reply)
     if found is not None:
         if notes is not None:
@@ -196,7 +196,7 @@ def _has_half(value: Any) -> bool:
     return bool(_HALF.search(json.dumps(value, ensure_ascii=False)))
 
 
-def _extract(text: str, reply: Any) -> Any:
+def extract(text: str, reply: Any) -> Any:
     """The one valid reply among the JSON objects in prose."""
     found: list[Any] = []
     why = "there is no JSON object in the reply" if text else "the reply is empty"
@@ -211,7 +211,7 @@ def _extract(text: str, reply: Any) -> Any:
             if valid not in found and len(found) < _DIFFERENT:
                 found.append(valid)
     if not found and fenced:
-        return _extract(text.replace("```", " "), reply)
+        return extract(text.replace("```", " "), reply)
     if not found:
         raise Unusable(why)
     if len(found) > 1:

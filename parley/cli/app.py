@@ -201,7 +201,11 @@ def moderator(
 
 @app.command()
 def agent(
-    spec: Annotated[str, typer.Argument(help="An agent file, or a built-in name: panelist_1, analyst.")],
+    spec: Annotated[
+        str,
+        typer.Argument(help="An agent file, a built-in name (panelist_1), or a function (my_module:answer)."),
+    ],
+    queue: Annotated[str, typer.Option(help="Which queue a function serves, such as panelist_1.")] = "",
     nats: Nats = None,
     creds: Creds = None,
     room: Annotated[
@@ -222,12 +226,15 @@ def agent(
     Examples:
       parley agent panelist_1 --nats nats://bus:4222 --creds panelist_1.json
       parley agent agents/storage.yaml --nats nats://bus:4222 --creds storage.json
+      parley agent my_module:answer --queue panelist_2 --nats nats://bus:4222 --creds panelist_2.json
     """
     with options.errors():
         settings = options.settings(config, nats__url=nats, nats__creds=creds, tools=tools)
         from parley.stack import foreground
 
-        code = foreground.agent(settings, spec, room=room, host=metrics_host, port=metrics_port, log_level=log_level)
+        code = foreground.agent(
+            settings, spec, queue=queue, room=room, host=metrics_host, port=metrics_port, log_level=log_level
+        )
     raise typer.Exit(code)
 
 
@@ -343,7 +350,7 @@ def doctor(
         settings = options.settings(
             config, protocol=protocol, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file
         )
-        from parley.doctor import checks
+        from parley.doctor import checks, screen
         from parley.plan import plan_of
         from parley.stack.access import run
 
@@ -351,7 +358,7 @@ def doctor(
         if json:
             options.print_json(found)
         else:
-            write_lines(checks.words(found), None)
+            write_lines(screen.words(found), None)
     raise typer.Exit(0 if found.ok else 1)
 
 

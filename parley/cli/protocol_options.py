@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
+from typer._click.exceptions import ClickException
 from typer.core import TyperCommand, TyperGroup
 
 from parley.cli.options import Json, errors, print_each, print_json, read_question
+from schemas import installed
 
 if TYPE_CHECKING:
     from client.protocols.setup import Command, Motion, Option
 
+_GROUP = "parley.commands"
 Of = Literal["options", "stack_options", "key_options"]
 """Those of `ask`, of `up`, of `bus config`, or of `explain`: a field of Setup."""
 
@@ -141,25 +144,45 @@ def _parameter(option: "Option") -> inspect.Parameter:
 
 
 class ProtocolGroup(TyperGroup):
-    """The command line, with the protocols' own commands before `schema`."""
+    """The command line, with the protocols' own commands before `schema`, and those of installed packages there."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Parley's and the protocols'."""
         names = super().list_commands(ctx)
         at = names.index("schema")
-        return [*names[:at], *(name for name in _commands() if name not in names), *names[at:]]
+        more = dict.fromkeys((*_commands(), *installed.usable(_GROUP)))
+        return [*names[:at], *(name for name in more if name not in names), *names[at:]]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Parley's, else a protocol's."""
+        """Parley's, else a protocol's, else an installed package's."""
         found = super().get_command(ctx, cmd_name)
-        own = _commands().get(cmd_name) if found is None else None
-        return found if own is None else _built(own)
+        if found is not None:
+            return found
+        own = _commands().get(cmd_name)
+        return _brought(cmd_name) if own is None else _built(own)
 
 
 def _commands() -> "dict[str, Command]":
     from client.protocols import all_setups
 
     return {command.name: command for setup in all_setups() for command in setup.commands}
+
+
+def _brought(name: str) -> Any:
+    """A command of an installed package: a function that typer makes one of, or a Typer. None: there is none."""
+    try:
+        made = installed.load(_GROUP, name)
+    except installed.NotUsable as error:
+        raise ClickException(f"command {error}") from None
+    except KeyError:
+        return None
+    if not isinstance(made, typer.Typer):
+        app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+        app.command(name)(made)
+        made = app
+    found = typer.main.get_command(made)
+    found.name = name
+    return found
 
 
 def _built(own: "Command") -> Any:

@@ -16,7 +16,6 @@ import msgspec
 from bus.errors import BusError
 from client.api import CONNECT_S
 from client.errors import BadInput, ParleyError
-from client.text import line
 from coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
@@ -27,6 +26,7 @@ from parley.stack.agent_identity import check_tools
 from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running
 from parley.stack.rows import AgentRow
+from schemas.installed import Brought, everything
 from schemas.presence import Announcement
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ _MOST_DAMAGED = 50
 """Sessions whose logs lost the same, and that are named in one line."""
 _PROBE_TOKENS = 16
 _PROBE = "Reply with the word ok."
-_SHOWN = 4
-"""Agents of one model that have a line each; of more there is one line for all."""
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +102,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[RoleFound, ...]
     models: tuple[ModelFound, ...]
     encoder: EncoderFound
+    installed: tuple[Brought, ...] = ()
+    """What installed packages bring by entry points; one with a fault is left out."""
     missing: tuple[Missing, ...]
 
 
@@ -136,7 +136,8 @@ class _Doctor:
             found = encoder.unseen() if self.settings.nats.url else await self._encoder()
         return Report(
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, credentials=self.credentials,
-            moderators=self.moderators, roles=roles, models=tuple(models), encoder=found, missing=tuple(self.missing),
+            moderators=self.moderators, roles=roles, models=tuple(models), encoder=found, installed=everything(),
+            missing=tuple(self.missing),
         )  # fmt: skip
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
@@ -434,65 +435,6 @@ async def examine(plan: Plan, *, probe: bool = False) -> Report:
     """
     async with asyncio.timeout(CONNECT_S + 2 * _ASK_S + PROBE_S + 10):
         return await _Doctor(plan, probe).examine()
-
-
-def words(report: Report) -> Iterator[str]:
-    """The report on one screen."""
-    for name, part in (("bus", report.bus), ("credentials", report.credentials), ("moderators", report.moderators)):
-        yield f"{name:12} {part.status:12} {line(part.what)}"
-    for role in report.roles:
-        if role.protocol == report.protocol:
-            there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items())
-            named = f"; {line(there)}" if there else ""
-            yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed{named}"
-    yield from _others(report)
-    alike: dict[tuple[str, str], list[str]] = {}
-    for m in report.models:
-        alike.setdefault((m.status, _model_words(m)), []).append(line(m.seat))
-    for (status, said), seats in alike.items():
-        if len(seats) > _SHOWN:
-            yield f"{'agents':12} {status:12} {len(seats)}: {said}"
-        else:
-            yield from (f"{seat:12} {status:12} {said}" for seat in seats)
-    yield f"{'encoder':12} {report.encoder.status:12} {encoder.words(report.encoder)}"
-    for one in report.missing:
-        yield f"missing      {line(one.what)}"
-        yield f"  mend it    {line(one.mend)}"
-    if not report.ok:
-        yield f"{len(report.missing)} to mend."
-    elif report.bus.status == "not running":
-        yield "Nothing is missing; what does not run yet, the first question starts."
-    else:
-        yield "Everything that is needed is there."
-    if report.models and all(m.model == "extractive" for m in report.models):
-        yield "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
-
-
-def _others(report: Report) -> Iterator[str]:
-    """What runs of the protocols that were not asked for, a line each; nothing where nothing runs."""
-    for name in dict.fromkeys(r.protocol for r in report.roles if r.protocol != report.protocol):
-        mine = [r for r in report.roles if r.protocol == name]
-        if any(r.queues for r in mine):
-            lacking = [f"{r.needed} {r.role}" for r in mine if r.status != "ok"]
-            yield f"{name:12} {'missing' if lacking else 'ok':12} {', '.join(lacking) or 'every role is served'}"
-
-
-def _model_words(m: ModelFound) -> str:
-    parts = [line(m.model) + (f" ({m.provider})" if m.provider else "")]
-    if m.model == "extractive":
-        parts.append("no language model: answers from documents")
-    elif m.metered:
-        if m.usd_per_million_input is None:
-            parts.append("no price known: set LLM_USD_PER_MILLION_INPUT and _OUTPUT")
-        else:
-            parts.append(f"{m.usd_per_million_input:g} in, {m.usd_per_million_output:g} out USD a million tokens")
-    if m.structured:
-        parts.append(m.structured)
-    if m.seconds is not None:
-        parts.append(f"{m.seconds:.2f} s")
-    if m.status == "configured" and m.provider:
-        parts.append("not tried: --probe")
-    return ", ".join(parts)
 
 
 def document(report: Report) -> Any:

@@ -88,15 +88,20 @@ def moderator(
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 
-def agent(settings: Settings, spec: str, *, room: int | None = None, host: str, port: int, log_level: str) -> int:
-    """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's."""
+def agent(
+    settings: Settings, spec: str, *, queue: str = "", room: int | None = None, host: str, port: int, log_level: str
+) -> int:
+    """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
+    `queue`: of an agent that is a function."""
     from agents.models import ModelMisconfigured
     from agents.specs import NotEnrolled, SpecError, load
     from agents.tools.allow import ToolsError
     from parley.stack import services
 
     try:
-        found = load(spec)
+        found = load(spec, queue)
+        if queue and found.queue != queue:
+            raise BadInput("queue", f"{spec} serves {found.queue}; --queue is for an agent that is a function")
         if room is not None:
             found = found.model_copy(update={"room": room})
         make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)

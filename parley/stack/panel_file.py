@@ -20,12 +20,14 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agents.models import BROUGHT
 from client.api import known_protocol
 from client.errors import BadInput
 from client.protocols import panel_setup
 from client.yaml_file import read_file
 from parley.settings import Section
 from parley.stack.rows import AgentRow
+from schemas.installed import entries
 from schemas.session import Seat
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -41,8 +43,8 @@ class SeatSection(BaseModel):
 
     provider: str = ""
     model: str = ""
-    """With a provider its name for the model; else `extractive`, `recorded` or `module:attribute`. Nothing: what the
-    environment says, else extractive."""
+    """With a provider its name for the model; else `extractive`, `recorded`, one that an installed package brings, or
+    `module:attribute`. Nothing: what the environment says, else extractive."""
     base_url: str = ""
     key_variable: str = ""
     temperature: float | None = None
@@ -132,7 +134,7 @@ def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
         if not model:
             raise BadInput(f"{where}.model", f"which model of {s.provider or s.base_url}?")
         model, options = "openai", {**options, "model": model}
-    elif model and model not in _WITHOUT_PROVIDER and not _FACTORY.fullmatch(model):
+    elif model and not (model in _WITHOUT_PROVIDER or _FACTORY.fullmatch(model) or model in entries(BROUGHT)):
         raise BadInput(f"{where}.provider", f"whose model is {model!r}? Name its provider, or base_url")
     spec = str((path.parent / s.spec).resolve()) if s.spec else ""
     return AgentRow(

@@ -17,6 +17,7 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     spec: str = ""
     """A built-in name or an agent file; empty: the queue's name."""
     copies: int = 1
+    """0: none runs here; whoever has the queue's credentials serves it."""
     model: str = ""
     """In place of the spec's: as agents.models.make_model takes it."""
     options: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from schemas import installed
 from tests.small_model.server import PACKAGES as BESIDE
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +154,9 @@ def test_one_module_loads_the_library_of_the_bus() -> None:
 
 GROUPS = {
     ("coordinator/protocols/__init__.py", "parley.protocols"), ("agents/protocols/__init__.py", "parley.kits"),
-    ("client/protocols/__init__.py", "parley.faces"),
+    ("client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
+    ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
+    *(("schemas/installed.py", group) for group in installed.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""
 ATTRIBUTES = {

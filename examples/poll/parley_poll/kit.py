@@ -7,7 +7,7 @@ from agents.context import Shown
 from agents.extractive.turn_method import TurnMethod, reads
 from agents.protocols import Kind, Kit
 from agents.retrieval.corpus import Corpus
-from tests.toy.messages import Ballot, Count, Vote
+from parley_poll.messages import Ballot, Count, Vote
 
 
 def _vote(shown: Shown, _corpus: Corpus) -> tuple[Vote, bool]:

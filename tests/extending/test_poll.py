@@ -1,32 +1,44 @@
 """A protocol from outside runs through every command, and no general file knows of it."""
 
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.extending.environment import BARE, installed
 from tests.house.test_rooms import named
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Tea or coffee?"
-
-
-def parley(*arguments: str, code: int = 0) -> str:
-    """What a command prints, where the toy is installed."""
-    paths = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-m", "parley", *arguments], env={**os.environ, "PYTHONPATH": paths}, text=True,
-        capture_output=True, timeout=50, cwd=Path(__file__).parent,
-    )  # fmt: skip
-    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+Parley = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], Path]:
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of a fresh environment with Parley's packages, where pip has installed the example."""
+    return installed(tmp_path_factory.mktemp("environment"), ROOT / "examples" / "poll")
+
+
+@pytest.fixture(scope="module")
+def parley(python: Path) -> Parley:
+    """What a command prints, where the package is installed."""
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [str(python), "-m", "parley", *arguments], env=BARE, text=True, capture_output=True, timeout=50,
+            cwd=python.parent,
+        )  # fmt: skip
+        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory, parley: Parley) -> tuple[dict[str, object], Path]:
     """(what `ask --json` printed, the session's record)."""
     folder = tmp_path_factory.mktemp("poll")
     state = str(folder / "state")
@@ -44,18 +56,18 @@ def test_it_is_asked_with_an_option_of_its_own(session: tuple[dict[str, object],
     assert result["stop"] == {"reason": "played", "converged": False, "certificate": {"votes": 2}}
 
 
-def test_its_option_is_for_it_alone() -> None:
+def test_its_option_is_for_it_alone(parley: Parley) -> None:
     assert "--voters" in parley("ask", "--help")
     refused = parley("ask", QUESTION, "--protocol", "critic", "--voters", "2", "--json", code=2)
     assert "--voters is not for critic, but for poll" in refused
 
 
-def test_a_setting_outside_its_range_is_refused() -> None:
+def test_a_setting_outside_its_range_is_refused(parley: Parley) -> None:
     refused = parley("ask", QUESTION, "--protocol", "poll", "--voters", "10", "--json", code=2)
     assert "poll.voters: got 10, allowed is 2 to 9" in refused
 
 
-def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path]) -> None:
+def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path], parley: Parley) -> None:
     _, record = session
     for command in (("sessions", "show"), ("explain",)):
         told = parley(*command, str(record))
@@ -64,7 +76,7 @@ def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path]) -> N
     assert figures["rounds"][0]["choices"] == {"yes": 2} and figures["stop"]["certificate"] == {"votes": 2}
 
 
-def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path]) -> None:
+def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path], parley: Parley) -> None:
     _, record = session
     page = parley("sessions", "export", str(record), "--html")
     assert page.startswith("<!DOCTYPE html>") and QUESTION in page and "It stands first in what I hold." in page
@@ -72,7 +84,7 @@ def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path]) -
     assert json.loads(parley("sessions", "export", str(record), "--format", "json"))["opened"]["protocol"] == "poll"
 
 
-def test_it_replays(session: tuple[dict[str, object], Path]) -> None:
+def test_it_replays(session: tuple[dict[str, object], Path], parley: Parley) -> None:
     _, record = session
     assert json.loads(parley("replay", str(record), "--json"))["recomputed"] is True
 
@@ -80,10 +92,9 @@ def test_it_replays(session: tuple[dict[str, object], Path]) -> None:
 def test_without_it_its_record_is_still_shown(session: tuple[dict[str, object], Path]) -> None:
     """Where the package is not installed, a session of it can be read; it cannot be recomputed, and that is said."""
     _, record = session
-    bare = {**os.environ, "PYTHONPATH": str(ROOT)}
     for code, *command in ((0, "explain"), (0, "sessions", "show"), (1, "replay")):
         done = subprocess.run(
-            [sys.executable, "-m", "parley", *command, str(record)], env=bare, text=True, capture_output=True,
+            [sys.executable, "-m", "parley", *command, str(record)], env=BARE, text=True, capture_output=True,
             timeout=50,
         )  # fmt: skip
         assert done.returncode == code and "Traceback" not in done.stderr, (command, done.stderr)
@@ -91,7 +102,7 @@ def test_without_it_its_record_is_still_shown(session: tuple[dict[str, object], 
 
 
 def test_no_module_of_the_packages_knows_it() -> None:
-    for package in ("schemas", "bus", "coordinator", "agents", "client", "parley", "evaluation"):
+    for package in ("schemas", "bus", "coordinator", "agents", "client", "gateway", "parley", "evaluation"):
         for path in (ROOT / package).rglob("*.py"):
-            assert "tests.toy" not in path.read_text() and '"poll"' not in path.read_text(), path
+            assert "parley_poll" not in path.read_text() and '"poll"' not in path.read_text(), path
     assert not named('protocol == "poll"'), "the house test knows the protocols that ship, and this is none"

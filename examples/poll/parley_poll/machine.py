@@ -10,11 +10,11 @@ import msgspec
 
 from coordinator.commands import AskSeat, Finish, SayOn, Stop
 from coordinator.table import Answered, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
+from parley_poll.messages import Ballot, Count, Settings, Vote
 from schemas.presence import Announcement
 from schemas.session import OpenSession, Seat
 from schemas.turn import Caps
 from schemas.wire import raw
-from tests.toy.messages import Ballot, Count, Settings, Vote
 
 VOTER, PUBLIC = "panelist", "public"
 _CAPS = Caps(input_tokens=4_000, output_tokens=500)

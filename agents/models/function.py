@@ -1,0 +1,309 @@
+"""An agent that is a function: a turn in, a reply out. Whatever framework it calls inside, it holds one seat.
+
+    import parley
+
+    @parley.agent(role="panelist")
+    async def answer(turn: parley.Turn) -> parley.Reply:
+        return parley.Reply(answer="Canary", reasoning="It is the safest of the three.", confidence=0.7)
+
+It runs as a service (`parley agent my_module:answer --queue panelist_1`), or inside a stack of one's own
+(`parley.local(agents=[answer])`). Both are a worker like any other: with the credentials of its queue, a deadline a
+turn, and one vote a seat however many copies run. A function that raises fails its turn, and the session goes on.
+
+What it returns is checked against the turn's own type before it is sent. A moderator checks it again.
+"""
+
+import importlib
+import inspect
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agents.context import Other, Shown
+from agents.hearing import Hear
+from agents.models import prompting
+from agents.models.base import Completion, Emit, ModelError, ModelMisconfigured, ModelRefused
+from agents.specs import AgentSpec
+from bus.channels import ACCOUNT_OF_ROLE
+from schemas.post import Post
+from schemas.session import Document
+from schemas.turn import Speak, Usage
+from schemas.wire import SchemaError
+
+_ANSWER = "answer"
+"""The field that a plain text is, where the reply's type has it."""
+
+
+class Reply:
+    """What a function replies, field by field: `Reply(answer="Canary", confidence=0.7, reasoning="...")`.
+
+    Parameters
+    ----------
+    fields
+        Those of the turn's reply type (`turn.schema()`). What is left out has its default.
+    usage
+        Tokens and money that it took, where the agent counts them (`@agent(metered=True)`).
+    """
+
+    def __init__(self, *, usage: Usage | None = None, **fields: Any) -> None:
+        self.fields = fields
+        self.usage = usage or Usage()
+
+    def __repr__(self) -> str:
+        return f"Reply({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+
+
+class Turn:
+    """One request to the agent's seat.
+
+    Attributes
+    ----------
+    session, seat, role, kind, round, question
+        Where it belongs. `kind` says what is wanted: `answer`, `revise`, `compare`.
+    brief
+        What the moderator asks, as the protocol's own message.
+    others
+        What others said, without names: each has a `label`, a `kind` and a typed `body`.
+    own
+        The seat's own last position; None: it has none.
+    documents
+        Each has a `name` and a `text`.
+    error
+        Why the last reply to this turn was not taken; empty: this is the first try.
+    """
+
+    def __init__(self, shown: Shown, emit: Emit) -> None:
+        self.shown = shown
+        """Everything that the agent is shown, as Parley's own models get it."""
+        self._emit = emit
+        self.session, self.seat, self.role = shown.session, shown.seat, shown.role
+        self.protocol, self.kind, self.round, self.question = shown.protocol, shown.kind, shown.round, shown.question
+        self.brief: Any = shown.brief
+        self.others: tuple[Other, ...] = shown.others
+        self.own: Any = shown.own
+        self.documents: tuple[Document, ...] = shown.documents
+        self.error = shown.error
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the turn's deadline; 0 or more."""
+        return max(0.0, self.shown.deadline_ns / 1e9 - time.time())
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the reply."""
+        return msgspec.json.schema(self.shown.reply)
+
+    def prompt(self) -> list[dict[str, Any]]:
+        """The messages that a language model of Parley's own would be sent, with the reply's schema in them: a list of
+        `{"role", "content"}`. What the model writes may be returned as it is: the JSON in it is found.
+
+        Raises
+        ------
+        ModelRefused
+            No prompt is written for this kind of turn.
+        ModelMisconfigured
+            What cannot be cut is more than the turn's cap of input tokens.
+        """
+        return list(prompting.build(self.shown, self.schema()).messages)
+
+    def say(self, text: str) -> None:
+        """Show live text to whoever watches, where the round may be read already."""
+        self._emit(text)
+
+
+Function = Callable[[Turn], Awaitable[Any]]
+React = Callable[[Post], Speak | None]
+
+
+class Agent:
+    """A function that holds a seat; made by `agent`. Calling it calls the function."""
+
+    def __init__(self, function: Function, role: str, queue: str, name: str, metered: bool, room: int) -> None:
+        self.function, self.role, self.queue, self.metered, self.room = function, role, queue, metered, room
+        self.name = name or function.__name__
+        self._hears: dict[tuple[str, str], React] = {}
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+
+    def __call__(self, turn: Turn) -> Awaitable[Any]:
+        """The function's own answer."""
+        return self.function(turn)
+
+    def hears(self, kind: str, channel: str = "public") -> Callable[[React], React]:
+        """Decorate a function that hears posts of this kind and may speak up: it returns a `Speak`, or None.
+
+        It is called in the worker's own loop for each such post of each session. So it must be quick, and it asks no
+        model. Where nobody's words are asked for, the moderator refuses them.
+        """
+
+        def decorate(react: React) -> React:
+            self._hears[channel, kind] = react
+            return react
+
+        return decorate
+
+    @property
+    def hear(self) -> Hear | None:
+        """What it does about posts; None: nothing."""
+        if not self._hears:
+            return None
+        return Hear(tuple(self._hears), self._react)
+
+    def _react(self, post: Post) -> Speak | None:
+        return self._hears[post.channel, post.kind](post)
+
+    def spec(self, queue: str = "") -> AgentSpec:
+        """The worker that it is. `queue`: instead of its own. Raises ModelMisconfigured where neither names one."""
+        queue = queue or self.queue
+        if not queue:
+            raise ModelMisconfigured(f"agent {self.name}: which queue does it serve? Name it: --queue {self.role}_1")
+        return AgentSpec(queue=queue, roles=(self.role,), room=self.room)
+
+    def model(self) -> "FunctionModel":
+        """The model by which a worker answers turns."""
+        return FunctionModel(self)
+
+
+class FunctionModel:
+    """Answers turns by an agent's function (agents.models.base.Model)."""
+
+    family = "function"
+    usd_per_million_input = 0.0
+    usd_per_million_output = 0.0
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self.name = agent.name
+        self.metered = agent.metered
+        self.hear = agent.hear
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """What the function replies. Raises ModelRefused for what is no reply, ModelError where the function raised."""
+        try:
+            said = await self._agent.function(Turn(shown, emit))
+        except ModelError:
+            raise
+        except Exception as error:
+            raise ModelError(f"agent {self.name} raised {type(error).__name__}: {error}"[:1_000]) from error
+        usage = said.usage if isinstance(said, Reply) else Usage()
+        try:
+            return Completion(body=typed(said, shown.reply), usage=usage)
+        except (SchemaError, msgspec.ValidationError, TypeError, ValueError) as error:
+            raise ModelRefused(f"agent {self.name}: {error}", usage) from error
+
+
+def typed(said: Any, wanted: Any) -> Any:
+    """What a function returned as the turn's reply type.
+
+    Parameters
+    ----------
+    said
+        A `Reply`, a message of that type, a mapping of its fields, or a text: JSON, a text with one JSON object in it,
+        or else the answer alone.
+
+    Raises
+    ------
+    msgspec.ValidationError, SchemaError, TypeError
+        It is none, and which field is wrong.
+    """
+    if isinstance(said, wanted):
+        return said
+    fields = said.fields if isinstance(said, Reply) else said
+    if isinstance(fields, str):
+        fields = _of_text(fields, wanted)
+        if isinstance(fields, wanted):
+            return fields
+    if not isinstance(fields, Mapping):
+        raise TypeError(f"it returned {type(said).__name__}; wanted is parley.Reply, a mapping or a text")
+    known = {field.encode_name for field in msgspec.structs.fields(wanted)}
+    if unknown := [name for name in fields if name not in known]:
+        raise TypeError(f"its reply has no field {unknown[0]!r}; fields are {', '.join(sorted(known))}")
+    return msgspec.convert(dict(fields), wanted)
+
+
+def _of_text(text: str, wanted: Any) -> Any:
+    """A text as fields: the JSON in it, else the answer."""
+    if "{" in text:
+        from agents.openai.reply_schema import Unusable, extract
+
+        try:
+            return extract(text, wanted)
+        except Unusable as error:
+            raise ValueError(str(error)) from error
+    if _ANSWER not in {field.encode_name for field in msgspec.structs.fields(wanted)}:
+        raise ValueError(f"it returned a text without a JSON object; wanted is a {wanted.__name__}")
+    required = [f.encode_name for f in msgspec.structs.fields(wanted) if f.required and f.encode_name != _ANSWER]
+    plain = {"reasoning": "", "confidence": 0.5}
+    return {_ANSWER: text.strip(), **{name: plain[name] for name in required if name in plain}}
+
+
+def agent(
+    role: str, *, queue: str = "", name: str = "", metered: bool = False, room: int = 4
+) -> Callable[[Function], Agent]:
+    """Make a function an agent: `@agent(role="panelist")` over `async def answer(turn) -> Reply`.
+
+    Parameters
+    ----------
+    role
+        What its seat does, such as panelist, debater or critic (bus.channels.ACCOUNT_OF_ROLE).
+    queue
+        Which queue it serves; empty: the command line, or `parley.local`, says so.
+    name
+        What transcripts call it; empty: the function's name.
+    metered
+        Whether it counts tokens. Then budgets reserve room for its turns, and its replies bring their usage.
+    room
+        Turns at once, 1 to 10,000.
+
+    Raises
+    ------
+    TypeError
+        It is no coroutine function.
+    ValueError
+        There is no such role.
+    """
+    if role not in ACCOUNT_OF_ROLE:
+        raise ValueError(f"role: got {role!r}, known are {', '.join(sorted(ACCOUNT_OF_ROLE))}")
+
+    def decorate(function: Function) -> Agent:
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(f"agent {getattr(function, '__name__', function)!r} must be written with async def")
+        return Agent(function, role, queue, name, metered, room)
+
+    return decorate
+
+
+def imported(path: str) -> Agent:
+    """The agent that `module:function` names, looked for in the working folder, too. Raises ModelMisconfigured."""
+    module, _, attribute = path.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ModelMisconfigured(f"agent {path!r} cannot be imported: {error}") from error
+    if not isinstance(found, Agent):
+        raise ModelMisconfigured(f"agent {path!r} is no agent: write @parley.agent(role=...) over the function")
+    return found
+
+
+def seated(agents: Sequence[Agent], queues: Sequence[str]) -> dict[str, Agent]:
+    """Queue -> the agent that serves it, of those that a stack has: the one that it names, else the first of its role
+    that nobody has. Raises ModelMisconfigured where there is none."""
+    found: dict[str, Agent] = {}
+    for one in sorted(agents, key=lambda a: not a.queue):
+        free = [q for q in queues if q not in found and (q == one.queue or (not one.queue and _role(q) == one.role))]
+        if not free:
+            wanted = f"queue {one.queue}" if one.queue else f"free queue of role {one.role}"
+            raise ModelMisconfigured(f"agent {one.name}: the stack has no {wanted}; it has {', '.join(queues)}")
+        found[free[0]] = one
+    return found
+
+
+def _role(queue: str) -> str:
+    """The role that a queue's name says: panelist of panelist_2."""
+    stem, _, number = queue.rpartition("_")
+    return stem if number.isdigit() else queue

@@ -1,0 +1,213 @@
+"""An agent is a function: in a stack of one's own, as a service that is killed, and what it may not return."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import parley
+from agents.context import Shown
+from agents.models.base import ModelError, ModelMisconfigured, ModelRefused
+from agents.models.function import seated
+from parley.stack.rows import rows_of
+from schemas.post import Post
+from schemas.protocols.consensus import PanelBrief, Position
+from schemas.turn import Speak, Usage
+from schemas.wire import raw
+from tests.support.engine import until
+
+QUESTION = "Canary or blue-green?"
+SERVICE = """
+import os, pathlib, time, parley
+
+GATE = pathlib.Path(os.environ["GATE"])
+
+@parley.agent(role="panelist")
+async def answer(turn):
+    (GATE / f"asked-{os.getpid()}").touch()
+    while turn.round == 1 and not (GATE / "open").exists():
+        import asyncio
+        await asyncio.sleep(0.01)
+    return parley.Reply(answer="Canary", reasoning="The safest.", confidence=0.9)
+"""
+
+
+@parley.agent(role="panelist")
+async def canary(turn: parley.Turn) -> parley.Reply:
+    """Says the same each time."""
+    return parley.Reply(answer="Canary", reasoning=f"In round {turn.round}.", confidence=0.9)
+
+
+def shown(**more: Any) -> Shown:
+    """A panelist's first turn."""
+    given: dict[str, Any] = {
+        "session": "s", "protocol": "consensus", "question": QUESTION, "seat": "panelist_1", "role": "panelist",
+        "kind": "answer", "round": 1, "brief": PanelBrief(iteration=1), "reply": Position,
+    }  # fmt: skip
+    return Shown(**{**given, **more})
+
+
+def made(returned: Any) -> Any:
+    """The body of the reply of a function that returns this."""
+
+    @parley.agent(role="panelist")
+    async def function(turn: parley.Turn) -> Any:
+        if isinstance(returned, Exception):
+            raise returned
+        return returned
+
+    return asyncio.run(function.model().reply(shown(), lambda text: None)).body
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        parley.Reply(answer="Canary", reasoning="", confidence=0.5),
+        {"answer": "Canary", "reasoning": "", "confidence": 0.5},
+        Position(answer="Canary", reasoning="", confidence=0.5),
+        'Here it is: {"answer": "Canary", "reasoning": "", "confidence": 0.5}',
+        " Canary\n",
+    ],
+    ids=["reply", "mapping", "typed", "json", "text"],
+)
+def test_what_a_function_may_return(returned: Any) -> None:
+    assert made(returned) == Position(answer="Canary", reasoning="", confidence=0.5)
+
+
+@pytest.mark.parametrize(
+    ("returned", "why"),
+    [
+        (None, "returned NoneType"),
+        (7, "returned int"),
+        (parley.Reply(answr="Canary"), "no field 'answr'; fields are .*answer"),
+        (parley.Reply(answer="Canary"), "confidence|reasoning"),
+        (parley.Reply(answer="Canary", reasoning="", confidence=3), "confidence"),
+        ("{no json", "JSON"),
+    ],
+)
+def test_what_is_no_reply_is_refused_with_the_field(returned: Any, why: str) -> None:
+    with pytest.raises(ModelRefused, match=f"agent function: .*({why})"):
+        made(returned)
+
+
+def test_a_function_that_raises_fails_its_turn_with_what_it_raised() -> None:
+    with pytest.raises(ModelError, match="agent function raised KeyError: 'x'"):
+        made(KeyError("x"))
+
+
+def test_a_function_is_told_its_turn() -> None:
+    seen: list[parley.Turn] = []
+
+    @parley.agent(role="panelist", metered=True)
+    async def function(turn: parley.Turn) -> parley.Reply:
+        seen.append(turn)
+        turn.say("thinking")
+        return parley.Reply(answer="A", reasoning="", confidence=1.0, usage=Usage(input_tokens=5, calls=1))
+
+    said: list[str] = []
+    done = asyncio.run(function.model().reply(shown(error="too short"), said.append))
+    (turn,) = seen
+    assert (turn.question, turn.kind, turn.round, turn.error) == (QUESTION, "answer", 1, "too short")
+    assert said == ["thinking"]
+    assert done.usage.input_tokens == 5
+    assert {"answer", "confidence"} <= set(turn.schema()["$defs"]["Position"]["properties"])
+    assert QUESTION in str(turn.prompt()) and turn.seconds_left == 0.0
+
+
+def test_a_function_that_hears_posts_speaks_up() -> None:
+    @parley.agent(role="expert")
+    async def storage(turn: parley.Turn) -> str:
+        return "x"
+
+    @storage.hears("task")
+    def claims(post: Post) -> Speak | None:
+        return Speak(window="1", kind="claim", body=raw({"confidence": 0.9}))
+
+    assert storage.hear is not None and storage.hear.posts == (("public", "task"),)
+    post = Post(
+        session="s", channel="public", kind="task", n=1, k=1, round=0, seat="", body=raw({}), at_ns=0, transition=0
+    )
+    said = storage.hear.react(post)
+    assert said is not None and said.kind == "claim"
+    assert canary.hear is None
+
+
+def test_only_a_coroutine_of_a_known_role_is_an_agent() -> None:
+    with pytest.raises(ValueError, match=r"role: got 'panellist', known are .*panelist"):
+        parley.agent(role="panellist")
+    with pytest.raises(TypeError, match="async def"):
+        parley.agent(role="panelist")(lambda turn: turn)  # type: ignore[arg-type, return-value]
+
+
+def test_functions_take_the_first_free_queues_of_their_role() -> None:
+    queues = [row.queue for row in rows_of("consensus")]
+    named = parley.agent(role="panelist", queue="panelist_1")(canary.function)
+    assert seated([canary, named], queues) == {"panelist_1": named, "panelist_2": canary}
+    with pytest.raises(ModelMisconfigured, match="no free queue of role panelist; it has"):
+        seated([canary] * 4, queues)
+
+
+async def test_functions_hold_seats_of_a_stack_of_ones_own() -> None:
+    async with parley.local(protocol="consensus", panel=2, agents=[canary, canary]) as p:
+        result = await p.ask(QUESTION)
+    assert (result.outcome["answer"], result.stop.converged) == ("Canary", True)
+    assert {"panelist_1", "panelist_2"} <= set(result.usage.by_seat)
+    with pytest.raises(parley.BadInput, match="agents: agent canary: the stack has no free queue"):
+        async with parley.local(protocol="consensus", panel=2, agents=[canary] * 3):
+            pass
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Path]:
+    """A folder with the service's module, where the test lets it go on."""
+    (tmp_path / "my_module.py").write_text(SERVICE)
+    yield tmp_path
+    (tmp_path / "open").touch()
+
+
+def start(gate: Path, url: str, creds: Path) -> subprocess.Popen[bytes]:
+    """The function as a service."""
+    root = str(Path(__file__).parents[2])
+    command = ["agent", "my_module:answer", "--queue", "panelist_1", "--nats", url, "--creds", str(creds)]
+    environ = {**os.environ, "GATE": str(gate), "PYTHONPATH": root}
+    return subprocess.Popen(
+        [sys.executable, "-m", "parley", *command], cwd=gate, env=environ, stderr=subprocess.DEVNULL
+    )
+
+
+async def test_a_function_that_is_killed_and_started_again_has_one_vote(gate: Path) -> None:
+    """As a service, killed with -9 in the middle of its turn: the next copy answers the same turn."""
+    rows = tuple(
+        msgspec.structs.replace(row, copies=0) if row.queue == "panelist_1" else row for row in rows_of("consensus", 2)
+    )
+    async with parley.local(protocol="consensus", stack=parley.Stack(agents=rows, ack_wait_s=1.0)) as p:
+        lease = p.lease
+        first = start(gate, lease.url, lease.credentials("panelist_1"))
+        second: subprocess.Popen[bytes] | None = None
+        try:
+            session = await p.start(QUESTION, settings={"panel": 2, "round_limit": 2})
+
+            async def asked() -> bool:
+                return (gate / f"asked-{first.pid}").exists()
+
+            await until(asked, 20)
+            first.send_signal(signal.SIGKILL)
+            second = start(gate, lease.url, lease.credentials("panelist_1"))
+            (gate / "open").touch()
+            result = await session.result()
+            posts = [post async for post in session.posts()]
+        finally:
+            for process in filter(None, (first, second)):
+                process.kill()
+                process.wait()
+    votes = [post for post in posts if post.seat == "panelist_1" and post.kind == "position"]
+    assert [post.round for post in votes] == sorted({post.round for post in votes}), "one a round"
+    assert result.outcome["answer"] == "Canary"
+    assert result.usage.by_seat["panelist_1"].turns == len(votes)

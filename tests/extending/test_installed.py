@@ -1,0 +1,136 @@
+"""What installed packages bring: it is found by name, listed by the doctor, and left out where it is broken."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.extending.environment import BARE, installed
+
+PYPROJECT = """
+[build-system]
+requires = ["hatchling>=1.27"]
+build-backend = "hatchling.build"
+[project]
+name = "parley-extras"
+version = "2.1"
+[project.entry-points."parley.protocols"]
+broken = "parley_extras.broken:PROTOCOL"
+odd = "parley_extras.good:NOTHING"
+[project.entry-points."parley.faces"]
+broken = "parley_extras.broken:FACE"
+[project.entry-points."parley.kits"]
+broken = "parley_extras.broken:KIT"
+[project.entry-points."parley.models"]
+coin = "parley_extras.good:coin"
+lost = "parley_extras.absent:model"
+[project.entry-points."parley.encoders"]
+letters = "parley_extras.good:letters"
+[project.entry-points."parley.commands"]
+toss = "parley_extras.good:toss"
+fall = "parley_extras.broken:fall"
+"""
+GOOD = """
+import parley
+NOTHING = 7
+
+class Coin:
+    name = family = "coin"
+    metered = False
+    usd_per_million_input = usd_per_million_output = 0.0
+
+    def __init__(self, side):
+        self.side = side
+
+    async def reply(self, shown, emit):
+        from agents.models.base import Completion
+        from schemas.protocols.consensus import Position
+        return Completion(body=Position(answer=self.side, reasoning="It fell so.", confidence=0.9))
+
+def coin(options):
+    return Coin(options.get("side", "heads"))
+
+def letters(options):
+    class Letters:
+        name = "letters"
+        def __init__(self): self.options = options
+    return Letters()
+
+def toss(times: int = 1):
+    \"\"\"Toss a coin.\"\"\"
+    print("heads " * times)
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with a package of which some things work and some do not."""
+    folder = tmp_path_factory.mktemp("extras")
+    package = folder / "parley_extras"
+    package.mkdir()
+    (folder / "pyproject.toml").write_text(PYPROJECT)
+    (package / "__init__.py").touch()
+    (package / "good.py").write_text(GOOD)
+    (package / "broken.py").write_text("raise RuntimeError('half installed')")
+    return installed(folder, folder)
+
+
+@pytest.fixture(scope="module")
+def run(python: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run the command line there."""
+
+    def command(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(python), "-m", "parley", *words], cwd=python.parent, env=BARE, capture_output=True, text=True,
+            timeout=50,
+        )  # fmt: skip
+
+    return command
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_the_doctor_lists_what_is_there_and_says_what_is_broken(run: Run, tmp_path: Path) -> None:
+    done = run("doctor", "--protocol", "consensus", "--json", "--state", str(tmp_path))
+    found = {(b["group"], b["name"]): b for b in json.loads(done.stdout)["installed"]}
+    assert found["parley.models", "coin"]["fault"] == "" and found["parley.encoders", "letters"]["fault"] == ""
+    assert found["parley.models", "coin"]["package"] == "parley-extras 2.1"
+    assert "half installed" in found["parley.protocols", "broken"]["fault"]
+    assert "No module named" in found["parley.models", "lost"]["fault"]
+    assert "class int, wanted is Protocol" in found["parley.protocols", "odd"]["fault"]
+    shown = run("doctor", "--protocol", "consensus", "--state", str(tmp_path)).stdout
+    assert "left out" in shown and "half installed" in shown and "model coin of parley-extras 2.1" in shown
+
+
+def test_what_is_broken_is_named_and_harms_nothing_else(run: Run, tmp_path: Path) -> None:
+    for name in ("broken", "odd"):
+        done = run("ask", "Tea?", "--protocol", name, "--state", str(tmp_path))
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        assert f"{name} of parley-extras 2.1 cannot be loaded" in done.stderr
+    asked = run("ask", "Heads or tails?", "--protocol", "consensus", "--json", "--ephemeral", "--panel", "2")
+    assert json.loads(asked.stdout)["protocol"] == "consensus", asked.stderr
+
+
+def test_a_model_is_named_as_its_entry_is(run: Run, tmp_path: Path) -> None:
+    panel = tmp_path / "panel.yaml"
+    panel.write_text(
+        "protocol: consensus\nseats:\n  analyst: {}\n  panelist_1: {model: coin}\n"
+        "  panelist_2: {model: coin, options: {side: tails}}\n"
+    )
+    done = run("ask", "Heads or tails?", "--panel-file", str(panel), "--json", "--ephemeral", "--round-limit", "2")
+    assert done.returncode in (0, 3), done.stderr
+    assert "heads" in done.stdout and "tails" in done.stdout
+    panel.write_text(panel.read_text().replace("{model: coin}", "{model: lost}"))
+    refused = run("ask", "Heads?", "--panel-file", str(panel), "--ephemeral")
+    assert refused.returncode == 2 and "lost of parley-extras 2.1 cannot be loaded" in refused.stderr
+
+
+def test_a_command_runs_under_its_name_and_a_broken_one_says_why(run: Run) -> None:
+    assert run("toss", "--times", "2").stdout.split() == ["heads", "heads"]
+    help_text = run("--help").stdout
+    assert "toss" in help_text and "fall" not in help_text
+    broken = run("fall")
+    assert broken.returncode == 1 and "fall of parley-extras 2.1 cannot be loaded" in broken.stderr
