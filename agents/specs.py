@@ -70,7 +70,6 @@ class AgentSpec(BaseModel):
             raise NotEnrolled(self.expert, pinned)
 
 
-_FUNCTION = re.compile(r"[\w.]+:\w+")
 _FIELDS = [name for name in AgentSpec.model_fields if name != "expert"]
 
 
@@ -90,12 +89,8 @@ def of_expert(spec: ExpertSpec) -> AgentSpec:
     return AgentSpec(queue=queue_of(spec.id), roles=(ROLE,), expert=spec)
 
 
-def load(name_or_path: str, queue: str = "") -> AgentSpec:
-    """A built-in spec by name, one from a file, or that of an agent that is a function, by `module:function`.
-
-    A file is an agent file, or an expert's specification in YAML or Markdown.
-
-    `queue`: which one such a function serves, in place of its own.
+def load(name_or_path: str) -> AgentSpec:
+    """A built-in spec by name, or one from a file: an agent file, or an expert's specification in YAML or Markdown.
 
     Raises
     ------
@@ -105,8 +100,6 @@ def load(name_or_path: str, queue: str = "") -> AgentSpec:
     spec = builtin(name_or_path)
     if spec is not None:
         return spec
-    if _FUNCTION.fullmatch(name_or_path):
-        return _of_function(name_or_path, queue)
     path = Path(name_or_path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -122,16 +115,6 @@ def load(name_or_path: str, queue: str = "") -> AgentSpec:
     except UnicodeDecodeError as error:
         raise SpecError(name_or_path, "", f"is not UTF-8 text (byte {error.start})") from error
     return _read_expert(path) if path.suffix == ".md" or _is_expert(text) else parse(text, name_or_path)
-
-
-def _of_function(path: str, queue: str) -> AgentSpec:
-    from agents.models.base import ModelMisconfigured
-    from agents.models.function import imported
-
-    try:
-        return imported(path).spec(queue).model_copy(update={"model": path})
-    except (ModelMisconfigured, ValidationError) as error:
-        raise SpecError(path, "", str(error)) from error
 
 
 def _is_expert(text: str) -> bool:

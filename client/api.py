@@ -18,7 +18,7 @@ from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from observability import caller
-from schemas import installed
+from schemas import rooms
 from schemas.post import Live, Post
 from schemas.session import Budget, Document, OpenSession, Seat
 from schemas.wire import InvalidValue
@@ -273,10 +273,10 @@ def known_protocol(name: str) -> Protocol:
     """The protocol of this name. Raises BadInput with the nearest known one."""
     found = PROTOCOLS.get(name)
     if found is None or found.standing:
-        if name in installed.entries(PROTOCOLS.group):
+        if name in rooms.entries(PROTOCOLS.group):
             try:
-                installed.load(PROTOCOLS.group, name)
-            except installed.NotUsable as error:
+                rooms.load(PROTOCOLS.group, name)
+            except rooms.NotUsable as error:
                 raise BadInput("protocol", str(error)) from error
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)

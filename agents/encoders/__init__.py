@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.encoders.base import Cached, Encoder, EncoderError, EncoderMisconfigured, EncoderUnavailable, Spent, Vectors
-from schemas import installed
+from schemas import rooms
 
 __all__ = [
     "NAMES",
@@ -57,11 +57,11 @@ def make_encoder(
             return None
         case "none":
             raise EncoderMisconfigured(f"encoder.{next(iter(given))}: without an encoder there are no options")
-    if name in installed.entries(_GROUP):
+    if name in rooms.entries(_GROUP):
         try:
-            return Cached(installed.load(_GROUP, name)(given))
-        except installed.NotUsable as error:
+            return Cached(rooms.load(_GROUP, name)(given))
+        except rooms.NotUsable as error:
             raise EncoderMisconfigured(f"encoder: {error}") from error
-    near = difflib.get_close_matches(str(name), (*NAMES, *installed.entries(_GROUP)), 1)
+    near = difflib.get_close_matches(str(name), (*NAMES, *rooms.entries(_GROUP)), 1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(NAMES)}"
     raise EncoderMisconfigured(f"encoder: got {name!r}; {hint}")

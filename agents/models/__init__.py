@@ -17,7 +17,7 @@ from agents.models.base import (
     ModelUnavailable,
     NotRecorded,
 )
-from schemas import installed
+from schemas import rooms
 
 BROUGHT = "parley.models"
 """Entry points of models."""
@@ -83,9 +83,9 @@ def _imported(name: str) -> Any:
 def _brought(name: str) -> Any:
     """What an installed package brings under this name. Raises ModelMisconfigured."""
     try:
-        return installed.load(BROUGHT, name)
-    except installed.NotUsable as error:
+        return rooms.load(BROUGHT, name)
+    except rooms.NotUsable as error:
         raise ModelMisconfigured(f"model: {error}") from error
     except KeyError:
-        known = ["extractive", "openai", "recorded", *installed.entries(BROUGHT)]
+        known = ["extractive", "openai", "recorded", *rooms.entries(BROUGHT)]
         raise ModelMisconfigured(f"model: got {name!r}, known are {', '.join(known)} and module:attribute") from None

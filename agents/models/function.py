@@ -16,6 +16,7 @@ What it returns is checked against the turn's own type before it is sent. A mode
 import importlib
 import inspect
 import os
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,6 +35,8 @@ from schemas.session import Document
 from schemas.turn import Speak, Usage
 from schemas.wire import SchemaError
 
+PATH = re.compile(r"[\w.]+:\w+")
+"""`module:function`."""
 _ANSWER = "answer"
 """The field that a plain text is, where the reply's type has it."""
 
@@ -288,6 +291,12 @@ def imported(path: str) -> Agent:
     if not isinstance(found, Agent):
         raise ModelMisconfigured(f"agent {path!r} is no agent: write @parley.agent(role=...) over the function")
     return found
+
+
+def load(path: str, queue: str = "") -> AgentSpec:
+    """The worker that `module:function` is. `queue`: which one it serves, in place of its own. Raises
+    ModelMisconfigured."""
+    return imported(path).spec(queue).model_copy(update={"model": path})
 
 
 def seated(agents: Sequence[Agent], queues: Sequence[str]) -> dict[str, Agent]:

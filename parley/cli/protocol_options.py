@@ -16,7 +16,7 @@ from typer._click.exceptions import ClickException
 from typer.core import TyperCommand, TyperGroup
 
 from parley.cli.options import Json, errors, print_each, print_json, read_question
-from schemas import installed
+from schemas import rooms
 
 if TYPE_CHECKING:
     from client.protocols.setup import Command, Motion, Option
@@ -150,7 +150,7 @@ class ProtocolGroup(TyperGroup):
         """Parley's and the protocols'."""
         names = super().list_commands(ctx)
         at = names.index("schema")
-        more = dict.fromkeys((*_commands(), *installed.usable(_GROUP)))
+        more = dict.fromkeys((*_commands(), *rooms.usable(_GROUP)))
         return [*names[:at], *(name for name in more if name not in names), *names[at:]]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -171,8 +171,8 @@ def _commands() -> "dict[str, Command]":
 def _brought(name: str) -> Any:
     """A command of an installed package: a function that typer makes one of, or a Typer. None: there is none."""
     try:
-        made = installed.load(_GROUP, name)
-    except installed.NotUsable as error:
+        made = rooms.load(_GROUP, name)
+    except rooms.NotUsable as error:
         raise ClickException(f"command {error}") from None
     except KeyError:
         return None

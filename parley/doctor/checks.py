@@ -26,8 +26,8 @@ from parley.stack.agent_identity import check_tools
 from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running
 from parley.stack.rows import AgentRow
-from schemas.installed import Brought, everything
 from schemas.presence import Announcement
+from schemas.rooms import Brought, everything
 
 if TYPE_CHECKING:
     from agents.openai.model import OpenAIModel

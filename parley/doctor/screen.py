@@ -30,7 +30,7 @@ def words(report: Report) -> Iterator[str]:
             yield from (f"{seat:12} {status:12} {said}" for seat in seats)
     yield f"{'encoder':12} {report.encoder.status:12} {encoder.words(report.encoder)}"
     for brought in report.installed:
-        kind = brought.group.removeprefix("parley.").removesuffix("s")
+        kind = brought.group.rpartition(".")[2].removesuffix("s")
         said = f"{kind} {line(brought.name)} of {line(brought.package)} ({line(brought.value)})"
         yield f"{'installed':12} {'left out' if brought.fault else 'ok':12} {said}"
         if brought.fault:

@@ -93,13 +93,13 @@ def agent(
 ) -> int:
     """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
     `queue`: of an agent that is a function."""
-    from agents.models import ModelMisconfigured
+    from agents.models import ModelMisconfigured, function
     from agents.specs import NotEnrolled, SpecError, load
     from agents.tools.allow import ToolsError
     from parley.stack import services
 
     try:
-        found = load(spec, queue)
+        found = function.load(spec, queue) if function.PATH.fullmatch(spec) else load(spec)
         if queue and found.queue != queue:
             raise BadInput("queue", f"{spec} serves {found.queue}; --queue is for an agent that is a function")
         if room is not None:

@@ -27,7 +27,7 @@ from client.protocols import panel_setup
 from client.yaml_file import read_file
 from parley.settings import Section
 from parley.stack.rows import AgentRow
-from schemas.installed import entries
+from schemas.rooms import entries
 from schemas.session import Seat
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from schemas import installed
+from schemas import rooms
 from tests.small_model.server import PACKAGES as BESIDE
 
 ROOT = Path(__file__).parents[2]
@@ -156,7 +156,7 @@ GROUPS = {
     ("coordinator/protocols/__init__.py", "parley.protocols"), ("agents/protocols/__init__.py", "parley.kits"),
     ("client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
-    *(("schemas/installed.py", group) for group in installed.GROUPS),
+    *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""
 ATTRIBUTES = {

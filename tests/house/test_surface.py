@@ -11,8 +11,8 @@ from tests.house.test_imports import QUOTED
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
-    "AgentRow", "BadInput", "Parley", "ParleyError", "Refusal", "Result", "Session", "Stack", "StackFailed",
-    "Unreachable", "ask", "connect", "local",
+    "Agent", "AgentRow", "BadInput", "Parley", "ParleyError", "Refusal", "Reply", "Result", "Session", "Stack",
+    "StackFailed", "Turn", "Unreachable", "agent", "ask", "connect", "local",
 }  # fmt: skip
 
 
