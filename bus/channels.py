@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
-from schemas.session import CancelSession, DecideItem, OpenSession, SessionEnded, TellSession, TimerDue
+from schemas.session import CancelSession, DecideItem, GiveFeedback, OpenSession, SessionEnded, TellSession, TimerDue
 from schemas.turn import Reply, Sit, Speak
 
 CORE = "CORE"
@@ -70,8 +70,8 @@ CHANNELS: dict[str, Channel] = {
 }
 
 MAY_SUBMIT: dict[str, tuple[type, ...]] = {
-    CLIENT: (OpenSession, CancelSession, DecideItem),
-    OWNER: (CancelSession, DecideItem),
+    CLIENT: (OpenSession, CancelSession, DecideItem, GiveFeedback),
+    OWNER: (CancelSession, DecideItem, GiveFeedback),
     TIMER: (TimerDue,),
     SESSION: (OpenSession, CancelSession, TellSession, SessionEnded),
     PUBLIC: (Reply, Speak, Sit),

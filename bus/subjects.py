@@ -108,7 +108,7 @@ ALL = _join(">")
 
 # -- LOG
 LOG_ALL = _join("log", ">")
-OPENED, STEP, CLOSED, REFUSED, ERASED = "opened", "step", "closed", "refused", "erased"
+OPENED, STEP, CLOSED, FEEDBACK, REFUSED, ERASED = "opened", "step", "closed", "feedback", "refused", "erased"
 
 
 def log(sid: str, kind: str) -> str:

@@ -48,6 +48,19 @@ class Session:
         """End it before its protocol does."""
         await self._client.cancel(self.sid, reason)
 
+    async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:
+        """Say whether its result is right, once it is closed. It is kept with the session; said again, the last word
+        counts.
+
+        Parameters
+        ----------
+        answer
+            What the answer should have been, at most 4,000 characters.
+        note
+            Why, at most 4,000 characters.
+        """
+        await self._client.feedback(self.sid, right=right, answer=answer, note=note)
+
 
 class Parley:
     """A connection on which sessions are opened. Made by `connect`, and by `parley.local`."""
@@ -145,6 +158,10 @@ class Parley:
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
         return Session(self.client, await self.opened(opening, sid))
+
+    def session(self, sid: str) -> Session:
+        """A session that was opened before, by its id."""
+        return Session(self.client, sid)
 
     async def previous(self, sid: str) -> Document:
         """What a finished session came to, as a document for the one that follows it up.

@@ -40,9 +40,9 @@ from schemas.post import (
 )
 from schemas.presence import AskWorkers, Workers
 from schemas.result import Result
-from schemas.session import CancelSession, DecideItem, OpenSession, Submission
+from schemas.session import CancelSession, DecideItem, GiveFeedback, OpenSession, Submission
 from schemas.turn import HANDLING_RAISED, Answer
-from schemas.wire import Undecodable, decode, encode
+from schemas.wire import InvalidValue, Undecodable, decode, encode
 
 T = TypeVar("T")
 
@@ -118,6 +118,22 @@ class Client:
         """Answer an open item of a session, one's own or as an owner. Raises as `open`; Refusal with the moderator's
         words."""
         await self._submit(sid, decision, OWNER if self.owner else CLIENT)
+
+    async def feedback(self, sid: str, *, right: bool, answer: str = "", note: str = "") -> None:
+        """Say whether a closed session's result is right, one's own or as an owner. Said again, the last word counts.
+
+        Raises
+        ------
+        Refusal
+            There is no such session, it is open, or another's.
+        BadInput
+            A text is too long.
+        """
+        try:
+            given = GiveFeedback(right=right, answer=answer, note=note)
+        except InvalidValue as error:
+            raise BadInput(error.field, str(error)) from error
+        await self._submit(sid, given, OWNER if self.owner else CLIENT)
 
     async def inbox(self, sid: str) -> tuple[Post, ...]:
         """What a session asked humans, and what was answered. Raises UnknownSession."""

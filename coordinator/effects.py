@@ -19,6 +19,7 @@ from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from schemas import log
+from schemas.feedback import FEEDBACK
 from schemas.post import Post, posted, together
 from schemas.result import Result
 from schemas.session import CancelSession, SessionEnded, TellSession
@@ -133,7 +134,7 @@ class Effects:
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended", session))
-        if n == 0 or (session.closed and any(isinstance(c, log.Close) for c in part.commands)):
+        if n == 0 or (session.closed and any(map(_changes_row, part.commands))):
             effects.append(asyncio.ensure_future(self.index.put(rows.of(session))))
         return effects
 
@@ -230,9 +231,13 @@ async def _unless_there(stored: Awaitable[Any]) -> None:
         await stored
 
 
+def _changes_row(command: log.Command) -> bool:
+    return isinstance(command, log.Close) or (isinstance(command, log.Say) and command.kind == FEEDBACK)
+
+
 def _ended(session: Session) -> SessionEnded:
     assert session.stopped is not None, "a closed session was stopped"
-    result = decode(session.posts[-1].body, Result)
+    result = decode(session.closing.body, Result)
     lost = session.ledger.lost
     return SessionEnded(
         protocol=result.protocol, status=result.status, reason=result.stop.reason, result=result,

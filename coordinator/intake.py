@@ -39,6 +39,7 @@ from schemas.session import (
     SESSION_ID,
     CancelSession,
     DecideItem,
+    GiveFeedback,
     OpenSession,
     SessionEnded,
     Submission,
@@ -255,6 +256,8 @@ class Intake:
                 return await self._time(sid, cause)
             case DecideItem():
                 return await self._decide(channel, author, sid, cause, submission)
+            case GiveFeedback():
+                return await self._feedback(channel, author, sid, cause, submission)
             case TellSession():
                 told = log.Told(sender=author, kind=submission.kind, body=submission.body)
                 return await self._told(sid, f"tell:{author}:{submission.place}", told)
@@ -299,6 +302,20 @@ class Intake:
         event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author)
         taken = await self._sessions.take(sid, cause, event)
         return taken.accepted or await self._refused(sid, cause, "decide", author, "item", taken.why)
+
+    async def _feedback(self, channel: str, author: str, sid: str, cause: str, message: GiveFeedback) -> bool:
+        """A client says what it thinks of what it opened; an owner, on a channel of its own, of anything. What is not
+        over takes none: looked at beforehand, so that it never is appended together with a session's end."""
+        held = await self._sessions.look(sid, fresh=True)
+        session = held.session
+        if channel == CLIENT and session is not None and session.opened.author != author:
+            return await self._refused(sid, cause, "feedback", author, "", f"session {sid} was opened by somebody else")
+        if session is not None and not session.closed:
+            why = f"session {sid} is open: feedback is on what it came to"
+            return await self._refused(sid, cause, "feedback", author, "session", why)
+        event = log.FeedbackGiven(author=author, right=message.right, answer=message.answer, note=message.note)
+        taken = await self._sessions.take(sid, cause, event)
+        return taken.accepted or await self._refused(sid, cause, "feedback", author, "session", taken.why)
 
     async def _told(self, sid: str, cause: str, event: log.Event) -> bool:
         """What another session says: its moderator vouches for it, and nobody asks what became of it. A standing

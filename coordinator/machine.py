@@ -46,6 +46,7 @@ from coordinator.table import (
 )
 from coordinator.transition import Transition, TransitionDraft
 from schemas import log
+from schemas.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
 from schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
@@ -94,7 +95,7 @@ def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> 
     Illegal
         The event has no place here: a turn that is not open, a closed session, words nobody waits for.
     """
-    if session.closed:
+    if session.closed and not isinstance(event, log.FeedbackGiven):
         raise Illegal("the session is closed")
     draft = TransitionDraft(protocol, session, max(at_ns, session.at_ns))
     _ON[type(event)](draft, event)
@@ -208,6 +209,20 @@ def _on_decided(draft: TransitionDraft, event: log.Decided) -> None:
     draft.handle(Decided(item=event.item, choice=event.choice, note=event.note, author=event.author))
 
 
+def _on_feedback(draft: TransitionDraft, event: log.FeedbackGiven) -> None:
+    """The one event of a closed session, which stays as it ended. Words that say what the last ones said are not posted
+    again."""
+    if not draft.session.closed:
+        raise Illegal("the session is open: feedback is on what it came to")
+    draft.closed = True
+    said = [p for p in draft.posts if is_feedback(p)]
+    if len(said) >= MOST_FEEDBACK:
+        raise Illegal(f"feedback was given {len(said)} times, kept are at most {MOST_FEEDBACK}")
+    body = raw(Feedback(author=event.author, right=event.right, answer=event.answer, note=event.note))
+    if not said or bytes(said[-1].body) != bytes(body):
+        draft.say("control", FEEDBACK, 0, body)
+
+
 def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
     """What it used is booked here; of one whose texts are gone, all that it might have used."""
     most, e = draft.children.pop(event.session, None), event.ended
@@ -249,6 +264,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Spoke: _on_spoke,
     log.Sat: _on_sat,
     log.Decided: _on_decided,
+    log.FeedbackGiven: _on_feedback,
     log.ChildEnded: _on_child_ended,
     log.Told: _on_told,
 }

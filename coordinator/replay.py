@@ -109,7 +109,7 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
         A setting is unknown or out of range, or the budget does not hold this run's first turns.
     """
     recorded = replay(lookup, sid, raw_entries)
-    entries = recorded.entries
+    entries = tuple(e for e in recorded.entries if not isinstance(e.event, log.FeedbackGiven))
     opened, protocol = _opening(lookup, entries[0])
     given = {**protocol.present_names(opened.settings), **present_names(protocol, overrides)}
     changed = msgspec.to_builtins(build_settings(protocol, given))
@@ -215,7 +215,7 @@ def _reason(session: Session) -> str | None:
 
 
 def _result(session: Session) -> Result | None:
-    return decode(session.posts[-1].body, Result) if session.closed else None
+    return decode(session.closing.body, Result) if session.closed else None
 
 
 def _read(n: int, stored: bytes) -> log.Entry:

@@ -238,8 +238,8 @@ class Sessions:
         where somebody else moved the session (its tail is folded then)."""
         session, entries = steps[-1].after, [step.entry for step in steps]
         last = entries[-1]
-        kind = subjects.OPENED if last.n == 0 else subjects.CLOSED if session.closed else subjects.STEP
-        row = None if kind == subjects.STEP else rows.of(session)
+        kind = _kind(steps)
+        row = rows.of(session) if kind in (subjects.OPENED, subjects.CLOSED) else None
         if self._checkpoint is not None:
             self._checkpoint("stepped", sid)
         started = time.perf_counter()
@@ -406,6 +406,16 @@ class Sessions:
         self._cache.drop(sid)
 
 
+def _kind(steps: list[Step]) -> str:
+    """Of the message with these steps. What comes behind a session's end never shares one with that."""
+    first, last = steps[0], steps[-1]
+    if first.before is None:
+        return subjects.OPENED
+    if first.before.closed:
+        return subjects.FEEDBACK
+    return subjects.CLOSED if last.after.closed else subjects.STEP
+
+
 def _tell(session: Session, entry: log.Entry) -> None:
     """One line a transition: the first and the last of a session at INFO, what lies between at DEBUG."""
     if entry.n == 0:
@@ -415,6 +425,8 @@ def _tell(session: Session, entry: log.Entry) -> None:
             "author": session.opened.author,
         }
         _LOGGER.info("session opened", extra=about)
+    elif isinstance(entry.event, log.FeedbackGiven):
+        _LOGGER.info("feedback taken", extra={"author": entry.event.author, "right": entry.event.right})
     elif session.closed and session.stopped is not None:
         _LOGGER.info("session closed", extra={"reason": session.stopped.reason, "transitions": session.n})
     elif _LOGGER.isEnabledFor(logging.DEBUG):

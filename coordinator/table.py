@@ -14,13 +14,14 @@ import msgspec
 from coordinator.budget import Ledger, Reservation
 from coordinator.commands import Wish
 from schemas import log
-from schemas.post import Post
+from schemas.post import CLOSED, Post
 from schemas.presence import Announcement
 from schemas.session import OpenSession, Seat, human_queue
 from schemas.turn import Caps
 from schemas.wire import Json, encode
 
 _REFUSED_CHARS = 4_000
+CONTROL = "control"
 
 
 class MachineError(Exception):
@@ -194,6 +195,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     children: dict[str, Reservation] = {}
     """Sessions beneath this one that have not ended, and what each may use at most."""
 
+    @property
+    def closing(self) -> Post:
+        """The post with the result of a closed session."""
+        return next(p for p in reversed(self.posts) if p.kind == CLOSED and p.channel == CONTROL)
+
 
 def awaited(opened: log.Opened) -> dict[str, Sitter]:
     """Seats whose turns wait for a person from the first one on, as if the person sat at the opening; nobody comes: the
@@ -295,6 +301,8 @@ class Counted:
 
     measured: Callable[["Session", "View"], Measured] = lambda session, view: Measured()
     """Of a closed session; the view is of its last state."""
+    feedback: Callable[["Session", bool], Iterable[Sample]] = lambda session, right: ()
+    """Of a closed session, when a person says that its result is right, or wrong."""
     live: Callable[[log.Entry], Iterable[Sample]] = lambda entry: ()
     """Of a standing session, which never closes: what an entry of it adds."""
     rules: tuple[str, ...] = ()

@@ -191,6 +191,18 @@ def cancel(settings: Settings, sid: str, reason: str) -> None:
     run(main())
 
 
+def feedback(settings: Settings, sid: str, *, right: bool, answer: str, note: str) -> None:
+    """Say what a session's result is worth. Raises Refusal where it is open, unknown, erased or another's."""
+
+    async def main() -> None:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, place(settings))
+            await parley.client.feedback(sid, right=right, answer=answer, note=note)
+
+    run(main())
+
+
 def watch(
     settings: Settings, sid: str, *, json: bool, plain: bool, verbose: bool = False, everything: bool = False
 ) -> Result:

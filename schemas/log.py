@@ -118,6 +118,15 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="dec
     author: str
 
 
+class FeedbackGiven(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", tag="feedback_given"):
+    """A person said whether the result is right. The only event that a closed session takes."""
+
+    author: str
+    right: bool
+    answer: str = ""
+    note: str = ""
+
+
 class ChildEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="child_ended"):
     """A session beneath this one is over, or was never opened."""
 
@@ -141,7 +150,10 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
     why: str
 
 
-Event = Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Decided | ChildEnded | Told | Lost
+Event = (
+    Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Decided | FeedbackGiven | ChildEnded | Told
+    | Lost
+)  # fmt: skip
 
 # ---------------------------------------------------------------- commands
 
@@ -300,7 +312,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
     cause: str
     what: str
-    """open | cancel | decide"""
+    """open | cancel | decide | feedback"""
     why: str
     field: str = ""
     author: str = ""

@@ -155,6 +155,10 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     erased_ns: int | None = None
     erased_by: str = ""
     """The owner who had its texts removed."""
+    feedback: str = ""
+    """right | wrong, as a person said last; empty: nobody did."""
+    feedback_ns: int | None = None
+    """When it was said."""
 
 
 class SessionRows(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,8 @@ MAX_DOCUMENT = 1_000_000
 """Characters of one document."""
 MAX_EVIDENCE = 4_000_000
 """Characters of all documents of a session: they travel inside its first event, which must fit one message."""
+MAX_FEEDBACK = 4_000
+"""Characters of the answer, and of the note, that a person gives as feedback."""
 MAX_SEATS = 64
 USUAL_TURN_S = 120.0
 """Seconds for a turn, where a request names none."""
@@ -167,6 +169,21 @@ class DecideItem(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="
             raise InvalidValue("decide.note", f"{len(self.note):,} characters", f"allowed are at most {MAX_QUESTION:,}")
 
 
+class GiveFeedback(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="feedback"):
+    """A person says whether a closed session's result is right. Who it is stands in the subject."""
+
+    right: bool
+    answer: str = ""
+    """What the answer should have been."""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("answer", "note"):
+            size = len(getattr(self, field))
+            if size > MAX_FEEDBACK:
+                raise InvalidValue(f"feedback.{field}", f"{size:,} characters", f"allowed are at most {MAX_FEEDBACK:,}")
+
+
 class TellSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell"):
     """One session says something to another. Which, stands in the subject."""
 
@@ -193,5 +210,5 @@ class SessionEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
     unaccounted_cost_usd: float = 0.0
 
 
-Submission = OpenSession | CancelSession | DecideItem | TimerDue | TellSession | SessionEnded
+Submission = OpenSession | CancelSession | DecideItem | GiveFeedback | TimerDue | TellSession | SessionEnded
 """What IN carries."""

@@ -151,6 +151,8 @@ def _state(row: SessionRow) -> str:
     return row.status if row.status in (REFUSED, OPEN) else OVER
 
 
-def _along(row: SessionRow) -> tuple[int, int]:
-    """How far along the session is. Those that moderators keep for themselves may be opened anew."""
-    return (len(STATES) if row.status == _ERASED else STATES.index(_state(row)), row.opened_ns)
+def _along(row: SessionRow) -> tuple[int, int, int]:
+    """How far along the session is. Those that moderators keep for themselves may be opened anew; of one that is over a
+    person may say what it thinks."""
+    state = len(STATES) if row.status == _ERASED else STATES.index(_state(row))
+    return state, row.opened_ns, row.feedback_ns or 0

@@ -11,6 +11,7 @@ from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import VERSION, Altered, Record, entries_of, opening, write
 from client.session_view import Seen, seen
+from schemas.feedback import feedback_of
 
 
 def document(found: Record | Seen) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def document(found: Record | Seen) -> dict[str, Any]:
         "opened": None if found.opened is None else msgspec.to_builtins(found.opened),
         "posts": [_value(found.sid, msgspec.json.encode(p)) for p in found.posts],
         "result": None if result is None else msgspec.to_builtins(result),
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(found.posts)],
         "left_out": found.left_out,
         **whole,
     }

@@ -12,11 +12,13 @@ from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, posts_of, result_of
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
+from client.show.transcript import feedback_words
 from client.show.untrusted import shaped
 from client.show.words import cost_words, tokens_words
 from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log
+from schemas.feedback import feedback_of
 from schemas.stops import STOPS
 
 
@@ -44,6 +46,7 @@ def figures(record: Record) -> dict[str, Any]:
         "outcome": result.outcome if result else None,
         "rounds": [_round(presenter, r) for r in result.rounds] if result else [],
         "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=record.sid).failures,
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(posts_of(record))],
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
         **presenter.explained_figures(record.sid, entries),
@@ -85,6 +88,7 @@ def words(record: Record) -> Iterator[str]:
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
+    yield from feedback_words(feedback_of(posts_of(record)))
     yield f"Used: {presenter.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
         turns, calls = count(used.turns, "turn"), count(used.calls, "call")

@@ -18,10 +18,11 @@ from client.records import Record, entries_of
 from client.session_view import Seen, seen
 from client.show.lines import StyledLine
 from client.show.presenter import PagePart, Presenter
-from client.show.transcript import Teller
+from client.show.transcript import Teller, feedback_words
 from client.show.untrusted import shaped
 from client.show.words import cost_words
 from client.text import clean, line
+from schemas.feedback import feedback_of
 from schemas.result import Result, SeatUsage
 
 _TITLE = 80
@@ -51,6 +52,7 @@ def html(found: Record | Seen) -> Iterator[str]:
         "left_out": found.left_out_words(),
         "result": result,
         "end": end,
+        "feedback": feedback_words(feedback_of(found.posts)),
         "own": own.facts,
         "transcript": own.transcript,
         "parts": list(_parts(found)) if own.transcript else [],

@@ -62,11 +62,14 @@ def found_lines(found: Search) -> Iterator[str]:
 def sessions_table(rows: Sequence[Any]) -> Iterator[str]:
     """A list of sessions in lines, as they come."""
     reasons = max(10, *(len(line(row.reason, 30)) for row in rows)) if rows else 10
-    yield f"{'session':20}  {'opened':16}  {'protocol':10}  {'status':9}  {'reason':{reasons}}  question"
+    said = any(getattr(row, "feedback", "") for row in rows)
+    judged = f"{'feedback':8}  " if said else ""
+    yield f"{'session':20}  {'opened':16}  {'protocol':10}  {'status':9}  {'reason':{reasons}}  {judged}question"
     for row in rows:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.opened_ns / 1e9))
         how = f"{line(row.protocol):10}  {line(row.status):9}  {line(row.reason, 30):{reasons}}"
-        yield f"{line(row.session):20}  {at}  {how}  {line(row.question, 60)}"
+        judged = f"{line(row.feedback) or '-':8}  " if said else ""
+        yield f"{line(row.session):20}  {at}  {how}  {judged}{line(row.question, 60)}"
 
 
 def rebuilding(piece: IndexRebuilt, sessions: int) -> str:

@@ -15,6 +15,7 @@ from client.show.untrusted import items, number, object_of, shaped
 from client.show.words import REASON, WHOLE, WIDE, bare, nothing_came, opening_lines
 from client.text import clean, count, line
 from client.turns import SEAT, WITHDRAWN, Flagged, Turns
+from schemas.feedback import Feedback, feedback_of, is_feedback
 from schemas.post import CLOSED, Post
 from schemas.result import Result
 from schemas.stops import STOPS
@@ -219,10 +220,23 @@ def _control_lines(post: Post, presenter: Presenter) -> Iterable[StyledLine] | N
         return shaped(lambda: stop_post(presenter, post), lambda: stop_post(Presenter(), post))
     if post.kind == SEAT and post.channel == _CONTROL:
         return [_seat_taken(post)]
+    if is_feedback(post):
+        return [("score", f"  {text}") for text in feedback_words(feedback_of([post]))]
     if post.kind == WITHDRAWN and post.channel == _CONTROL:
         body = object_of(post.body)
         return [("quiet", f"  {line(str(body.get('seat')))}: {count(len(items(body.get('turns'))), 'turn')} withdrawn")]
     return None
+
+
+def feedback_words(given: Sequence[Feedback]) -> list[str]:
+    """What a person said last of the result, in lines; nothing: nobody did."""
+    if not given:
+        return []
+    last, times = given[-1], len(given)
+    before = f" (said {count(times, 'time')}; the last one counts)" if times > 1 else ""
+    found = [f"feedback by {line(last.author)}: the result is {last.verdict}{before}"]
+    found += [f"  the answer should have been: {line(last.answer, WHOLE)}"] if last.answer else []
+    return found + ([f"  {line(last.note, WHOLE)}"] if last.note else [])
 
 
 def _seat_taken(post: Post) -> StyledLine:

@@ -12,6 +12,7 @@ from bus.log import Log, Stored
 from coordinator.folded import lost
 from coordinator.machine import Session
 from schemas import log
+from schemas.feedback import RIGHT, WRONG, feedback_of
 from schemas.post import SessionRow
 from schemas.stops import STOPS, VERSION_LOST
 from schemas.wire import SchemaError, decode
@@ -31,7 +32,9 @@ def of(session: Session) -> SessionRow:
     if not session.closed:
         return facts
     assert session.stopped is not None, "a closed session was stopped"
-    return _ended(facts, session.stopped.reason, session.at_ns)
+    row = _ended(facts, session.stopped.reason, session.closing.at_ns)
+    said = feedback_of(session.posts)
+    return row if not said else _judged(row, said[-1].right, session.at_ns)
 
 
 def of_lost(sid: str, end: lost.Lost) -> SessionRow:
@@ -83,7 +86,18 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     if last is None:
         return facts
     closed = lost.read_close(last)
-    return None if closed is None else _ended(facts, closed[0].reason, closed[1], closed[0].status)
+    if closed is None:
+        return None
+    row = _ended(facts, closed[0].reason, closed[1], closed[0].status)
+    said = await entries.last(sid, subjects.FEEDBACK)
+    entry = _read(said, log.Entry) if said is not None else None
+    given = entry.event if entry is not None and isinstance(entry.event, log.FeedbackGiven) else None
+    return row if entry is None or given is None else _judged(row, given.right, entry.at_ns)
+
+
+def _judged(row: SessionRow, right: bool, at_ns: int) -> SessionRow:
+    """`at_ns`: when a person said so last."""
+    return msgspec.structs.replace(row, feedback=RIGHT if right else WRONG, feedback_ns=at_ns)
 
 
 def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> SessionRow:

@@ -29,7 +29,7 @@ from schemas.wire import SchemaError, decode
 _LOGGER = logging.getLogger(__name__)
 _LONG_TURN_S = 3_600.0
 """A session whose turns may last longer, or that waits for people, is one trace a round. Slow models have so long."""
-_BESIDE = (subjects.REFUSED, subjects.ERASED)
+_BESIDE = (subjects.REFUSED, subjects.ERASED, subjects.FEEDBACK)
 
 
 # ---------------------------------------------------------------- where they are

@@ -39,7 +39,7 @@ _MOST_LOOKS = 2_000
 """Sessions of others that are looked at in one sweep."""
 MOST_TOLD = 1_000
 _MOST_KEPT = 100_000
-_OVER = (subjects.CLOSED, subjects.ERASED)
+_OVER = (subjects.CLOSED, subjects.FEEDBACK, subjects.ERASED)
 
 
 class Sweep:

@@ -16,7 +16,12 @@ def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_se
     else:
         assert session.stopped is not None, "a closed session was stopped"
         opened = session.opened
-        reason, protocol, owner, closed_ns = session.stopped.reason, opened.protocol, opened.author, session.at_ns
+        reason, protocol, owner, closed_ns = (
+            session.stopped.reason,
+            opened.protocol,
+            opened.author,
+            session.closing.at_ns,
+        )
     return log.Erased(
         at_ns=at_ns, author=author, status=STOPS[reason].status, reason=reason, protocol=protocol, owner=owner,
         opened_ns=session.opened_ns, closed_ns=closed_ns,

@@ -208,9 +208,10 @@ class Counting:
             if not over:
                 self._bury(fold, sid, got.data)
                 return
-        if over and sid not in STANDING:
+        if (over or kind == subjects.FEEDBACK) and sid not in STANDING:
             whole = [s.data for s in await self._log.read(sid) if s.kind != subjects.REFUSED and s.seq <= got.seq]
-            whole = whole if whole and sessions.ends(whole[-1]) else entries  # it is being erased
+            if over and not (whole and sessions.ends(whole[-1])):
+                whole = entries  # it is being erased
         try:
             message.count(fold, self._protocols, sid, kind, entries, whole)
         except Exception:

@@ -38,7 +38,7 @@ def count(
     entries
         Those that it holds.
     whole
-        Where it closes its session, all entries of that.
+        Where it closes its session, or lies behind its end: all entries of that up to its own.
     """
     if kind == subjects.REFUSED:
         return
@@ -53,7 +53,9 @@ def count(
     for entry in entries:
         if _ITEM in entry or _ANSWERED in entry:
             _items(fold, sid, entry)
-    if whole:
+    if kind == subjects.FEEDBACK:
+        session.count_feedback(fold, protocols, sid, whole, len(entries))
+    elif whole:
         session.count(fold, protocols, sid, whole)
 
 

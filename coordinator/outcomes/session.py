@@ -26,6 +26,7 @@ from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 Protocols = Mapping[str, Protocol]
+_FEEDBACK = str(log.FeedbackGiven.__struct_config__.tag)
 NOT_EARLY = ("round_limit", "budget", "unanswered", "quorum")
 """Reasons of a protocol's own for which a debate does not stop because it has come to an end."""
 
@@ -168,6 +169,30 @@ def count_erased(fold: Fold, sid: str, erased: log.Erased) -> None:
 def _closed(protocol: str, reason: str, converged: bool, status: str) -> Sample:
     labels = {"protocol": protocol, "reason": reason, "converged": "yes" if converged else "no", "status": status}
     return Sample("sessions_closed_total", labels)
+
+
+def count_feedback(fold: Fold, protocols: Protocols, sid: str, entries: Sequence[bytes], new: int) -> None:
+    """Add what a person said of a closed session with the last `new` of these entries. What repeats the verdict before
+    it adds nothing; one that changes it is counted beside it, as totals never fall."""
+    last: bool | None = None
+    fresh: list[bool] = []
+    for place, data in enumerate(entries, new - len(entries)):
+        entry = _read(data, _Entry)
+        tagged = None if entry is None else _read(entry.event, _Tagged)
+        given = _read(entry.event, log.FeedbackGiven) if entry and tagged and tagged.t == _FEEDBACK else None
+        if given is None:
+            continue
+        if given.right != last and place >= 0:
+            fresh.append(given.right)
+        last = given.right
+    if not fresh:
+        return
+    try:
+        session = replay(protocols.get, sid, entries).session
+        protocol = protocols[session.opened.protocol]
+        fold.add([sample for right in fresh for sample in protocol.counted.feedback(session, right)])
+    except MachineError as error:
+        _LOGGER.info("session %s: its feedback is not counted: %s", sid, error)
 
 
 def _of_every(record: Record) -> Iterator[Sample]:

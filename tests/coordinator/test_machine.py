@@ -417,3 +417,32 @@ def test_public_surface() -> None:
         "WindowClosed", "Decided", "ChildEnded", "Told", "Inadmissible", "BrokenTable",
     }  # fmt: skip
     assert all(hasattr(machine, name) for name in machine.__all__)
+
+
+# ---------------------------------------------------------------- after the end
+
+
+def test_a_closed_session_takes_feedback_and_nothing_else() -> None:
+    play = Play()
+    given = log.FeedbackGiven(author="ops", right=False, note="no")
+    with pytest.raises(Illegal, match="the session is open"):
+        play.event(given)
+    play.event(log.Cancelled(author="ops"))
+    result, stopped = play.session.closing, play.session.stopped
+    play.event(given)
+    play.event(given)
+    assert play.session.closing == result and play.session.stopped == stopped and play.session.closed
+    assert [p.kind for p in play.session.posts[result.n :]] == ["closed", "feedback"], "a repeat posts nothing"
+    assert play.entries[-1].commands == ()
+    for other in (log.TimerFired(), log.Cancelled(author="ops"), log.Decided(item="1", choice="a", author="ops")):
+        with pytest.raises(Illegal, match="the session is closed"):
+            play.event(other)
+
+
+def test_so_many_words_of_feedback_are_kept() -> None:
+    play = Play()
+    play.event(log.Cancelled(author="ops"))
+    for i in range(100):
+        play.event(log.FeedbackGiven(author="ops", right=i % 2 == 0))
+    with pytest.raises(Illegal, match="given 100 times, kept are at most 100"):
+        play.event(log.FeedbackGiven(author="ops", right=True))

@@ -25,10 +25,13 @@ def fold() -> Fold:
 
 def take(into: Fold, sid: str, entries: Sequence[bytes]) -> None:
     """A session, a message an entry."""
+    closed = False
     for n, entry in enumerate(entries):
         over = ends(entry)
         kind = subjects.OPENED if n == 0 else subjects.CLOSED if over else subjects.STEP
-        message.count(into, KNOWN, sid, kind, [entry], entries if over else ())
+        kind = subjects.FEEDBACK if closed else kind
+        closed = closed or over
+        message.count(into, KNOWN, sid, kind, [entry], entries[: n + 1] if closed else ())
 
 
 def shown(totals: Totals, at_ns: int = START_NS) -> Outcomes:

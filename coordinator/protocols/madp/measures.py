@@ -56,6 +56,12 @@ def _ended(s: State) -> Iterator[Sample]:
         yield Sample("escalations_total", {"kind": kind})
 
 
+def _feedback(session: Session, right: bool) -> Iterator[Sample]:
+    """Who led is right or wrong with what came of it; where nobody led, nobody was selected."""
+    if session.inner.lead:
+        yield Sample("selections_total", {"by": "feedback", "verdict": "right" if right else "wrong"})
+
+
 def _children() -> Iterator[Sample]:
     depths = (*DEPTHS, "none")
     for depth in depths:
@@ -69,4 +75,4 @@ def _children() -> Iterator[Sample]:
         yield from (Sample("selections_total", {"by": by, "verdict": v}) for v in ("right", "wrong"))
 
 
-COUNTED = Counted(measured=measured, children=tuple(_children()))
+COUNTED = Counted(measured=measured, feedback=_feedback, children=tuple(_children()))

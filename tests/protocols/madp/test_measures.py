@@ -75,6 +75,27 @@ def test_one_override_in_five_tasks_is_a_fifth() -> None:
         assert values(m, "selections_total") == {("override", "right"): 4, ("override", "wrong"): 1}
 
 
+def test_feedback_on_a_task_is_counted_of_who_led_it() -> None:
+    """The same word again is nothing new; one that changes is counted beside the first, as totals never fall."""
+
+    def told(*verdicts: bool) -> Play:
+        play = Play().working()
+        play.reply(SRE, done())
+        play.approve()
+        for right in verdicts:
+            play.event(log.FeedbackGiven(author="owner", right=right))
+        return play
+
+    assert get(counted(told()), "selections_total", by="feedback", verdict="right") == 0
+    m = counted(told(True), told(True, True), told(False, False, True))
+    assert get(m, "selections_total", by="feedback", verdict="right") == 3
+    assert get(m, "selections_total", by="feedback", verdict="wrong") == 1
+    assert get(m, "tasks_ended_total") == 3, "a session ends once"
+    unled = ended(Play())
+    unled.event(log.FeedbackGiven(author="owner", right=False))
+    assert get(counted(unled), "selections_total", by="feedback", verdict="wrong") == 0
+
+
 def test_items_are_opened_and_closed_by_a_human_or_their_default() -> None:
     answered, left = Play({"item_s": 5.0}).working(), Play({"item_s": 5.0}).working()
     answered.reply(SRE, blocked())

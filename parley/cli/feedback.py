@@ -1,0 +1,47 @@
+"""The command line's `feedback`: it parses, calls one function, prints."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Creds, Json, Nats, Sid, State
+
+
+class Verdict(StrEnum):
+    """What a person says of a result."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+
+
+def feedback(
+    session: Sid,
+    verdict: Annotated[Verdict, typer.Argument(help="What its result is.")],
+    answer: Annotated[str, typer.Option(help="What the answer should have been; at most 4,000 characters.")] = "",
+    note: Annotated[str, typer.Option(help="Why; at most 4,000 characters.")] = "",
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Say whether a closed session's result is right.
+
+    It is kept with the session and shown with it. Said again, the last word counts.
+
+    \b
+    Examples:
+      parley feedback 1f2e3d4c5b6a79880716 right
+      parley feedback 1f2e3d4c5b6a79880716 wrong --answer "blue-green" --note "the canary has no traffic"
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import sessions
+
+        sessions.feedback(settings, session, right=verdict is Verdict.RIGHT, answer=answer, note=note)
+        if json:
+            options.print_json({"session": session, "feedback": verdict.value, "answer": answer, "note": note})
+        else:
+            print(f"session {session}: its result is {verdict.value}, as you say")

@@ -1,0 +1,3 @@
+from tests.engine.conftest import bare, stack
+
+__all__ = ["bare", "stack"]

@@ -1,0 +1,128 @@
+"""What a person says of a closed session's result: kept with it, by whom the broker says, and nothing else is taken."""
+
+import json
+
+import pytest
+
+from bus.log import Log
+from bus.storage.index import Index
+from client.client import Client
+from client.errors import BadInput, Refusal
+from client.records import record_of
+from client.show import documents, explain, page, session_list, transcript
+from client.what_if import compare, verify
+from coordinator.folded import rows
+from schemas import log
+from tests.engine.lists.test_index import held
+from tests.support.engine import Engine
+
+NOTE = "the-note-of-this-person"
+
+
+def owner(engine: Engine) -> Client:
+    return Client(engine.owner, "owner")
+
+
+async def test_it_is_kept_and_told_everywhere_and_the_last_word_counts(stack: Engine) -> None:
+    await stack.open("s1")
+    await stack.closed("s1")
+    before = await stack.log("s1")
+    client = owner(stack)
+    await client.feedback("s1", right=True)
+    await client.feedback("s1", right=False, answer="Kaunas", note=NOTE)
+    await client.feedback("s1", right=False, answer="Kaunas", note=NOTE)
+    entries = await stack.entries("s1")
+    assert [type(e.event) for e in entries[len(before) :]] == [log.FeedbackGiven] * 3
+    assert (await stack.log("s1"))[: len(before)] == before
+    said = [p for p in await client.history("s1", "control") if p.kind == "feedback"]
+    assert [json.loads(bytes(p.body))["right"] for p in said] == [True, False], "the same words are posted once"
+    record = record_of("s1", await stack.log("s1"))
+    found = explain.figures(record)
+    assert [f["right"] for f in found["feedback"]] == [True, False] and found["feedback"][-1]["author"] == "owner"
+    for text in (
+        "\n".join(explain.words(record)),
+        "\n".join(transcript.show(record)),
+        "\n".join(transcript.markdown(record)),
+        "\n".join(page.html(record)),
+    ):
+        assert "feedback by owner: the result is wrong" in text
+        assert "Kaunas" in text and NOTE in text
+    assert documents.document(record)["feedback"][-1]["answer"] == "Kaunas"
+    assert verify(record)["result"] is not None
+    assert compare(record, {"consensus": {"threshold": 0.1}}) == {
+        **compare(record_of("s1", before), {"consensus": {"threshold": 0.1}})
+    }, "a replay under other settings passes it over"
+
+
+async def test_lists_say_it_and_a_rebuilt_index_too(stack: Engine) -> None:
+    client = owner(stack)
+    for sid in ("s1", "s2"):
+        await stack.open(sid)
+        await stack.closed(sid)
+    closed = await client.row("s1")
+    await client.feedback("s1", right=True)
+    await client.feedback("s1", right=False)
+    row = await client.row("s1")
+    assert row is not None and closed is not None and (row.feedback, row.status) == ("wrong", "finished")
+    assert row.closed_ns == closed.closed_ns and row.seq > closed.seq
+    connection = await stack.connect("moderator")
+    again = await rows.of_log(Log(connection), "s1")
+    assert again is not None and again.feedback_ns == row.feedback_ns and again.feedback == "wrong"
+    await Index(connection).put(closed)
+    assert (await client.row("s1") or closed).feedback == "wrong", "a row from before it does not win"
+    table = list(session_list.sessions_table((await stack.sessions()).rows))
+    assert "feedback" in table[0] and "wrong" in table[1]
+    assert len(await held(connection, "s1")) == 1
+
+
+async def test_what_is_open_unknown_or_erased_takes_none(stack: Engine) -> None:
+    client = owner(stack)
+    await stack.open("s1", question="Which?", settings={"threshold": 1.0, "round_limit": 2})
+    with pytest.raises(Refusal, match="there is no session s9"):
+        await client.feedback("s9", right=True)
+    await stack.closed("s1")
+    with pytest.raises(Refusal, match="the session is closed"):
+        await client.cancel("s1")
+    await client.feedback("s1", right=True, note=NOTE)
+    with pytest.raises(BadInput, match="4,001 characters', allowed are at most 4,000"):
+        await client.feedback("s1", right=True, note="x" * 4_001)
+    await client.erase("s1")
+    assert await stack.log("s1") == ()
+    row = await client.row("s1")
+    assert row is not None and row.feedback == "" and row.status == "erased"
+    with pytest.raises(Refusal, match="it was erased"):
+        await client.feedback("s1", right=True)
+
+
+async def test_an_open_session_takes_none(bare: Engine) -> None:
+    await bare.moderator()
+    await bare.workers({"latency_s": 30.0})
+    await bare.open("s1")
+    with pytest.raises(Refusal, match="session s1 is open: feedback is on what it came to"):
+        await owner(bare).feedback("s1", right=True)
+    await bare.cancel("s1")
+    await bare.closed("s1")
+    await owner(bare).feedback("s1", right=True)
+    assert (await bare.entries("s1"))[-1].commands != ()
+
+
+async def test_a_client_speaks_of_its_own_sessions_alone(stack: Engine) -> None:
+    await stack.open("s1")
+    await stack.closed("s1")
+    other = Client(await stack.connect("client"), "client")
+    with pytest.raises(Refusal, match="was opened by somebody else"):
+        await other.feedback("s1", right=True)
+    assert (await stack.entries("s1"))[-1].event.__class__ is not log.FeedbackGiven
+
+
+async def test_another_moderator_takes_it_from_the_log(stack: Engine) -> None:
+    """What it holds of a closed session was folded from the log; an erased one says so."""
+    await stack.open("s1")
+    await stack.closed("s1")
+    await owner(stack).feedback("s1", right=True)
+    second = await stack.moderator()
+    found = await second.sessions.look("s1", fresh=True)
+    assert found.session is not None and found.session.closed
+    await owner(stack).feedback("s1", right=False)
+    found = await second.sessions.look("s1", fresh=True)
+    assert found.session is not None and found.session.posts[-1].kind == "feedback"
