@@ -19,7 +19,7 @@ from coordinator.machine import Protocol, Session
 from coordinator.notify import Notifier
 from coordinator.presence import Presence
 from schemas import log
-from schemas.feedback import FEEDBACK
+from schemas.afterwards.feedback import FEEDBACK
 from schemas.post import Post, posted, together
 from schemas.result import Result
 from schemas.session import CancelSession, SessionEnded, TellSession

@@ -46,7 +46,7 @@ from coordinator.table import (
 )
 from coordinator.transition import Transition, TransitionDraft
 from schemas import log
-from schemas.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
+from schemas.afterwards.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
 from schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [

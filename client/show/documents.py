@@ -11,7 +11,7 @@ from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import VERSION, Altered, Record, entries_of, opening, write
 from client.session_view import Seen, seen
-from schemas.feedback import feedback_of
+from schemas.afterwards.feedback import feedback_of
 
 
 def document(found: Record | Seen) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from client.show.words import cost_words, tokens_words
 from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log
-from schemas.feedback import feedback_of
+from schemas.afterwards.feedback import feedback_of
 from schemas.stops import STOPS
 
 

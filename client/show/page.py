@@ -22,7 +22,7 @@ from client.show.transcript import Teller, feedback_words
 from client.show.untrusted import shaped
 from client.show.words import cost_words
 from client.text import clean, line
-from schemas.feedback import feedback_of
+from schemas.afterwards.feedback import feedback_of
 from schemas.result import Result, SeatUsage
 
 _TITLE = 80

@@ -15,7 +15,7 @@ from client.show.untrusted import items, number, object_of, shaped
 from client.show.words import REASON, WHOLE, WIDE, bare, nothing_came, opening_lines
 from client.text import clean, count, line
 from client.turns import SEAT, WITHDRAWN, Flagged, Turns
-from schemas.feedback import Feedback, feedback_of, is_feedback
+from schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
 from schemas.post import CLOSED, Post
 from schemas.result import Result
 from schemas.stops import STOPS

@@ -12,7 +12,7 @@ from bus.log import Log, Stored
 from coordinator.folded import lost
 from coordinator.machine import Session
 from schemas import log
-from schemas.feedback import RIGHT, WRONG, feedback_of
+from schemas.afterwards.feedback import RIGHT, WRONG, feedback_of
 from schemas.post import SessionRow
 from schemas.stops import STOPS, VERSION_LOST
 from schemas.wire import SchemaError, decode
