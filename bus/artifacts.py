@@ -52,6 +52,11 @@ class Artifacts:
             pass  # stored meanwhile: the same bytes
         return id
 
+    async def ids(self, sid: str) -> list[str]:
+        """Of the artifacts that a session has."""
+        info = await self._connection.api(f"STREAM.INFO.{ARTIFACTS}", {"subjects_filter": subjects.artifact_of(sid)})
+        return sorted(subject.rpartition(".")[2] for subject in info["state"].get("subjects") or {})
+
     async def get(self, sid: str, id: str) -> bytes | None:
         """The bytes; None if the session has no such artifact."""
         body = json.dumps({"last_by_subj": subjects.artifact(sid, id)}).encode()

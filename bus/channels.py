@@ -8,7 +8,16 @@ from functools import lru_cache
 
 import msgspec
 
-from schemas.session import CancelSession, DecideItem, GiveFeedback, OpenSession, SessionEnded, TellSession, TimerDue
+from schemas.session import (
+    CancelSession,
+    DecideItem,
+    ForkSession,
+    GiveFeedback,
+    OpenSession,
+    SessionEnded,
+    TellSession,
+    TimerDue,
+)
 from schemas.turn import Reply, Sit, Speak
 
 CORE = "CORE"
@@ -70,7 +79,7 @@ CHANNELS: dict[str, Channel] = {
 }
 
 MAY_SUBMIT: dict[str, tuple[type, ...]] = {
-    CLIENT: (OpenSession, CancelSession, DecideItem, GiveFeedback),
+    CLIENT: (OpenSession, ForkSession, CancelSession, DecideItem, GiveFeedback),
     OWNER: (CancelSession, DecideItem, GiveFeedback),
     TIMER: (TimerDue,),
     SESSION: (OpenSession, CancelSession, TellSession, SessionEnded),

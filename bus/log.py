@@ -66,6 +66,11 @@ class Log:
             if len(page) < _BATCH:
                 return [Stored(s.seq, s.kind, entry) for s in found for entry in unpack(s.data)]
 
+    async def opening(self, sid: str) -> Stored | None:
+        """The entry that opened a session; None where its message is gone."""
+        found = _stored(await direct.last(self._connection, STREAM, subjects.log(sid, subjects.OPENED)))
+        return None if found is None else Stored(found.seq, found.kind, unpack(found.data)[0])
+
     async def purge(self, sid: str, before: int) -> None:
         """Remove what one session has ahead of sequence `before`."""
         await self._connection.api(f"STREAM.PURGE.{STREAM}", {"filter": subjects.log_of(sid), "seq": before})

@@ -40,7 +40,7 @@ from schemas.post import (
 )
 from schemas.presence import AskWorkers, Workers
 from schemas.result import Result
-from schemas.session import CancelSession, DecideItem, GiveFeedback, OpenSession, Submission
+from schemas.session import CancelSession, DecideItem, ForkSession, GiveFeedback, OpenSession, Submission
 from schemas.turn import HANDLING_RAISED, Answer
 from schemas.wire import InvalidValue, Undecodable, decode, encode
 
@@ -108,6 +108,20 @@ class Client:
         except Unreachable as error:
             assert request.expires_ns is not None, "given above"
             raise Unanswered(sid, str(error), (request.expires_ns - time.time_ns()) / 1e9) from error
+        return sid
+
+    async def fork(self, request: ForkSession, sid: str | None = None) -> str:
+        """Open a session that carries the record of another of one's own on; its id once a moderator has taken it.
+        Raises as `open`."""
+        sid = sid or new_sid()
+        if request.expires_s is msgspec.UNSET:
+            request = msgspec.structs.replace(request, expires_s=self._patience_s + _LATE_S)
+        expires_at = time.monotonic() + float(request.expires_s)
+        try:
+            with caller.asking("parley fork", sid) as headers:
+                await self._submit(sid, request, headers=headers)
+        except Unreachable as error:
+            raise Unanswered(sid, str(error), expires_at - time.monotonic()) from error
         return sid
 
     async def cancel(self, sid: str, reason: str = "") -> None:

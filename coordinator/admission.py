@@ -54,7 +54,7 @@ def admit(
     named = {s.queue for s in request.seats}
     agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
-    seats = tuple(_described(s, workers) for s in protocol.seat(request, settings, workers))
+    seats = tuple(described(s, workers) for s in protocol.seat(request, settings, workers))
     _verify(request.documents)
     alive = {(role, w.queue) for w in workers if not w.draining for role in w.roles}
     for s in seats:
@@ -135,7 +135,7 @@ def check_beneath(
         raise Inadmissible(setting, why) from error
 
 
-def _described(seat: Seat, workers: tuple[Announcement, ...]) -> Seat:
+def described(seat: Seat, workers: tuple[Announcement, ...]) -> Seat:
     """What answers for a seat, as its queue's workers announced it: never as the request says. Of copies that differ,
     the dearest price counts."""
     serving = [w for w in workers if w.queue == seat.queue and seat.role in w.roles and not w.draining]

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from bus import subjects
 from bus.channels import CLIENTS, PUBLIC, may_read
 from bus.connection import Connection
@@ -114,7 +116,7 @@ class Effects:
 
     def _begin(self, session: Session, part: Part, reissued: bool) -> list[Awaitable[Any]]:
         """Everything of one transition that is stored, on its way."""
-        sid, n = session.sid, part.n
+        sid, n, mine = session.sid, part.n, not _is_carried(session, part.n)
         effects = [self._send(session, sending, reissued) for sending in part.sendings]
         for i, command in enumerate(part.commands):
             if type(command) in _ON_THEIR_OWN_WAYS:
@@ -124,13 +126,13 @@ class Effects:
                     effects.append(asyncio.ensure_future(self._clear_timer(sid)))
                 case log.StartChild() if command.session in session.children:
                     effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}", session))
-                case log.CancelChild():
+                case log.CancelChild() if mine:
                     cancel = CancelSession(reason=f"session {sid} ended it")
                     effects.append(self._submit(sid, command.session, cancel, f"{sid}-{n}-{i}", session))
-                case log.Tell():
+                case log.Tell() if mine:
                     told = TellSession(place=f"{n}-{i}", kind=command.kind, body=command.body)
                     effects.append(self._submit(sid, command.session, told, f"{sid}-{n}-{i}", session))
-                case log.Notify():
+                case log.Notify() if mine:
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended", session))
@@ -141,7 +143,9 @@ class Effects:
     async def _say(self, session: Session, parts: Sequence[Part]) -> None:
         """Posts go out twice: for agents and others who see all sessions, and for their owner. Those of one kind that
         follow each other on their channel are one message."""
-        for posts in together(_posts(session, parts[0].n, parts[-1].n)):
+        fork = session.opened.fork
+        first = parts[0].n if fork is msgspec.UNSET else max(parts[0].n, fork.carried)  # what was carried is no news
+        for posts in together(_posts(session, first, parts[-1].n)):
             headers = spans.post_headers(session, posts[0]) if session.opened.trace else None
             await self._post(session.opened.author, posts, headers)
 
@@ -229,6 +233,13 @@ class Effects:
 async def _unless_there(stored: Awaitable[Any]) -> None:
     with contextlib.suppress(Conflict):
         await stored
+
+
+def _is_carried(session: Session, n: int) -> bool:
+    """Whether a transition repeats what another session did, whose record this one carries: there people were called,
+    and sessions told and ended."""
+    fork = session.opened.fork
+    return fork is not msgspec.UNSET and n <= fork.carried
 
 
 def _changes_row(command: log.Command) -> bool:

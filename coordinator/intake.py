@@ -19,7 +19,7 @@ import msgspec
 from bus import streams, subjects
 from bus.channels import CLIENT, SESSION, may_submit
 from bus.connection import Connection
-from bus.errors import BusError, LocalFault
+from bus.errors import BusError, LocalFault, PayloadTooLarge
 from bus.log import Asides
 from bus.work import Delivery, Pull
 from coordinator import briefing, estimate
@@ -27,11 +27,11 @@ from coordinator.admission import admit, check_beneath
 from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.held import Held
+from coordinator.forks.opening import Forks
 from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING
 from coordinator.session_store import Sessions
-from coordinator.transition import is_child_id
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
@@ -39,14 +39,16 @@ from schemas.session import (
     SESSION_ID,
     CancelSession,
     DecideItem,
+    ForkSession,
     GiveFeedback,
     OpenSession,
     SessionEnded,
     Submission,
     TellSession,
     TimerDue,
+    is_child_id,
 )
-from schemas.wire import SchemaError, decode
+from schemas.wire import InvalidValue, SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 IN_ACK_WAIT_S = 1.5
@@ -107,6 +109,7 @@ class Intake:
         self._effects = effects
         self._metrics = metrics
         self._unreadable = unreadable
+        self._forks = Forks(connection, sessions, presence, protocols)
         self._spawn = spawn
         self._started = time.monotonic()
         presence.on_expert = self._on_expert
@@ -250,6 +253,8 @@ class Intake:
         match submission:
             case OpenSession():
                 return await self._open(channel, author, sid, cause, submission, delivery)
+            case ForkSession():
+                return await self._fork(author, sid, cause, submission, delivery)
             case CancelSession():
                 return await self._cancel(channel, author, sid, cause, submission)
             case TimerDue():
@@ -349,20 +354,47 @@ class Intake:
                 await self._sessions.reissue(sid, cause)
                 return True
             return await self._open_child(author, sid, cause, request, held, delivery.headers)
-        if is_child_id(sid):
-            why = f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
-            return await self._refused(sid, cause, "open", author, "session", why)
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
             return await self._refused(sid, cause, "open", author, "parent", why)
-        expires_ns = request.expires_ns
-        if request.expires_s is not msgspec.UNSET:  # by the server's clock alone
-            expires_ns = delivery.stored_ns + round(request.expires_s * 1e9)
-        late_s = 0.0 if expires_ns is None else (self._clock.now_ns() - expires_ns) / 1e9
-        if late_s > 0:
-            why = f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s"
+        if why := self._not_now(sid, request.expires_ns, request.expires_s, delivery):
             return await self._refused(sid, cause, "open", author, "session", why)
         return not await self._opened(sid, cause, request, author, author, delivery.headers)
+
+    def _not_now(
+        self, sid: str, expires_ns: int | None, expires_s: float | msgspec.UnsetType, delivery: Delivery
+    ) -> str:
+        """Why a client's session may not be opened under this id, or any more; empty: it may."""
+        if is_child_id(sid):
+            return f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
+        if expires_s is not msgspec.UNSET:  # by the server's clock alone
+            expires_ns = delivery.stored_ns + round(expires_s * 1e9)
+        late_s = 0.0 if expires_ns is None else (self._clock.now_ns() - expires_ns) / 1e9
+        return f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s" if late_s > 0 else ""
+
+    async def _fork(self, author: str, sid: str, cause: str, request: ForkSession, delivery: Delivery) -> bool:
+        """Open a session that carries the record of another one of the same client's on."""
+        if why := self._not_now(sid, None, request.expires_s, delivery):
+            return await self._refused(sid, cause, "open", author, "session", why)
+        if cause in (await self._sessions.look(sid, fresh=True)).causes:
+            await self._sessions.reissue(sid, cause)
+            return True
+        until = self._started + _YOUNG_S
+        while True:
+            try:
+                wanted = await self._forks.wanted(sid, author, request, lambda: tracing.begin(sid, delivery.headers))
+                taken = await self._sessions.open(sid, cause, wanted.opened, wanted)
+            except PayloadTooLarge as error:
+                why = f"round: the record up to the end of the round does not fit one message: {error}"
+                return await self._refused(sid, cause, "open", author, "round", why)
+            except (Inadmissible, briefing.Leak, LocalFault, InvalidValue) as error:
+                left = until - time.monotonic()
+                if left > 0 and isinstance(error, Inadmissible) and error.worker:
+                    await self._presence.change(left)
+                    continue
+                self._metrics.sessions_refused.labels(protocol="fork").inc()
+                return await self._refused(sid, cause, "open", author, getattr(error, "field", ""), str(error))
+            return taken.accepted or await self._refused(sid, cause, "open", author, "session", taken.why)
 
     async def _open_child(
         self, parent: str, sid: str, cause: str, request: OpenSession, held: Held, headers: Mapping[str, str]

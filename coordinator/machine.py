@@ -47,6 +47,7 @@ from coordinator.table import (
 from coordinator.transition import Transition, TransitionDraft
 from schemas import log
 from schemas.afterwards.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
+from schemas.afterwards.fork import FORK
 from schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
@@ -209,6 +210,10 @@ def _on_decided(draft: TransitionDraft, event: log.Decided) -> None:
     draft.handle(Decided(item=event.item, choice=event.choice, note=event.note, author=event.author))
 
 
+def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
+    draft.say("control", FORK, 0, raw(event.fork))
+
+
 def _on_feedback(draft: TransitionDraft, event: log.FeedbackGiven) -> None:
     """The one event of a closed session, which stays as it ended. Words that say what the last ones said are not posted
     again."""
@@ -228,7 +233,8 @@ def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
     most, e = draft.children.pop(event.session, None), event.ended
     if most is None:
         raise Illegal(f"session {event.session} is not awaited here")
-    draft.ledger = draft.ledger.lose(most) if e.status == "erased" else draft.ledger.child(event.session, e)
+    if not draft.carrying:
+        draft.ledger = draft.ledger.lose(most) if e.status == "erased" else draft.ledger.child(event.session, e)
     result = None if e.result is None else raw(e.result)
     ended = ChildEnded(
         session=event.session, protocol=e.protocol, status=e.status, reason=e.reason, result=result, why=e.why
@@ -265,6 +271,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Sat: _on_sat,
     log.Decided: _on_decided,
     log.FeedbackGiven: _on_feedback,
+    log.Forked: _on_forked,
     log.ChildEnded: _on_child_ended,
     log.Told: _on_told,
 }

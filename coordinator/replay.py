@@ -117,7 +117,7 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
     mine, my_commands = begin(protocol, sid, other, entries[0].at_ns)
     theirs, their_commands = begin(protocol, sid, opened, entries[0].at_ns)
     n = 0
-    while _course(my_commands) == _course(their_commands):
+    while course(my_commands) == course(their_commands):
         n += 1
         if n == len(entries):
             how = "both runs take the same course" + ("" if mine.closed else ", as far as the record goes")
@@ -131,35 +131,30 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
 Commands = tuple[log.Command, ...]
 
 
-def _course(commands: Commands) -> list[object]:
+def course(commands: Commands) -> list[object]:
     """What makes two runs the same run: who is asked what and shown what, and what is posted. Caps, deadlines and
     whether text streams do not; of a stop its reason does, not the figures of its certificate."""
-    course: list[object] = []
+    found: list[object] = []
     for c in commands:
         match c:
             case log.Ask():
-                course.append((c.seat, c.kind, c.round, bytes(c.brief), c.sees, c.own, c.attempt, c.error))
+                found.append((c.seat, c.kind, c.round, bytes(c.brief), c.sees, c.own, c.attempt, c.error))
             case log.Say(kind="stop"):
-                course.append(msgspec.json.decode(c.body)["reason"])
+                found.append(msgspec.json.decode(c.body)["reason"])
             case log.Say(kind="closed"):
-                course.append("closed")
+                found.append("closed")
             case log.Say():
-                course.append((c.channel, c.kind, c.round, bytes(c.body), c.seat))
+                found.append((c.channel, c.kind, c.round, bytes(c.body), c.seat))
             case _:
                 pass
-    return course
+    return found
 
 
 def _parting(
     protocol: Protocol, n: int, mine: Session, theirs: Session, my_commands: Commands, their_commands: Commands
 ) -> Parting:
     this, recorded = _words(my_commands), _words(their_commands)
-    where = _where(protocol, their_commands)
-    if this == recorded:
-        unlike = _words(_unlike(my_commands, their_commands))
-        how = f"{where}both runs take the same steps, but do not show or say the same: {_listed(unlike, ())}"
-    else:
-        how = f"{where}recorded run {_listed(recorded, this)}, this one {_listed(this, recorded)}"
+    how = parting_words(protocol, my_commands, their_commands)
     if mine.closed:
         how += "; this run ends here, and its result is complete"
     else:
@@ -170,13 +165,23 @@ def _parting(
     )  # fmt: skip
 
 
+def parting_words(protocol: Protocol, my_commands: Commands, their_commands: Commands) -> str:
+    """Where two runs part that have taken the same course so far."""
+    this, recorded = _words(my_commands), _words(their_commands)
+    where = _where(protocol, their_commands)
+    if this == recorded:
+        unlike = _words(_unlike(my_commands, their_commands))
+        return f"{where}both runs take the same steps, but do not show or say the same: {_listed(unlike, ())}"
+    return f"{where}recorded run {_listed(recorded, this)}, this one {_listed(this, recorded)}"
+
+
 def _unlike(mine: Commands, theirs: Commands) -> Commands:
     """Commands of the one run that are not the other's in the same place; all, where one has more."""
-    seen = [c for c in mine if _course((c,))]
-    other = [c for c in theirs if _course((c,))]
+    seen = [c for c in mine if course((c,))]
+    other = [c for c in theirs if course((c,))]
     if len(seen) != len(other):
         return mine
-    return tuple(a for a, b in zip(seen, other, strict=True) if _course((a,)) != _course((b,)))
+    return tuple(a for a, b in zip(seen, other, strict=True) if course((a,)) != course((b,)))
 
 
 def _where(protocol: Protocol, commands: Commands) -> str:

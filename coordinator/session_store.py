@@ -17,7 +17,7 @@ import msgspec
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError, Conflict, PayloadTooLarge
-from bus.log import Log
+from bus.log import Log, Stored
 from bus.storage.packs import pack
 from bus.streams import purge_session
 from coordinator.briefing import Sending, turn_transition
@@ -29,12 +29,14 @@ from coordinator.folded.group import Receipt, Step, Waiting
 from coordinator.folded.held import Held
 from coordinator.folded.spans import Spans
 from coordinator.folded.tombstone import tombstone
+from coordinator.forks.carry import Carried, Wanted, carry
 from coordinator.machine import Protocol, Session, record_opening
 from coordinator.measures import note
 from coordinator.protocols import STANDING
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
+from schemas.afterwards.fork import CAUSE
 from schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -81,8 +83,9 @@ class Sessions:
         return held if held.last_seq else None
 
     # -- one transition
-    async def open(self, sid: str, cause: str, opened: log.Opened) -> Receipt:
-        """The first transition. Raises Inadmissible where the machine refuses it."""
+    async def open(self, sid: str, cause: str, opened: log.Opened, wanted: Wanted | None = None) -> Receipt:
+        """The first transition, and with it those that carry a record (`wanted`). Raises Inadmissible where the machine
+        refuses it."""
         held = self._cache.get(sid)  # as its caller has just looked; an append to a log that moved since is refused
         async with held.lock:
             for _ in range(_TRIES):
@@ -94,9 +97,17 @@ class Sessions:
                 if opened.parent and held.refused_by(opened.parent, "cancel"):
                     return Receipt(False, why=f"session {opened.parent} cancelled it before it was opened")
                 protocol = self._cache.protocol(sid, opened.protocol, opened.version)
-                session, entry = record_opening(protocol, sid, opened, self._clock.now_ns(), cause)
-                asked = self._effects.build(session, 0, entry.commands, entry.at_ns)  # a leak stops it here
-                done = await self._append(sid, held, protocol, [Step(None, session, entry, asked)])
+                now_ns = self._clock.now_ns()
+                if wanted is None:
+                    found = [Carried(None, *record_opening(protocol, sid, opened, now_ns, cause))]
+                else:
+                    found = await asyncio.to_thread(carry, wanted, now_ns, cause)
+                last = found[-1].after
+                done = await self._append(
+                    sid, held, protocol,
+                    [Step(c.before, c.after, c.entry, self._effects.build(last, c.entry.n, c.entry.commands, now_ns))
+                     for c in found],  # a leak stops it here
+                )  # fmt: skip
                 if done is not None:
                     if done[0] is not None:
                         raise done[0]
@@ -264,7 +275,8 @@ class Sessions:
         for step in steps:
             if step.seconds:
                 self._metrics.step_seconds.observe(step.seconds)
-            note(self._metrics, protocol, step.before, step.after, step.entry)
+            if not step.entry.cause.startswith(CAUSE):  # what was carried over was counted where it happened
+                note(self._metrics, protocol, step.before, step.after, step.entry)
             _tell(step.after, step.entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)
@@ -293,21 +305,26 @@ class Sessions:
         if held.lost:
             await self._effects.lost(sid, held.lost)
             return
-        commands = held.last
-        if n != held.last_n:
+        assert held.session is not None and held.protocol is not None
+        fork = held.session.opened.fork
+        ns = range(1 if n or fork is msgspec.UNSET else fork.entries + 1)  # with its opening, all that it carries
+        stored: list[Stored] = []
+        if n != held.last_n or len(ns) > 1:
             beside = (subjects.REFUSED, subjects.ERASED)
             stored = [s for s in await self._log.read(sid) if s.kind not in beside]
-            commands = decode(stored[n].data, log.Entry).commands
-        assert held.session is not None
         self._metrics.effects_reissued.inc()
-        sendings = self._effects.build(held.session, n, commands, held.session.at_ns, reissued=True)
-        if not timer:  # these are an entry's last commands: the others keep their places, which are their ids
-            commands = tuple(c for c in commands if not isinstance(c, log.SetTimer | log.Ask))  # turns are in sendings
-        (error,) = await self._effects.carry_out(held.session, [Part(n, commands, sendings)], reissued=True)
-        assert held.protocol is not None
-        await self._spans.write(held.session, held.protocol, (n,))
-        if error is not None:
-            raise error
+        parts = []
+        for place in (n + i for i in ns):
+            commands = decode(stored[place].data, log.Entry).commands if stored else held.last
+            sendings = self._effects.build(held.session, place, commands, held.session.at_ns, reissued=True)
+            if not timer:  # these are an entry's last commands: the others keep their places, which are their ids
+                commands = tuple(c for c in commands if not isinstance(c, log.SetTimer | log.Ask))  # in sendings
+            parts.append(Part(place, commands, sendings))
+        errors = await self._effects.carry_out(held.session, parts, reissued=True)
+        await self._spans.write(held.session, held.protocol, [part.n for part in parts])
+        for error in errors:
+            if error is not None:
+                raise error
 
     async def reissue(self, sid: str, cause: str = "", *, timer: bool = True) -> None:
         """Carry a transition's effects out once more: that of a cause (it may have been stored by a process that died

@@ -1,7 +1,5 @@
 """One step of a session in the making: what every protocol's steps have in common, done to a copy of the state."""
 
-import hashlib
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,10 +45,11 @@ from coordinator.table import (
     View,
 )
 from schemas import log
+from schemas.afterwards.fork import fork_words
 from schemas.post import Post
 from schemas.result import Result
 from schemas.result import Stop as StopReport
-from schemas.session import MAX_SEATS, Document, Seat
+from schemas.session import MAX_SEATS, Document, Seat, child_id
 from schemas.stops import STOPS
 from schemas.turn import Caps
 from schemas.wire import Json, decode, figure, raw
@@ -61,26 +60,8 @@ _HELD_BYTES = 12_000
 """Of what was said, for which the budget is held back until the final turn."""
 _WAIT_S = 86_400.0
 """For a turn of a person who is waited for."""
-_ID_CHARS = 64
-_CHILD = re.compile(r"-c\d+\Z")
-"""Of a session's id."""
 
 Transition = tuple[Session, tuple[log.Command, ...]]
-
-
-def child_id(sid: str, n: int) -> str:
-    """The id of the session that transition `n` of this one starts: at most 64 characters, of a long id the first ones
-    and a hash."""
-    tail = f"-c{n}"  # no session that a client opens has such an id (is_child_id)
-    if len(sid) + len(tail) <= _ID_CHARS:
-        return sid + tail
-    mark = "-" + hashlib.blake2b(sid.encode(), digest_size=6).hexdigest()
-    return sid[: _ID_CHARS - len(mark) - len(tail)] + mark + tail
-
-
-def is_child_id(sid: str) -> bool:
-    """Whether an id is of the form that `child_id` makes."""
-    return _CHILD.search(sid) is not None
 
 
 class TransitionDraft:
@@ -102,6 +83,9 @@ class TransitionDraft:
         self.sitters = dict(session.sitters)
         self.windows = dict(session.windows)
         self.children = dict(session.children)
+        fork = session.opened.fork
+        self.carrying = fork is not msgspec.UNSET and session.n <= fork.carried
+        """It repeats an event of another session's record: that one has paid."""
         self.child: StartChild | None = None
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
@@ -174,7 +158,12 @@ class TransitionDraft:
 
     def end_ns(self) -> int | None:
         seconds = self.opened.budget.seconds
-        return None if seconds is None else self.session.opened_ns + int(seconds * 1e9)
+        return None if seconds is None else self.began_ns() + int(seconds * 1e9)
+
+    def began_ns(self) -> int:
+        """When it began to do something itself."""
+        fork = self.opened.fork
+        return self.session.opened_ns + (0 if fork is msgspec.UNSET else round(fork.seconds * 1e9))
 
     def time_is_over(self) -> bool:
         end = self.end_ns()
@@ -292,10 +281,11 @@ class TransitionDraft:
             raise BrokenTable(f"stopped twice: {self.stopped.reason}, then {w.reason}")
         self.withdraw()
         converged = STOPS[w.reason].converged and w.converged
-        self.stopped = Stopped(
-            reason=w.reason, certificate=w.certificate, converged=converged, transition=self.session.n
-        )
-        told = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": w.certificate}
+        certificate = w.certificate
+        if self.opened.fork is not msgspec.UNSET:
+            certificate = raw({**decode(certificate, dict[str, Any]), "record": fork_words(self.opened.fork)})
+        self.stopped = Stopped(reason=w.reason, certificate=certificate, converged=converged, transition=self.session.n)
+        told = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
         self.say("control", "stop", 0, raw(told))
 
     def withdraw(self) -> None:
@@ -359,7 +349,7 @@ class TransitionDraft:
         self.commands.append(log.StartChild(session=sid, opening=opening))
 
     def lose(self, turn: OpenTurn, times: int = 1) -> None:
-        if not turn.ask.queue:
+        if not turn.ask.queue and not self.carrying:
             self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
 
     def give_back(self, seat: str) -> None:
@@ -436,7 +426,8 @@ class TransitionDraft:
             stop=StopReport(reason=self.stopped.reason, converged=self.stopped.converged, certificate=certificate),
             rounds=rounds,
             usage=self.ledger.report(s.seat for s in self.opened.seats),
-            duration_s=(self.at_ns - self.session.opened_ns) / 1e9,
+            duration_s=max(0, self.at_ns - self.began_ns()) / 1e9,
+            fork=self.opened.fork,
         )
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from schemas.afterwards.fork import Fork
 from schemas.expert import Known
 from schemas.presence import Announcement
 from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
@@ -49,6 +50,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     fits: bool | msgspec.UnsetType = msgspec.UNSET
     """Turns get narrower caps where the budget is short, down to what they need (coordinator.budget.least). Left out: a
     turn whose full caps do not fit is not asked."""
+    fork: Fork | msgspec.UnsetType = msgspec.UNSET
+    """The session whose record it carries on. Left out: it carries none."""
     trace: str | msgspec.UnsetType = msgspec.UNSET
     """The span that the session's own is a child of, as W3C's `traceparent` (observability.tracing.begin). Left out: it
     is not traced."""
@@ -134,6 +137,12 @@ class ChildEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="
     ended: SessionEnded
 
 
+class Forked(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="forked"):
+    """The entries ahead of this one carry another session's record. It goes on by itself from here."""
+
+    fork: Fork
+
+
 class Told(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="told"):
     """Another session said something to this one."""
 
@@ -152,7 +161,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 Event = (
     Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Decided | FeedbackGiven | ChildEnded | Told
-    | Lost
+    | Forked | Lost
 )  # fmt: skip
 
 # ---------------------------------------------------------------- commands
@@ -260,7 +269,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     """`in:<sequence>`, `turn:<id>`, `try:<turn>:<attempt>`, `say:<author>:<window>` or `sit:<author>:<id>`: never only
     an id that the sender chose. Between sessions, for which moderators speak: `tell:<session>:<place>`,
-    `ended:<session>`."""
+    `ended:<session>`. Of what a fork carries: `fork:<transition of the record>`."""
     event: Event
     commands: tuple[Command, ...]
     digest: str
@@ -312,7 +321,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
     cause: str
     what: str
-    """open | cancel | decide | feedback"""
+    """open | cancel | decide | feedback; a fork that is refused is an opening"""
     why: str
     field: str = ""
     author: str = ""

@@ -155,6 +155,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     erased_ns: int | None = None
     erased_by: str = ""
     """The owner who had its texts removed."""
+    forks: str = ""
+    """The session whose record it carries on; empty: it carries none."""
     feedback: str = ""
     """right | wrong, as a person said last; empty: nobody did."""
     feedback_ns: int | None = None

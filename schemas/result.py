@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from schemas.afterwards.fork import Fork
+
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """Why it ended."""
@@ -62,6 +64,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     rounds: tuple[dict[str, Any], ...]
     usage: ResultUsage
     duration_s: float
+    fork: Fork | msgspec.UnsetType = msgspec.UNSET
+    """The session whose record it carries on; usage and duration are without that. Left out: it carries none."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Opening and cancelling a session: what a client submits, and what a session is made of."""
 
+import hashlib
 import re
 from typing import Any
 
@@ -24,6 +25,9 @@ EVERYBODY = "*"
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a session id may be: it stands in subjects and message ids of a limited length."""
 _HUMAN = "_human"
+_ID_CHARS = 64
+_CHILD = re.compile(r"-c\d+\Z")
+"""Of a session's id."""
 
 
 def human_queue(seat: str) -> str:
@@ -34,6 +38,21 @@ def human_queue(seat: str) -> str:
 def is_human(queue: str) -> bool:
     """Whether a queue is a person's: no seat has it unless the request says so."""
     return queue.endswith(_HUMAN)
+
+
+def child_id(sid: str, n: int) -> str:
+    """The id of the session that transition `n` of this one starts: at most 64 characters, of a long id the first ones
+    and a hash."""
+    tail = f"-c{n}"  # no session that a client opens has such an id (is_child_id)
+    if len(sid) + len(tail) <= _ID_CHARS:
+        return sid + tail
+    mark = "-" + hashlib.blake2b(sid.encode(), digest_size=6).hexdigest()
+    return sid[: _ID_CHARS - len(mark) - len(tail)] + mark + tail
+
+
+def is_child_id(sid: str) -> bool:
+    """Whether an id is of the form that `child_id` makes."""
+    return _CHILD.search(sid) is not None
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +164,33 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
             seen.add(s.seat)
 
 
+class ForkSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="fork"):
+    """A client asks for a session that carries the record of one of its own on, up to the end of a round."""
+
+    of: str
+    """The session whose record it carries. It is over."""
+    round: int | None = None
+    """None: its last whole round."""
+    settings: dict[str, Any] = {}
+    """The protocol's settings that are to change."""
+    seats: tuple[Seat, ...] = ()
+    """Seats of the record that other queues serve now."""
+    budget: Budget | None = None
+    """For what it does itself; None: the limits of the record's session, anew."""
+    turn_timeout_s: float | None = None
+    """None: as there."""
+    expires_s: float | msgspec.UnsetType = msgspec.UNSET
+    """As `OpenSession` has it."""
+
+    def __post_init__(self) -> None:
+        if not SESSION_ID.fullmatch(self.of):
+            raise InvalidValue("of", self.of[:80], "it is no session's id")
+        if self.turn_timeout_s is not None:
+            in_range("turn_timeout_s", self.turn_timeout_s, 0.25, 86_400.0)
+        if len(self.seats) > MAX_SEATS:
+            raise InvalidValue("seats", len(self.seats), f"allowed are at most {MAX_SEATS}")
+
+
 class CancelSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="cancel"):
     """A client ends a session before its protocol does."""
 
@@ -210,5 +256,7 @@ class SessionEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
     unaccounted_cost_usd: float = 0.0
 
 
-Submission = OpenSession | CancelSession | DecideItem | GiveFeedback | TimerDue | TellSession | SessionEnded
+Submission = (
+    OpenSession | ForkSession | CancelSession | DecideItem | GiveFeedback | TimerDue | TellSession | SessionEnded
+)  # fmt: skip
 """What IN carries."""

@@ -27,7 +27,7 @@ def of(session: Session) -> SessionRow:
     opened = session.opened
     facts = SessionRow(
         session=session.sid, seq=0, owner=opened.author, protocol=opened.protocol, question=opened.question[:_QUESTION],
-        status="open", opened_ns=session.opened_ns,
+        status="open", opened_ns=session.opened_ns, forks=_forks(opened),
     )  # fmt: skip
     if not session.closed:
         return facts
@@ -70,7 +70,7 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     if end is not None and lost.read_end(end) is None:
         erased = _read(end, log.Erased)
         return None if erased is None else of_erased(sid, erased)
-    opened = await entries.last(sid, subjects.OPENED)
+    opened = await entries.opening(sid)
     if opened is None:
         beside = [_read(s, log.Refused) for s in await entries.read(sid) if s.kind == subjects.REFUSED]
         return next((of_refused(sid, r) for r in beside if r is not None and r.what == "open"), None)
@@ -82,6 +82,9 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
         session=sid, seq=0, owner=opening.author, protocol=opening.protocol, question=opening.question[:_QUESTION],
         status="open", opened_ns=opened_ns,
     )  # fmt: skip
+    entry = _read(opened, log.Entry)
+    if entry is not None and isinstance(entry.event, log.Opened):
+        facts = msgspec.structs.replace(facts, forks=_forks(entry.event))
     last = end or await entries.last(sid, subjects.CLOSED)
     if last is None:
         return facts
@@ -98,6 +101,10 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
 def _judged(row: SessionRow, right: bool, at_ns: int) -> SessionRow:
     """`at_ns`: when a person said so last."""
     return msgspec.structs.replace(row, feedback=RIGHT if right else WRONG, feedback_ns=at_ns)
+
+
+def _forks(opened: log.Opened) -> str:
+    return "" if opened.fork is msgspec.UNSET else opened.fork.parent
 
 
 def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> SessionRow:

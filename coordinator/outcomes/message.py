@@ -15,9 +15,11 @@ from coordinator.outcomes.session import Protocols
 from coordinator.protocols import STANDING
 from coordinator.table import Sample
 from schemas import log
+from schemas.afterwards.fork import CAUSE
 from schemas.wire import SchemaError, decode
 
 _ITEM, _ANSWERED = b'"kind":"item"', b'"kind":"answered"'
+_CARRIED = f'"{CAUSE}'.encode()
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -51,6 +53,8 @@ def count(
         opening = lost.read_opening(Stored(0, kind, entries[0]))
         fold.add([Sample("sessions_opened_total", {"protocol": opening[0].protocol if opening else ""})])
     for entry in entries:
+        if _CARRIED in entry and session.is_carried(entry):
+            continue  # counted where it happened
         if _ITEM in entry or _ANSWERED in entry:
             _items(fold, sid, entry)
     if kind == subjects.FEEDBACK:

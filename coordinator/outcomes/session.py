@@ -18,6 +18,7 @@ from coordinator.replay import replay
 from coordinator.table import MachineError, Measured, Protocol, Sample
 from coordinator.transition import TransitionDraft
 from schemas import log
+from schemas.afterwards.fork import CAUSE, Fork
 from schemas.result import Result
 from schemas.session import Seat
 from schemas.stops import STOPS
@@ -40,6 +41,10 @@ class _Entry(msgspec.Struct, frozen=True):
     commands: tuple[msgspec.Raw, ...] = ()
 
 
+class _Caused(msgspec.Struct, frozen=True):
+    cause: str = ""
+
+
 class _Tagged(msgspec.Struct, frozen=True):
     t: str = ""
     kind: str = ""
@@ -48,6 +53,7 @@ class _Tagged(msgspec.Struct, frozen=True):
 
 class _Opening(msgspec.Struct, frozen=True):
     protocol: str = ""
+    fork: Fork | None = None
     seats: tuple[Seat, ...] = ()
 
 
@@ -70,6 +76,7 @@ class Record:
         self.opened_ns = self.closed_ns = 0
         self.rounds = self.unaccounted = 0
         self.close: log.Close | None = None
+        self.fork: Fork | None = None
         self.result: Result | None = None
         self.calls: list[Call] = []
         self._seats: dict[str, Seat] = {}
@@ -97,6 +104,9 @@ class Record:
         if event.t == "opened":
             opening = _read(entry.event, _Opening) or _Opening()
             self.protocol = opening.protocol
+            self.fork = opening.fork
+            if opening.fork is not None:  # its own time begins where what it carries ends
+                self.opened_ns += round(opening.fork.seconds * 1e9)
             self._seats = {s.seat: s for s in opening.seats}
         elif event.t == "replied":
             self._replied(entry, _read(entry.event, log.Replied))
@@ -144,6 +154,12 @@ def ends(data: bytes) -> bool:
     """Whether an entry closes its session."""
     entry = _read(data, _Entry)
     return entry is not None and any((_read(c, _Tagged) or _Tagged()).t == "close" for c in entry.commands)
+
+
+def is_carried(data: bytes) -> bool:
+    """Whether an entry repeats one of the record that its session carries on."""
+    entry = _read(data, _Caused)
+    return entry is not None and entry.cause.startswith(CAUSE)
 
 
 def count(fold: Fold, protocols: Protocols, sid: str, entries: Sequence[bytes]) -> None:
@@ -260,6 +276,8 @@ def _saved(protocol: Protocol, session: Session, record: Record, found: Measured
     """Calls that an early stop saved, by the estimate that `--dry-run` shows; and calls that another rule would have
     saved: those of later rounds, the final turn aside, which every end has."""
     mine, made = {"protocol": protocol.name}, sum(c.usage.calls for c in record.calls)
+    if record.fork is not None:
+        return  # part of its calls were made by another session
     if record.reason in protocol.stops and record.reason not in NOT_EARLY and not (protocol.fixed or protocol.experts):
         cap = estimate(protocol, session.opened)
         if record.rounds < cap.rounds and cap.likely_most.calls > made:

@@ -16,7 +16,6 @@ import msgspec
 from bus import accounts, channels, subjects
 from bus.errors import BusError, Denied
 from bus.subjects import owned as under
-from coordinator.transition import child_id
 from parley.attacks.actor import Actor, Attack, worst
 from parley.attacks.scene import (
     ARCHIVE,
@@ -34,7 +33,7 @@ from parley.attacks.scene import (
 )
 from schemas.artifact import GetArtifact, PutArtifact
 from schemas.post import ListSessions, ReadPosts, SessionRows
-from schemas.session import CancelSession, DecideItem, OpenSession, SessionEnded, TellSession
+from schemas.session import CancelSession, DecideItem, OpenSession, SessionEnded, TellSession, child_id
 from schemas.turn import Answer, FetchDocuments
 from schemas.wire import decode, encode, raw
 

@@ -26,10 +26,9 @@ from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError, Denied
 from client.protocols import panel_setup
 from coordinator.protocols import PROTOCOLS
-from coordinator.transition import child_id
 from schemas.post import CLOSED, AskFate, Fate, Post, Posts, ReadPosts
 from schemas.presence import Announcement, AskWorkers, Workers
-from schemas.session import CancelSession, Document, OpenSession, Seat
+from schemas.session import CancelSession, Document, OpenSession, Seat, child_id
 from schemas.turn import Turn, Work
 from schemas.wire import SchemaError, decode, encode
 

@@ -21,10 +21,9 @@ from coordinator.commands import (
 )
 from coordinator.machine import BrokenTable, Illegal, View, digest
 from coordinator.replay import replay
-from coordinator.transition import child_id
 from schemas import log
 from schemas.result import Result, ResultUsage, Stop
-from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded
+from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
 from schemas.turn import Usage
 from schemas.wire import raw
 from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends

@@ -1,0 +1,1 @@
+"""Sessions that carry the record of another one on."""

@@ -1,0 +1,186 @@
+"""A record under other settings, as the first entries of a session that goes on with real calls. Pure.
+
+The recorded events are stepped once more, each into an entry of the new session's own log, as long as both sessions
+take the same course (coordinator.replay.course). So the new log holds all that it rests on, and any moderator folds it
+as it folds every other. What differs between the two:
+
+* Turns and sessions beneath are named by their places, so the names in events are those of the new log.
+* Usage is left out: the record's session paid. Times are moved, so that the last carried event is the time of the fork.
+* What ended the recorded session is not carried: it is asked anew. Words about a result are left out.
+* Nobody sits in a person's place afterwards: its agent has it until a person sits down.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from coordinator.machine import Protocol, Session, record, record_opening
+from coordinator.replay import Replayed, course, parting_words
+from coordinator.table import Illegal, Inadmissible, MachineError
+from schemas import log
+from schemas.afterwards.fork import CAUSE, Change, Fork, Paid
+from schemas.turn import Usage
+
+MOST_EVENTS = 2_000
+"""Of a record that is carried: a moderator does nothing else while it steps through them."""
+replace = msgspec.structs.replace
+
+
+class Carried(NamedTuple):
+    """One entry of a session's first message."""
+
+    before: Session | None
+    after: Session
+    entry: log.Entry
+
+
+class Wanted(NamedTuple):
+    """What a fork is made of."""
+
+    sid: str
+    parent: str
+    protocol: Protocol
+    record: Replayed
+    opened: log.Opened
+    """With all that changes, and no `fork` yet."""
+    changes: tuple[Change, ...]
+    round: int
+    position: int
+
+
+class _Course(NamedTuple):
+    steps: list[Carried]
+    taken: int
+    """The transition of the record that was carried last."""
+    parted: int | None
+    how: str
+
+
+def carry(wanted: Wanted, now_ns: int, cause: str) -> list[Carried]:
+    """The first entries of a fork: its opening, what it carries, and what says so.
+
+    Parameters
+    ----------
+    now_ns
+        Unix time of the fork.
+    cause
+        Of the opening.
+
+    Raises
+    ------
+    Inadmissible
+        Nothing of the record can be carried, or it is too long.
+    """
+    if wanted.position > MOST_EVENTS:
+        why = f"{wanted.position:,} events up to the end of round {wanted.round}, carried are at most {MOST_EVENTS:,}"
+        raise Inadmissible("round", f"round: {why}")
+    entries = wanted.record.entries
+    fork = Fork(
+        parent=wanted.parent, round=wanted.round, position=wanted.position, carried=wanted.position,
+        entries=wanted.position,
+    )  # fmt: skip
+    last = wanted.position
+    found = _follow(wanted, _timed(fork, entries, last, now_ns), cause)
+    while found.taken != last:  # the times of what is carried hang on where it ends
+        last = found.taken
+        again = _follow(wanted, replace(_timed(fork, entries, last, now_ns), carried=last), cause)
+        found = found if again.taken == last else again
+    if not last:
+        raise Inadmissible(
+            "of", f"nothing of the record can be carried: {found.how}; open a session of its own instead"
+        )
+    people = sorted(found.steps[-1].after.sitters)
+    fork = replace(
+        _timed(fork, entries, last, now_ns), carried=last, entries=last + len(people) + 1, parted=found.parted,
+        how=found.how, changes=wanted.changes, paid=_paid(wanted, last),
+    )  # fmt: skip
+    steps = _follow(wanted, fork, cause).steps
+    for seat in people:
+        sat = log.Sat(seat=seat, queue=steps[-1].after.sitters[seat].queue, left=True)
+        _add(wanted, steps, sat, now_ns, f"{CAUSE}left:{seat}")
+    _add(wanted, steps, log.Forked(fork=fork), now_ns, f"{CAUSE}{wanted.parent}")
+    return steps
+
+
+def _timed(fork: Fork, entries: Sequence[log.Entry], last: int, now_ns: int) -> Fork:
+    took = entries[last].at_ns - entries[0].at_ns
+    return replace(fork, shift_ns=now_ns - entries[last].at_ns, seconds=took / 1e9)
+
+
+def _follow(wanted: Wanted, fork: Fork, cause: str) -> _Course:
+    """Step through the record as far as both take the same course; to the transition that `fork` says at most."""
+    protocol, first, *events = wanted.protocol, *wanted.record.entries[: fork.carried + 1]
+    opened = replace(wanted.opened, fork=fork)
+    mine, entry = record_opening(protocol, wanted.sid, opened, first.at_ns + fork.shift_ns, cause)
+    steps = [Carried(None, mine, entry)]
+    names: dict[str, str] = {}
+    theirs = first
+    for e in events:
+        ours = steps[-1].entry.commands
+        if course(ours) != course(theirs.commands):
+            return _Course(steps, theirs.n, theirs.n, parting_words(protocol, ours, theirs.commands))
+        names |= _names(theirs, ours)
+        try:
+            _add(wanted, steps, _translated(e.event, names), e.at_ns + fork.shift_ns, f"{CAUSE}{e.n}")
+        except MachineError as error:
+            how = f"the recorded {_word(e.event)} of transition {e.n} has no place: {error}"
+            return _Course(steps, theirs.n, e.n, how)
+        if steps[-1].after.closed:
+            steps.pop()
+            return _Course(steps, theirs.n, None, f"what ended the record, its transition {e.n}, is asked anew")
+        theirs = e
+    ours = steps[-1].entry.commands
+    if course(ours) != course(theirs.commands):
+        return _Course(steps, theirs.n, theirs.n, parting_words(protocol, ours, theirs.commands))
+    return _Course(steps, theirs.n, None, "")
+
+
+def _add(wanted: Wanted, steps: list[Carried], event: log.Event, at_ns: int, cause: str) -> None:
+    before, ahead = steps[-1].after, steps[-1].entry
+    after, entry = record(wanted.protocol, before, ahead.digest, event, at_ns, cause)
+    steps.append(Carried(before, after, entry))
+
+
+def _names(theirs: log.Entry, ours: tuple[log.Command, ...]) -> dict[str, str]:
+    """What the record calls the turns and sessions of a transition -> what the new log calls them."""
+    found: dict[str, str] = {}
+    asked = [[i for i, c in enumerate(commands) if isinstance(c, log.Ask)] for commands in (theirs.commands, ours)]
+    found |= {f"{theirs.n}-{i}": f"{theirs.n}-{j}" for i, j in zip(*asked, strict=True)}
+    started = [[c.session for c in commands if isinstance(c, log.StartChild)] for commands in (theirs.commands, ours)]
+    return found | dict(zip(*started, strict=False))
+
+
+def _translated(event: log.Event, names: dict[str, str]) -> log.Event:
+    """A recorded event as the new log has it. Raises Illegal where it names what is not there."""
+    match event:
+        case log.Replied():
+            return replace(event, turn=_named(names, event.turn), usage=Usage(), deliveries=1)
+        case log.Redelivered():
+            return replace(event, turn=_named(names, event.turn))
+        case log.ChildEnded():
+            return replace(event, session=_named(names, event.session))
+    return event
+
+
+def _named(names: dict[str, str], name: str) -> str:
+    if name not in names:
+        raise Illegal(f"{name} was not asked")
+    return names[name]
+
+
+def _word(event: log.Event) -> str:
+    return str(type(event).__struct_config__.tag).replace("_", " ")
+
+
+def _paid(wanted: Wanted, last: int) -> Paid:
+    """What the carried turns used in the sessions that asked them."""
+    used = [e.event.usage for e in wanted.record.entries[: last + 1] if isinstance(e.event, log.Replied)]
+    before = wanted.record.session.opened.fork
+    first = Paid() if before is msgspec.UNSET else before.paid
+    return Paid(
+        calls=first.calls + sum(u.calls for u in used),
+        input_tokens=first.input_tokens + sum(u.input_tokens for u in used),
+        output_tokens=first.output_tokens + sum(u.output_tokens for u in used),
+        cost_usd=first.cost_usd + sum(u.cost_usd for u in used),
+    )
