@@ -20,7 +20,7 @@ from coordinator.protocols import DEFAULT, PROTOCOLS
 from observability import caller
 from schemas import rooms
 from schemas.post import Live, Post
-from schemas.session import Budget, Document, OpenSession, Seat
+from schemas.session import Budget, Document, ForkSession, OpenSession, Seat
 from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
@@ -158,6 +158,59 @@ class Parley:
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
         return Session(self.client, await self.opened(opening, sid))
+
+    async def fork(
+        self,
+        session: str,
+        *,
+        round: int | None = None,
+        seats: Sequence[Seat] = (),
+        budget: Budget | Mapping[str, Any] | None = None,
+        turn_timeout_s: float | None = None,
+        **settings: Any,
+    ) -> Session:
+        """Open a session that carries the record of one of one's own on, with other settings or models. Returns once a
+        moderator has taken it.
+
+        Parameters
+        ----------
+        session
+            A closed session's id.
+        round
+            The round after which the fork goes on by itself; None: the last whole one.
+        seats
+            Seats of the record that other queues serve now.
+        budget
+            For what the fork does itself; None: the record's limits, anew.
+        settings
+            The protocol's settings that are to change, `threshold=80`.
+
+        Raises
+        ------
+        BadInput, Refusal, Unreachable
+            As `start`.
+        """
+        from client.what_if import wanted as wanted_settings
+
+        row = await self.client.row(session)
+        if row is None:
+            raise BadInput("of", f"there is no session {session}")
+        try:
+            limits = budget if budget is None or isinstance(budget, Budget) else Budget(**dict(budget))
+            changed = wanted_settings(row.protocol, {row.protocol: settings})
+            wanted = ForkSession(
+                of=session, round=round, settings=changed, seats=tuple(seats), budget=limits,
+                turn_timeout_s=turn_timeout_s,
+            )  # fmt: skip
+        except InvalidValue as error:
+            raise BadInput(error.field, str(error)) from error
+        except TypeError as error:
+            raise BadInput("budget", str(error)) from error
+        return Session(self.client, await self.forked(wanted))
+
+    async def forked(self, wanted: ForkSession) -> str:
+        """Open a fork, once a moderator has taken it; its id. Raises as Client.fork."""
+        return await self.client.fork(wanted)
 
     def session(self, sid: str) -> Session:
         """A session that was opened before, by its id."""

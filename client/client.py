@@ -116,12 +116,12 @@ class Client:
         sid = sid or new_sid()
         if request.expires_s is msgspec.UNSET:
             request = msgspec.structs.replace(request, expires_s=self._patience_s + _LATE_S)
-        expires_at = time.monotonic() + float(request.expires_s)
+        until = time.monotonic() + self._patience_s + _LATE_S
         try:
             with caller.asking("parley fork", sid) as headers:
                 await self._submit(sid, request, headers=headers)
         except Unreachable as error:
-            raise Unanswered(sid, str(error), expires_at - time.monotonic()) from error
+            raise Unanswered(sid, str(error), until - time.monotonic()) from error
         return sid
 
     async def cancel(self, sid: str, reason: str = "") -> None:

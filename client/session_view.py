@@ -9,7 +9,8 @@ from client.records import Record, closing, entries_of, opening, posts_of
 from client.show.presenter import Presenter
 from client.turns import Turns
 from schemas import log
-from schemas.post import Post
+from schemas.afterwards.fork import FORK, Fork
+from schemas.post import Post, read
 from schemas.result import Result
 
 
@@ -41,6 +42,13 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     def result(self) -> Result | None:
         """Its result; None while it is open. Raises Altered for what is none."""
         return closing(self.sid, self.posts)
+
+    @property
+    def fork(self) -> Fork | None:
+        """Where it comes from, if it carries another's record on."""
+        if self.opened is not None and self.opened.fork is not msgspec.UNSET:
+            return self.opened.fork
+        return next((read(p, {FORK: Fork}) for p in reversed(self.posts) if p.kind == FORK), None)
 
     @property
     def face(self) -> Face:

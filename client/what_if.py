@@ -50,7 +50,20 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
     BadInput, Altered
         A setting of another protocol, or unknown; a record that does not recompute.
     """
-    protocol = opening(record).protocol
+    _whole(record)
+    given = wanted(opening(record).protocol, settings)
+    try:
+        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, given)
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
+    except Diverged as error:
+        raise Altered(f"session {record.sid} does not recompute: {error}") from error
+    return {"session": record.sid, "settings": settings, **msgspec.to_builtins(parting)}
+
+
+def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings of a recorded session's protocol that somebody typed, as its record has them. Raises BadInput for
+    those of another, and those with which no recorded session changes."""
     face = face_of(protocol)
     for name in settings:
         if name != protocol:
@@ -63,15 +76,7 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
                 f"{protocol}.{name}",
                 "it acts before the first event, or on what is shown alone: no recorded session changes with it",
             )
-    _whole(record)
-    given = face.what_if(settings.get(protocol, {}))
-    try:
-        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, given)
-    except Inadmissible as error:
-        raise BadInput(error.field, str(error)) from error
-    except Diverged as error:
-        raise Altered(f"session {record.sid} does not recompute: {error}") from error
-    return {"session": record.sid, "settings": settings, **msgspec.to_builtins(parting)}
+    return face.what_if(settings.get(protocol, {}))
 
 
 def comparison_words(found: Mapping[str, Any]) -> Iterator[str]:

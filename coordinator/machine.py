@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import OVERSTATED, booked, pays_for_tries
+from coordinator.budget import OVERSTATED, Ledger, booked, pays_for_tries
 from coordinator.commands import Stop
 from coordinator.table import (
     Answered,
@@ -211,6 +211,12 @@ def _on_decided(draft: TransitionDraft, event: log.Decided) -> None:
 
 
 def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
+    """From here on it pays for itself, and for nothing that it carries."""
+    draft.ledger = Ledger()
+    end = draft.end_ns()
+    for id, turn in draft.turns.items() if end is not None else ():
+        late = min(end or 0, turn.ask.deadline_ns)
+        draft.turns[id] = msgspec.structs.replace(turn, ask=msgspec.structs.replace(turn.ask, deadline_ns=late))
     draft.say("control", FORK, 0, raw(event.fork))
 
 
@@ -233,8 +239,7 @@ def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
     most, e = draft.children.pop(event.session, None), event.ended
     if most is None:
         raise Illegal(f"session {event.session} is not awaited here")
-    if not draft.carrying:
-        draft.ledger = draft.ledger.lose(most) if e.status == "erased" else draft.ledger.child(event.session, e)
+    draft.ledger = draft.ledger.lose(most) if e.status == "erased" else draft.ledger.child(event.session, e)
     result = None if e.result is None else raw(e.result)
     ended = ChildEnded(
         session=event.session, protocol=e.protocol, status=e.status, reason=e.reason, result=result, why=e.why

@@ -138,13 +138,13 @@ def course(commands: Commands) -> list[object]:
     for c in commands:
         match c:
             case log.Ask():
-                found.append((c.seat, c.kind, c.round, bytes(c.brief), c.sees, c.own, c.attempt, c.error))
+                found.append((c.seat, c.kind, c.round, bytes(c.brief).decode(), c.sees, c.own, c.attempt, c.error))
             case log.Say(kind="stop"):
                 found.append(msgspec.json.decode(c.body)["reason"])
             case log.Say(kind="closed"):
                 found.append("closed")
             case log.Say():
-                found.append((c.channel, c.kind, c.round, bytes(c.body), c.seat))
+                found.append((c.channel, c.kind, c.round, bytes(c.body).decode(), c.seat))
             case _:
                 pass
     return found

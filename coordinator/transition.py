@@ -49,7 +49,7 @@ from schemas.afterwards.fork import fork_words
 from schemas.post import Post
 from schemas.result import Result
 from schemas.result import Stop as StopReport
-from schemas.session import MAX_SEATS, Document, Seat, child_id
+from schemas.session import MAX_SEATS, Budget, Document, Seat, child_id
 from schemas.stops import STOPS
 from schemas.turn import Caps
 from schemas.wire import Json, decode, figure, raw
@@ -64,13 +64,25 @@ _WAIT_S = 86_400.0
 Transition = tuple[Session, tuple[log.Command, ...]]
 
 
+def _as_recorded(opened: log.Opened, n: int) -> log.Opened:
+    """What carries another session's record has that one's limits as long as it repeats it: that one paid."""
+    fork = opened.fork
+    if fork is msgspec.UNSET or n > fork.carried:
+        return opened
+    return msgspec.structs.replace(opened, budget=msgspec.convert(fork.limits, Budget))
+
+
+def _own(opened: log.Opened, before: log.Opened) -> log.Opened:
+    return opened if opened.budget is before.budget else msgspec.structs.replace(opened, budget=before.budget)
+
+
 class TransitionDraft:
     """One step in the making. Lives inside one call; nothing of it is shared, so a step that raises leaves no trace."""
 
     def __init__(self, protocol: Protocol, session: Session, at_ns: int) -> None:
         self.protocol = protocol
         self.session = session
-        self.opened = session.opened
+        self.opened = _as_recorded(session.opened, session.n)
         self.at_ns = at_ns
         self.inner = session.inner
         self.question = session.question
@@ -83,9 +95,6 @@ class TransitionDraft:
         self.sitters = dict(session.sitters)
         self.windows = dict(session.windows)
         self.children = dict(session.children)
-        fork = session.opened.fork
-        self.carrying = fork is not msgspec.UNSET and session.n <= fork.carried
-        """It repeats an event of another session's record: that one has paid."""
         self.child: StartChild | None = None
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
@@ -163,7 +172,8 @@ class TransitionDraft:
     def began_ns(self) -> int:
         """When it began to do something itself."""
         fork = self.opened.fork
-        return self.session.opened_ns + (0 if fork is msgspec.UNSET else round(fork.seconds * 1e9))
+        before = 0.0 if fork is msgspec.UNSET or self.session.n <= fork.carried else fork.seconds
+        return self.session.opened_ns + round(before * 1e9)
 
     def time_is_over(self) -> bool:
         end = self.end_ns()
@@ -349,7 +359,7 @@ class TransitionDraft:
         self.commands.append(log.StartChild(session=sid, opening=opening))
 
     def lose(self, turn: OpenTurn, times: int = 1) -> None:
-        if not turn.ask.queue and not self.carrying:
+        if not turn.ask.queue:
             self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
 
     def give_back(self, seat: str) -> None:
@@ -464,11 +474,11 @@ class TransitionDraft:
         if wrong or self.closed != (self.inner.phase == self.protocol.done):
             raise BrokenTable(f"phase {self.inner.phase}, closed: {self.closed}, turns, windows, children: {awaited}")
         self.arm()
-        session = Session(
-            sid=self.session.sid, opened=self.opened, settings=self.session.settings, question=self.question,
-            n=self.session.n + 1, opened_ns=self.session.opened_ns, at_ns=self.at_ns, turns=self.turns,
-            posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns, stopped=self.stopped,
-            closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows, children=self.children,
+        session = msgspec.structs.replace(
+            self.session, opened=_own(self.opened, self.session.opened), question=self.question, n=self.session.n + 1,
+            at_ns=self.at_ns, turns=self.turns, posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns,
+            stopped=self.stopped, closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows,
+            children=self.children,
         )  # fmt: skip
         return session, tuple(self.commands)
 

@@ -42,7 +42,7 @@ from parley.stack.people import how_to_sit
 from parley.stack.wait_served import unserved, when_served, when_up
 from schemas.presence import Announcement
 from schemas.result import Result
-from schemas.session import OpenSession
+from schemas.session import ForkSession, OpenSession
 
 replace = msgspec.structs.replace
 _EARLIER_S = 2.0
@@ -164,7 +164,7 @@ async def _run(
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
-    await when_served(lease, lambda: _open(parley, opening, interrupts, sid))
+    await when_served(lease, lambda: _open(parley, request.fork or opening, interrupts, sid))
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(request.plan.settings)
     telling = asyncio.ensure_future(_tell_earlier(parley, lease, view, options))
@@ -175,7 +175,7 @@ async def _run(
         _tell_seats(parley, sid, view, request)
         result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
-        if next_steps.needed(there, opening):
+        if request.fork is None and next_steps.needed(there, opening):
             for text in await next_steps.words(opening.protocol):
                 view.note(text)
         return result
@@ -216,9 +216,12 @@ def _own_stack(parley: Parley) -> bool:
     return lease is not None and not lease.running().permanent
 
 
-async def _open(parley: Parley, opening: OpenSession, interrupts: Interrupts, sid: str) -> str:
+async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: Interrupts, sid: str) -> str:
     """Open it; an interrupt meanwhile takes it back. Raises Ended, and as Client.open."""
-    taking = asyncio.ensure_future(parley.client.open(opening, sid))
+    client = parley.client
+    taking = asyncio.ensure_future(
+        client.fork(opening, sid) if isinstance(opening, ForkSession) else client.open(opening, sid)
+    )
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:

@@ -17,7 +17,7 @@ from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
 from parley.stack.wait_served import when_served
 from schemas.expert import expert_of
-from schemas.session import OpenSession
+from schemas.session import ForkSession, OpenSession
 
 if TYPE_CHECKING:
     from agents.models.function import Agent
@@ -71,6 +71,10 @@ class LocalParley(Parley):
     async def opened(self, opening: OpenSession, sid: str) -> str:
         """Open a session, again while the stack starts. Raises as when_served."""
         return await when_served(self.lease, lambda: self.client.open(opening, sid))
+
+    async def forked(self, wanted: ForkSession) -> str:
+        """Open a fork, again while the stack starts. Raises as when_served."""
+        return await when_served(self.lease, lambda: self.client.fork(wanted))
 
 
 def lease_of(parley: Parley) -> Lease | None:

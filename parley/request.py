@@ -11,7 +11,7 @@ from client.task_folder import Sent
 from parley.applying import NOWHERE, Into
 from parley.plan import Plan
 from parley.stack.wait_served import with_people
-from schemas.session import SESSION_ID, OpenSession
+from schemas.session import SESSION_ID, ForkSession, OpenSession
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,8 @@ class Request:
     """Nothing is kept."""
     continues: str = ""
     """A finished session whose result is context."""
+    fork: ForkSession | None = None
+    """What is opened in place of `opening`, which says what that comes to."""
 
 
 def opening_of(plan: Plan, question: str, evidence: Sources | None) -> OpenSession:

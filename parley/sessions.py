@@ -25,7 +25,7 @@ from parley.settings import Settings
 from parley.show.view import choose
 from parley.stack.access import bus_options, last_stack, place, run
 from parley.stack.disk_watch import telling
-from schemas.post import IndexRebuilt
+from schemas.post import IndexRebuilt, SessionRow
 from schemas.result import Result
 from schemas.session import SESSION_ID
 
@@ -256,10 +256,19 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
                 if not force:
                     raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
                 await parley.client.cancel(sid, "to be erased")
+            forks.extend(forks_of(sid, await parley.client.sessions()))
             await parley.client.erase(sid)
 
+    forks: list[str] = []
     run(main())
-    return {"session": sid, "erased": True, "remains": list(REMAINS)}
+    told = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
+    return {"session": sid, "erased": True, "forks": forks, "remains": [*told, *REMAINS]}
+
+
+def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:
+    """Sessions that carry a session's record on, and those that carry these on; erased ones left out."""
+    found = [row.session for row in rows if row.forks == sid]
+    return [*found, *(more for one in found for more in forks_of(one, rows))]
 
 
 REMAINS = (

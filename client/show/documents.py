@@ -25,6 +25,7 @@ def document(found: Record | Seen) -> dict[str, Any]:
         "opened": None if found.opened is None else msgspec.to_builtins(found.opened),
         "posts": [_value(found.sid, msgspec.json.encode(p)) for p in found.posts],
         "result": None if result is None else msgspec.to_builtins(result),
+        "fork": None if found.fork is None else msgspec.to_builtins(found.fork),
         "feedback": [msgspec.to_builtins(f) for f in feedback_of(found.posts)],
         "left_out": found.left_out,
         **whole,

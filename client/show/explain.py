@@ -12,7 +12,7 @@ from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, posts_of, result_of
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
-from client.show.transcript import feedback_words
+from client.show.transcript import feedback_words, forked
 from client.show.untrusted import shaped
 from client.show.words import cost_words, tokens_words
 from client.text import clean, count, line
@@ -46,6 +46,7 @@ def figures(record: Record) -> dict[str, Any]:
         "outcome": result.outcome if result else None,
         "rounds": [_round(presenter, r) for r in result.rounds] if result else [],
         "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=record.sid).failures,
+        "fork": None if opened.fork is msgspec.UNSET else msgspec.to_builtins(opened.fork),
         "feedback": [msgspec.to_builtins(f) for f in feedback_of(posts_of(record))],
         "usage": msgspec.to_builtins(result.usage) if result else None,
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
@@ -72,6 +73,8 @@ def words(record: Record) -> Iterator[str]:
     result = result_of(record)
     presenter = _presenter(record)
     yield f"Session {line(record.sid)}, {line(found['protocol'])}: {line(found['question'], 200)}"
+    fork = opening(record).fork
+    yield from forked(None if fork is msgspec.UNSET else fork)
     if result is None:
         yield f"It is still open after {found['transitions']} transitions."
         yield from presenter.explained(record.sid, entries_of(record))

@@ -4,8 +4,10 @@ from client.show.presenter import Presenter
 from client.text import count
 from coordinator.budget import booked
 from schemas import log
+from schemas.afterwards.fork import CAUSE
 from schemas.post import Live, Post
 from schemas.session import Seat
+from schemas.turn import Usage
 from schemas.wire import SchemaError, decode
 
 _KEPT = 40_000
@@ -142,6 +144,8 @@ class Scene:
             seat, usage = ask.seat if ask else "", entry.event.usage
             if ask and seat in self._seats:
                 usage = booked(self._seats[seat], ask.caps, usage, person=bool(ask.queue))
+            if entry.cause.startswith(CAUSE):
+                usage = Usage()  # another session paid
             self.tokens += usage.input_tokens + usage.output_tokens
             self.calls += usage.calls
             if usage.input_tokens + usage.output_tokens:

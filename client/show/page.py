@@ -18,7 +18,7 @@ from client.records import Record, entries_of
 from client.session_view import Seen, seen
 from client.show.lines import StyledLine
 from client.show.presenter import PagePart, Presenter
-from client.show.transcript import Teller, feedback_words
+from client.show.transcript import Teller, feedback_words, forked
 from client.show.untrusted import shaped
 from client.show.words import cost_words
 from client.text import clean, line
@@ -52,6 +52,7 @@ def html(found: Record | Seen) -> Iterator[str]:
         "left_out": found.left_out_words(),
         "result": result,
         "end": end,
+        "forked": forked(found.fork),
         "feedback": feedback_words(feedback_of(found.posts)),
         "own": own.facts,
         "transcript": own.transcript,

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+import msgspec
+
 from client.protocols import face_of, face_of_posts
 from client.records import Record
 from client.session_view import Seen, seen
@@ -16,7 +18,8 @@ from client.show.words import REASON, WHOLE, WIDE, bare, nothing_came, opening_l
 from client.text import clean, count, line
 from client.turns import SEAT, WITHDRAWN, Flagged, Turns
 from schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
-from schemas.post import CLOSED, Post
+from schemas.afterwards.fork import FORK, Fork, carried_words, fork_words
+from schemas.post import CLOSED, Post, read
 from schemas.result import Result
 from schemas.stops import STOPS
 from schemas.wire import figure
@@ -111,6 +114,8 @@ class Teller:
             if not self._known:
                 self.presenter = face_of(result.protocol).present()
             yield from result_lines(result, self._presenter, self.turns)
+            if result.fork is not msgspec.UNSET:
+                yield "quiet", forked(result.fork)[0]
             if self._brief:
                 if self.hints:
                     yield "quiet", f"more: {self._more(result)}"
@@ -220,12 +225,22 @@ def _control_lines(post: Post, presenter: Presenter) -> Iterable[StyledLine] | N
         return shaped(lambda: stop_post(presenter, post), lambda: stop_post(Presenter(), post))
     if post.kind == SEAT and post.channel == _CONTROL:
         return [_seat_taken(post)]
+    if post.kind == FORK and post.channel == _CONTROL:
+        fork = read(post, {FORK: Fork})
+        return [("quiet", f"  {text}") for text in forked(fork)] if fork is not None else []
     if is_feedback(post):
         return [("score", f"  {text}") for text in feedback_words(feedback_of([post]))]
     if post.kind == WITHDRAWN and post.channel == _CONTROL:
         body = object_of(post.body)
         return [("quiet", f"  {line(str(body.get('seat')))}: {count(len(items(body.get('turns'))), 'turn')} withdrawn")]
     return None
+
+
+def forked(fork: Fork | None) -> list[str]:
+    """Where a session comes from and what it carries, in lines; nothing: it carries no other's record."""
+    if fork is None:
+        return []
+    return [line(text, WHOLE) for text in (fork_words(fork), *carried_words(fork))]
 
 
 def feedback_words(given: Sequence[Feedback]) -> list[str]:
@@ -333,6 +348,7 @@ def show(found: Record | Seen) -> Iterator[str]:
     found = seen(found)
     first, teller = found.opened, _after(found)
     yield from bare(opening_lines(found.sid, found.protocol, found.question, first.continues if first else ""))
+    yield from forked(found.fork)
     for post in found.posts:
         yield from bare(teller.lines(post, WHOLE))
     if found.result is not None:
@@ -359,6 +375,8 @@ def markdown(found: Record | Seen) -> Iterator[str]:
     if first is not None:
         if first.continues:
             yield f"Follows up session {first.continues}."
+        for text in forked(found.fork):
+            yield f"{text[0].upper()}{text[1:]}."
         yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
         yield ""
         yield from _block([clean(first.question)])

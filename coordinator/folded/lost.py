@@ -15,6 +15,7 @@ from bus.channels import CONTROL
 from bus.log import Stored
 from coordinator.folded.broken import BrokenLog
 from schemas import log
+from schemas.afterwards.fork import CAUSE
 from schemas.post import CLOSED, Post, SessionRow
 from schemas.result import Result, ResultUsage, Stop
 from schemas.stops import STOPS, VERSION_LOST
@@ -180,7 +181,11 @@ def _posts(sid: str, entries: Sequence[_AnyEntry]) -> Iterable[Post]:
 def _used(entries: Sequence[_AnyEntry]) -> ResultUsage:
     """What its replies said, and the turns that none came for: they may have cost something."""
     tags = [_tagged(e.event).t for e in entries]
-    replies = [r.usage for e, t in zip(entries, tags, strict=True) if t == "replied" and (r := _read(e.event, _Reply))]
+    replies = [
+        Usage() if e.cause.startswith(CAUSE) else r.usage  # what was carried over another session paid
+        for e, t in zip(entries, tags, strict=True)
+        if t == "replied" and (r := _read(e.event, _Reply))
+    ]
     used = sum(replies, Usage())
     asked = sum(_tagged(c).t == "ask" for e in entries for c in e.commands)
     return ResultUsage(

@@ -22,6 +22,7 @@ from coordinator.machine import Protocol, Session
 from observability import genai, tracing
 from observability.tracing import Attribute, Event, Written
 from schemas import log
+from schemas.afterwards.fork import CAUSE
 from schemas.post import Post
 from schemas.session import Seat, is_human
 from schemas.wire import SchemaError, decode
@@ -140,7 +141,7 @@ def _told(entries: Sequence[log.Entry]) -> _Told:
         said = ""
         if isinstance(entry.event, log.Replied) and entry.event.turn in told.turns:
             said = entry.event.turn
-            _reply(told, entry.event, entry.at_ns)
+            _reply(told, entry)
         elif isinstance(entry.event, log.TimerFired):
             _deadlines(told, entry)
         for place, command in enumerate(entry.commands):
@@ -150,10 +151,14 @@ def _told(entries: Sequence[log.Entry]) -> _Told:
     return told
 
 
-def _reply(told: _Told, event: log.Replied, at_ns: int) -> None:
+def _reply(told: _Told, entry: log.Entry) -> None:
+    event = entry.event
+    assert isinstance(event, log.Replied)
     turn = told.turns[event.turn]
-    turn.ended_ns, turn.answered = at_ns, True
-    told.rounds[turn.ask.round].ended_ns = at_ns
+    turn.ended_ns, turn.answered = entry.at_ns, True
+    told.rounds[turn.ask.round].ended_ns = entry.at_ns
+    if entry.cause.startswith(CAUSE):
+        return  # another session paid
     told.tokens += event.usage.input_tokens + event.usage.output_tokens
     told.calls += event.usage.calls
     told.cost_usd += event.usage.cost_usd

@@ -5,7 +5,8 @@ take the same course (coordinator.replay.course). So the new log holds all that 
 as it folds every other. What differs between the two:
 
 * Turns and sessions beneath are named by their places, so the names in events are those of the new log.
-* Usage is left out: the record's session paid. Times are moved, so that the last carried event is the time of the fork.
+* Times are moved, so that the last carried event is the time of the fork.
+* The record's session paid for what is carried: its limits hold there, and the ledger begins anew behind it.
 * What ended the recorded session is not carried: it is asked anew. Words about a result are left out.
 * Nobody sits in a person's place afterwards: its agent has it until a person sits down.
 """
@@ -15,12 +16,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from coordinator.budget import Reservation, shortfall
 from coordinator.machine import Protocol, Session, record, record_opening
 from coordinator.replay import Replayed, course, parting_words
 from coordinator.table import Illegal, Inadmissible, MachineError
+from coordinator.transition import TransitionDraft
 from schemas import log
 from schemas.afterwards.fork import CAUSE, Change, Fork, Paid
-from schemas.turn import Usage
+from schemas.wire import encode
 
 MOST_EVENTS = 2_000
 """Of a record that is carried: a moderator does nothing else while it steps through them."""
@@ -78,7 +81,7 @@ def carry(wanted: Wanted, now_ns: int, cause: str) -> list[Carried]:
     entries = wanted.record.entries
     fork = Fork(
         parent=wanted.parent, round=wanted.round, position=wanted.position, carried=wanted.position,
-        entries=wanted.position,
+        entries=wanted.position, limits=_limits(wanted.record.session.opened),
     )  # fmt: skip
     last = wanted.position
     found = _follow(wanted, _timed(fork, entries, last, now_ns), cause)
@@ -100,7 +103,19 @@ def carry(wanted: Wanted, now_ns: int, cause: str) -> list[Carried]:
         sat = log.Sat(seat=seat, queue=steps[-1].after.sitters[seat].queue, left=True)
         _add(wanted, steps, sat, now_ns, f"{CAUSE}left:{seat}")
     _add(wanted, steps, log.Forked(fork=fork), now_ns, f"{CAUSE}{wanted.parent}")
+    draft = TransitionDraft(wanted.protocol, steps[-1].after, now_ns)
+    short = shortfall(draft.opened.budget, draft.ledger, Reservation(), draft.reserved(False))
+    if short:
+        raise Inadmissible("budget", f"the turns that are out where the record ends do not fit: {short}")
     return steps
+
+
+def _limits(opened: log.Opened) -> dict[str, float | None]:
+    """A fork's own seconds begin behind what it carries; those of what carries a fork's record begin with that."""
+    found: dict[str, float | None] = msgspec.to_builtins(opened.budget)
+    if opened.fork is not msgspec.UNSET and opened.budget.seconds is not None:
+        found["seconds"] = opened.budget.seconds + opened.fork.seconds
+    return found
 
 
 def _timed(fork: Fork, entries: Sequence[log.Entry], last: int, now_ns: int) -> Fork:
@@ -118,7 +133,7 @@ def _follow(wanted: Wanted, fork: Fork, cause: str) -> _Course:
     theirs = first
     for e in events:
         ours = steps[-1].entry.commands
-        if course(ours) != course(theirs.commands):
+        if not _same(wanted, ours, theirs.commands):
             return _Course(steps, theirs.n, theirs.n, parting_words(protocol, ours, theirs.commands))
         names |= _names(theirs, ours)
         try:
@@ -131,7 +146,7 @@ def _follow(wanted: Wanted, fork: Fork, cause: str) -> _Course:
             return _Course(steps, theirs.n, None, f"what ended the record, its transition {e.n}, is asked anew")
         theirs = e
     ours = steps[-1].entry.commands
-    if course(ours) != course(theirs.commands):
+    if not _same(wanted, ours, theirs.commands):
         return _Course(steps, theirs.n, theirs.n, parting_words(protocol, ours, theirs.commands))
     return _Course(steps, theirs.n, None, "")
 
@@ -140,6 +155,11 @@ def _add(wanted: Wanted, steps: list[Carried], event: log.Event, at_ns: int, cau
     before, ahead = steps[-1].after, steps[-1].entry
     after, entry = record(wanted.protocol, before, ahead.digest, event, at_ns, cause)
     steps.append(Carried(before, after, entry))
+
+
+def _same(wanted: Wanted, ours: tuple[log.Command, ...], theirs: tuple[log.Command, ...]) -> bool:
+    """Whether both take the same course. A text in which a session names itself has the new name here."""
+    return encode(course(ours)) == encode(course(theirs)).replace(wanted.parent.encode(), wanted.sid.encode())
 
 
 def _names(theirs: log.Entry, ours: tuple[log.Command, ...]) -> dict[str, str]:
@@ -155,7 +175,7 @@ def _translated(event: log.Event, names: dict[str, str]) -> log.Event:
     """A recorded event as the new log has it. Raises Illegal where it names what is not there."""
     match event:
         case log.Replied():
-            return replace(event, turn=_named(names, event.turn), usage=Usage(), deliveries=1)
+            return replace(event, turn=_named(names, event.turn))
         case log.Redelivered():
             return replace(event, turn=_named(names, event.turn))
         case log.ChildEnded():
@@ -174,13 +194,11 @@ def _word(event: log.Event) -> str:
 
 
 def _paid(wanted: Wanted, last: int) -> Paid:
-    """What the carried turns used in the sessions that asked them."""
+    """What the carried turns used in the sessions that asked them: events keep it."""
     used = [e.event.usage for e in wanted.record.entries[: last + 1] if isinstance(e.event, log.Replied)]
-    before = wanted.record.session.opened.fork
-    first = Paid() if before is msgspec.UNSET else before.paid
     return Paid(
-        calls=first.calls + sum(u.calls for u in used),
-        input_tokens=first.input_tokens + sum(u.input_tokens for u in used),
-        output_tokens=first.output_tokens + sum(u.output_tokens for u in used),
-        cost_usd=first.cost_usd + sum(u.cost_usd for u in used),
+        calls=sum(u.calls for u in used),
+        input_tokens=sum(u.input_tokens for u in used),
+        output_tokens=sum(u.output_tokens for u in used),
+        cost_usd=sum(u.cost_usd for u in used),
     )

@@ -24,9 +24,11 @@ def rounds_of(protocol: Protocol, sid: str, entries: Sequence[log.Entry]) -> dic
             session, commands = step(protocol, before, entry.event, entry.at_ns)
         asked = max((c.round for c in commands if isinstance(c, log.Ask)), default=None)
         stopped = session.stopped is not None and (before is None or before.stopped is None)
-        if current is not None and (stopped or (asked is not None and asked > current)):
-            if not stopped or _is_whole(before, entry.event):
-                found[current] = entry.n
+        ended = (
+            _is_whole(before, entry.event) if stopped else asked is not None and current is not None and asked > current
+        )
+        if current is not None and ended:
+            found[current] = entry.n
         if session.stopped is not None:
             break
         if asked is not None and (current is None or asked > current):

@@ -1,4 +1,4 @@
-"""What a moderator does to open a fork: whose record it carries, what changes, who is there, which artifacts it gets."""
+"""What a moderator does to open a fork: whose record it carries, what changes, who is there, and the artifacts."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -115,7 +115,7 @@ def changed(
     opened = replace(
         recorded, settings=after if request.settings else recorded.settings, seats=seats, budget=budget,
         turn_timeout_s=recorded.turn_timeout_s if request.turn_timeout_s is None else request.turn_timeout_s,
-        fits=limited or msgspec.UNSET,
+        fits=recorded.fits if budget == recorded.budget else limited or msgspec.UNSET,
     )  # fmt: skip
     return opened, tuple(changes)
 

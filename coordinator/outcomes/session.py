@@ -39,9 +39,6 @@ class _Entry(msgspec.Struct, frozen=True):
     at_ns: int
     event: msgspec.Raw
     commands: tuple[msgspec.Raw, ...] = ()
-
-
-class _Caused(msgspec.Struct, frozen=True):
     cause: str = ""
 
 
@@ -125,6 +122,8 @@ class Record:
             round_, final = ask.round, ask.final
             if ask.seat in self._seats:
                 usage = booked(self._seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
+        if entry.cause.startswith(CAUSE):
+            usage = Usage()  # another session paid
         self.calls.append(Call(entry.at_ns, round_, final, reply.model, usage))
 
     def _command(self, n: int, index: int, command: msgspec.Raw) -> None:
@@ -158,7 +157,7 @@ def ends(data: bytes) -> bool:
 
 def is_carried(data: bytes) -> bool:
     """Whether an entry repeats one of the record that its session carries on."""
-    entry = _read(data, _Caused)
+    entry = _read(data, _Entry)
     return entry is not None and entry.cause.startswith(CAUSE)
 
 

@@ -11,6 +11,7 @@ from parley.cli.ask import ask
 from parley.cli.bus import app as bus_app
 from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
+from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
 from parley.cli.metrics import metrics
 from parley.cli.options import (
@@ -85,6 +86,7 @@ app.command("top")(top)
 app.command("metrics")(metrics)
 app.command("serve")(serve)
 app.command("feedback")(feedback)
+app.command("fork")(fork)
 app.command("ask", cls=ProtocolCommand)(ask)
 
 

@@ -47,6 +47,8 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     """In words, where it did."""
     changes: tuple[Change, ...] = ()
     paid: Paid = Paid()
+    limits: dict[str, float | None] = {}
+    """The budget of the record's session. It holds for what is carried, the fork's own for what it does itself."""
     seconds: float = 0.0
     """What the carried part took. The budget's seconds and the session's duration begin behind it."""
     shift_ns: int = 0
@@ -59,6 +61,21 @@ def fork_words(fork: Fork) -> str:
     if fork.changes:
         changed = "with " + ", ".join(f"{c.what} {_value(c.before)} -> {_value(c.after)}" for c in fork.changes)
     return f"forked from {fork.parent} after round {fork.round}, {changed}"
+
+
+def carried_words(fork: Fork) -> list[str]:
+    """What it carries and what that cost, a line each."""
+    paid = fork.paid
+    tokens, calls = paid.input_tokens + paid.output_tokens, paid.calls
+    found = [
+        f"{fork.carried:,} of {fork.position:,} recorded events carried it; session {fork.parent} paid for them:"
+        f" {calls:,} calls, {tokens:,} tokens, {paid.cost_usd:.4f} USD"
+    ]
+    if fork.parted is not None:
+        found.append(f"it parts from the record at transition {fork.parted}: {fork.how}")
+    elif fork.how:
+        found.append(fork.how)
+    return found
 
 
 def _value(value: Any) -> str:

@@ -1,17 +1,24 @@
-"""A session that carries another's record on: what it carries, where it parts, what it says of itself, what is refused."""
+"""A session that carries another's record on: what it carries, where it parts, what it says, what is refused."""
 
 import json
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
+from agents.tools.folder import archive
+from bus import subjects
 from client.client import Client
 from client.errors import Refusal
 from client.records import record_of
+from client.show import documents, explain, page, transcript
 from client.what_if import compare, verify
+from parley.sessions import forks_of
 from schemas import log
 from schemas.afterwards.fork import Fork
-from schemas.session import ForkSession
+from schemas.post import Post, heard
+from schemas.session import Document, ForkSession, Seat
+from tests.outcomes.played import fold, get, shown, take
 from tests.support.engine import Engine
 
 
@@ -47,3 +54,133 @@ async def test_with_nothing_changed_it_ends_as_the_record_did(stack: Engine) -> 
     fork = (await opening(stack, "f1")).fork
     assert isinstance(fork, Fork) and (fork.parent, fork.parted, fork.changes) == ("s1", None, ())
     assert fork.carried == fork.position
+
+
+async def test_it_says_where_it_comes_from_everywhere(stack: Engine) -> None:
+    await finished(stack)
+    await owner(stack).fork(ForkSession(of="s1", settings={"threshold": 100}), "f1")
+    after = await result(stack, "f1")
+    fork = (await opening(stack, "f1")).fork
+    assert isinstance(fork, Fork)
+    words = f"forked from s1 after round {fork.round}, with consensus.threshold "
+    assert after["fork"]["parent"] == "s1" and words in after["stop"]["certificate"]["record"]
+    record = record_of("f1", await stack.log("f1"))
+    assert explain.figures(record)["fork"]["round"] == fork.round
+    for text in (
+        "\n".join(explain.words(record)),
+        "\n".join(transcript.show(record)),
+        "\n".join(transcript.markdown(record)).replace("Forked", "forked"),
+        "\n".join(page.html(record)).replace("-&gt;", "->"),
+    ):
+        assert words in text
+        assert f"it parts from the record at transition {fork.parted}" in text.replace("It parts", "it parts")
+    assert documents.document(record)["fork"]["changes"][0]["what"] == "consensus.threshold"
+    row = await owner(stack).row("f1")
+    assert row is not None and row.forks == "s1"
+    assert verify(record)["result"] is not None, "its own log alone recomputes it"
+    found = compare(record_of("s1", await stack.log("s1")), {"consensus": {"threshold": 100}})
+    assert fork.parted == found["n"] and str(found["how"]).startswith(fork.how)
+
+
+async def test_a_fork_is_forked(stack: Engine) -> None:
+    await finished(stack)
+    client = owner(stack)
+    await client.fork(ForkSession(of="s1", round=1), "f1")
+    first = await result(stack, "f1")
+    await client.fork(ForkSession(of="f1"), "f2")
+    second = await result(stack, "f2")
+    assert second["outcome"] == first["outcome"] and second["fork"]["parent"] == "f1"
+    told = [json.loads(bytes(p.body))["parent"] for p in await stack.posts("f2", "control") if p.kind == "fork"]
+    assert told == ["s1", "f1"]
+    rows = await client.sessions()
+    assert forks_of("s1", rows) == ["f1", "f2"] and forks_of("f2", rows) == []
+
+
+async def test_what_cannot_be_is_refused_in_words(bare: Engine) -> None:
+    await bare.moderator()
+    await bare.workers({"latency_s": 30.0})
+    client = owner(bare)
+
+    async def refused(why: str, request: ForkSession, by: Client = client) -> None:
+        with pytest.raises(Refusal, match=why):
+            await by.fork(request)
+
+    await bare.open("s1")
+    await refused("there is no session s9", ForkSession(of="s9"))
+    await refused("session s1 is open: a fork carries the record of one that is over", ForkSession(of="s1"))
+    await bare.cancel("s1")
+    await bare.closed("s1")
+    await refused("session s1 has no whole round", ForkSession(of="s1"))
+    await refused("moderators' own", ForkSession(of="madp-breaker"))
+    other = Client(await bare.connect("client"), "client")
+    await refused("session s1 was opened by somebody else", ForkSession(of="s1"), other)
+    await client.erase("s1")
+    await refused("session s1: it was erased", ForkSession(of="s1"))
+
+
+async def test_a_bad_setting_a_seat_and_a_round_are_refused_in_words(stack: Engine) -> None:
+    await finished(stack)
+    client = owner(stack)
+    for request, why in (
+        (ForkSession(of="s1", settings={"treshold": 1}), "did you mean consensus"),
+        (ForkSession(of="s1", round=7), "round: got 7, whole rounds of session s1 are 1"),
+        (ForkSession(of="s1", seats=(Seat(seat="x", role="panelist", queue="x"),)), "there is no seat x in the record"),
+        (
+            ForkSession(of="s1", seats=(Seat(seat="panelist_1", role="panelist", queue="p9"),)),
+            "no worker is alive for role panelist on queue p9",
+        ),
+    ):
+        with pytest.raises(Refusal, match=why):
+            await client.fork(request, "f1")
+    await client.fork(ForkSession(of="s1"), "f1")
+    with pytest.raises(Refusal, match="session f1 exists already"):
+        await client.fork(ForkSession(of="s1"), "f1")
+
+
+async def test_erasing_the_record_leaves_the_fork(stack: Engine) -> None:
+    await finished(stack, question="Which town has the secret?")
+    client = owner(stack)
+    await client.fork(ForkSession(of="s1"), "f1")
+    await result(stack, "f1")
+    await client.erase("s1")
+    assert "the secret" in "".join(await stack.log("f1")) and await stack.log("s1") == ()
+    assert verify(record_of("f1", await stack.log("f1")))["closed"]
+
+
+async def test_its_turns_have_the_documents_and_the_artifacts_of_the_record(stack: Engine) -> None:
+    data = archive({"a.txt": (b"one", False)})
+    text = "Vilnius is the capital."
+    document = Document(id=sha256(text.encode()).hexdigest(), name="a.md", text=text)
+    id = await owner(stack).put("s1", data)
+    await finished(stack, documents=(document,))
+    await owner(stack).fork(ForkSession(of="s1", round=1), "f1")
+    await owner(stack).erase("s1")
+    assert await owner(stack).get("f1", id) == data
+    assert (await opening(stack, "f1")).documents[0].text == text
+
+
+async def test_what_it_carries_is_counted_once(stack: Engine) -> None:
+    await finished(stack)
+    await owner(stack).fork(ForkSession(of="s1"), "f1")
+    after = await result(stack, "f1")
+    into = fold()
+    take(into, "f1", [e.encode() for e in await stack.log("f1")])
+    alone = shown(into.totals())
+    assert get(alone, "session_calls_total", protocol="consensus") == after["usage"]["calls"]
+    assert 0 < after["usage"]["calls"] < after["fork"]["paid"]["calls"]
+    assert get(alone, "session_calls_total", protocol="consensus") == after["usage"]["calls"]
+
+
+async def test_others_hear_of_what_is_new_alone(stack: Engine) -> None:
+    """What was carried is no news on the bus: processes that react to posts would do so twice. Its readers have it."""
+    await finished(stack)
+    new: list[Post] = []
+    listening = await stack.connect("panelist_1")
+    await listening.subscribe(subjects.channel_all("public"), lambda msg: new.extend(heard(msg.data)))
+    await owner(stack).fork(ForkSession(of="s1", round=1), "f1")
+    await result(stack, "f1")
+    fork = (await opening(stack, "f1")).fork
+    assert isinstance(fork, Fork)
+    posts = await stack.posts("f1", "public")
+    carried = [p.k for p in posts if p.transition < fork.carried]
+    assert carried and {p.k for p in new if p.session == "f1"} == {p.k for p in posts} - set(carried)

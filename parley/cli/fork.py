@@ -1,0 +1,63 @@
+"""The command line's `fork`: it parses, calls one function, prints."""
+
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Creds, Json, Nats, PanelFile, Plain, Sets, Sid, State, Verbose
+
+
+def fork(
+    session: Sid,
+    round_: Annotated[
+        int | None,
+        typer.Option("--round", min=0, help="Carry the record up to the end of this round (default: the last)."),
+    ] = None,
+    sets: Sets = None,
+    panel_file: PanelFile = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Tokens of what the fork does itself.")] = None,
+    budget_calls: Annotated[int | None, typer.Option(help="Model calls.")] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="US dollars.")] = None,
+    budget_seconds: Annotated[float | None, typer.Option(help="Seconds.")] = None,
+    json: Json = False,
+    plain: Plain = False,
+    verbose: Verbose = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Carry a closed session's record on in a new one, with other settings or models.
+
+    The recorded answers stand as far as the new settings take the same course; from there on models are called. Models
+    are named as for `parley ask`, by the environment or a panel file.
+
+    Exit status: as `parley ask`.
+
+    \b
+    Examples:
+      parley fork 1f2e3d4c5b6a79880716 --set consensus.threshold=0.9
+      parley fork 1f2e3d4c5b6a79880716 --round 1 --panel-file other-models.yaml
+      LLM_PROVIDER=ollama LLM_MODEL=qwen3:8b parley fork 1f2e3d4c5b6a79880716 --round 2
+    """
+    with options.errors(json):
+        layers = {
+            "state": state, "nats__url": nats, "nats__creds": creds, "panel_file": panel_file,
+            "budget__tokens": budget_tokens, "budget__calls": budget_calls, "budget__cost_usd": budget_usd,
+            "budget__seconds": budget_seconds,
+        }  # fmt: skip
+        from parley import forking
+        from parley.asking import ask_command
+        from parley.plan import plan_of
+        from parley.request import Look
+        from parley.settings import parse_sets
+
+        source = forking.source_of(options.settings(config, state=state, nats__url=nats, nats__creds=creds), session)
+        plan = plan_of(options.settings(config, sets, protocol=source.protocol, **layers))
+        look = Look(json=json, plain=plain, verbose=verbose)
+        request = forking.request_of(plan, source, parse_sets(sets or []), round_, look=look)
+        code, result, _ = ask_command(request)
+        if json and result is not None:
+            options.print_json(result)
+    raise typer.Exit(code)

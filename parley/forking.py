@@ -1,0 +1,83 @@
+"""`parley fork`: whose record is carried on, with what changed, and on which stack."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from client.errors import BadInput
+from client.records import opening, record_of
+from client.what_if import wanted
+from parley.plan import Plan
+from parley.request import Look, Request
+from parley.sessions import NoSession
+from parley.settings import Settings
+from parley.stack.access import last_stack, place, run
+from schemas.session import SESSION_ID, Budget, ForkSession, OpenSession
+from schemas.wire import InvalidValue
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """As much of the session whose record is carried on as whoever asks may read."""
+
+    sid: str
+    protocol: str
+    question: str
+    settings: dict[str, Any]
+    """Its protocol's; empty: not known."""
+
+
+def source_of(settings: Settings, sid: str) -> Source:
+    """Raises BadInput where there is no such session, or nothing is left of it."""
+
+    async def main() -> Source:
+        async with last_stack(settings) as parley:
+            row = await parley.client.row(sid) if parley is not None and SESSION_ID.fullmatch(sid) else None
+            if parley is None or row is None:
+                raise NoSession(sid, place(settings))
+            if row.status in ("erased", "refused"):
+                raise BadInput("session", f"session {sid} was {row.status}: there is no record to carry on")
+            if row.status == "open":
+                raise BadInput("session", f"session {sid} is open: a fork carries the record of one that is over")
+            entries = await parley.client.log(sid) if parley.client.owner else []
+            found = opening(record_of(sid, entries)).settings if entries else {}
+            return Source(sid=sid, protocol=row.protocol, question=row.question, settings=found)
+
+    return run(main())
+
+
+def request_of(
+    plan: Plan, source: Source, settings: Mapping[str, Mapping[str, Any]], round_: int | None, *, look: Look
+) -> Request:
+    """What is asked for, checked as far as it can be before anything is started.
+
+    Parameters
+    ----------
+    plan
+        Of the session's protocol: its models serve the seats.
+    settings
+        Those that are to change, nested by protocol.
+
+    Raises
+    ------
+    BadInput
+        A field that cannot be right.
+    """
+    panel = plan.panel
+    if panel is not None and panel.protocol != source.protocol:
+        raise BadInput("panel-file", f"it is for {panel.protocol}, and session {source.sid} ran {source.protocol}")
+    changed = wanted(source.protocol, settings)
+    own = {**source.settings, **changed}
+    given = plan.settings.budget.model_dump()
+    limits = Budget(**given)
+    try:
+        fork = ForkSession(
+            of=source.sid, round=round_, settings=changed, seats=panel.seats if panel else (),
+            budget=limits if any(value is not None for value in given.values()) else None,
+        )  # fmt: skip
+        shown = OpenSession(
+            question=source.question, protocol=source.protocol, settings=own, budget=limits, seats=fork.seats
+        )
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
+    return Request(plan=plan.over(own) if own else plan, opening=shown, look=look, fork=fork)
