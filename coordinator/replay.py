@@ -131,14 +131,27 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
 Commands = tuple[log.Command, ...]
 
 
-def course(commands: Commands) -> list[object]:
+def course(commands: Commands, *, briefs: bool = True) -> list[object]:
     """What makes two runs the same run: who is asked what and shown what, and what is posted. Caps, deadlines and
-    whether text streams do not; of a stop its reason does, not the figures of its certificate."""
+    whether text streams do not; of a stop its reason does, not the figures of its certificate.
+
+    `briefs`: also what turns are told beside their question and what they are shown, such as the last round allowed."""
     found: list[object] = []
     for c in commands:
         match c:
             case log.Ask():
-                found.append((c.seat, c.kind, c.round, bytes(c.brief).decode(), c.sees, c.own, c.attempt, c.error))
+                found.append(
+                    (
+                        c.seat,
+                        c.kind,
+                        c.round,
+                        bytes(c.brief).decode() if briefs else None,
+                        c.sees,
+                        c.own,
+                        c.attempt,
+                        c.error,
+                    )
+                )
             case log.Say(kind="stop"):
                 found.append(msgspec.json.decode(c.body)["reason"])
             case log.Say(kind="closed"):

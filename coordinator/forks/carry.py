@@ -98,6 +98,7 @@ def carry(wanted: Wanted, now_ns: int, cause: str) -> list[Carried]:
         _timed(fork, entries, last, now_ns), carried=last, entries=last + len(people) + 1, parted=found.parted,
         how=found.how, changes=wanted.changes, paid=_paid(wanted, last),
     )  # fmt: skip
+    fork = replace(fork, reworded=_reworded(wanted, found.steps))
     steps = _follow(wanted, fork, cause).steps
     for seat in people:
         sat = log.Sat(seat=seat, queue=steps[-1].after.sitters[seat].queue, left=True)
@@ -158,8 +159,23 @@ def _add(wanted: Wanted, steps: list[Carried], event: log.Event, at_ns: int, cau
 
 
 def _same(wanted: Wanted, ours: tuple[log.Command, ...], theirs: tuple[log.Command, ...]) -> bool:
-    """Whether both take the same course. A text in which a session names itself has the new name here."""
-    return encode(course(ours)) == encode(course(theirs)).replace(wanted.parent.encode(), wanted.sid.encode())
+    """Whether both take the same course: who is asked and shown what, and what is said. A text in which a session names
+    itself has the new name here. What turns are told beside that may differ: they were answered."""
+    recorded = encode(course(theirs, briefs=False)).replace(wanted.parent.encode(), wanted.sid.encode())
+    return encode(course(ours, briefs=False)) == recorded
+
+
+def _reworded(wanted: Wanted, steps: Sequence[Carried]) -> int:
+    """How many of the turns that were answered are told something else now."""
+    answered = {s.entry.event.turn for s in steps if isinstance(s.entry.event, log.Replied)}
+    count = 0
+    for step, theirs in zip(steps, wanted.record.entries, strict=False):
+        old = [c for c in theirs.commands if isinstance(c, log.Ask)]
+        new = [(i, c) for i, c in enumerate(step.entry.commands) if isinstance(c, log.Ask)]
+        for (i, mine), its in zip(new, old, strict=False):
+            brief = bytes(its.brief).replace(wanted.parent.encode(), wanted.sid.encode())
+            count += f"{step.entry.n}-{i}" in answered and bytes(mine.brief) != brief
+    return count
 
 
 def _names(theirs: log.Entry, ours: tuple[log.Command, ...]) -> dict[str, str]:

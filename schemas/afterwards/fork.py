@@ -45,6 +45,8 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     """The transition of the record at which this session did something else; None: it carries it whole."""
     how: str = ""
     """In words, where it did."""
+    reworded: int = 0
+    """Carried turns that would be told something else now, such as another last round; their answers stand."""
     changes: tuple[Change, ...] = ()
     paid: Paid = Paid()
     limits: dict[str, float | None] = {}
@@ -71,6 +73,8 @@ def carried_words(fork: Fork) -> list[str]:
         f"{fork.carried:,} of {fork.position:,} recorded events carried it; session {fork.parent} paid for them:"
         f" {calls:,} calls, {tokens:,} tokens, {paid.cost_usd:.4f} USD"
     ]
+    if fork.reworded:
+        found.append(f"{fork.reworded:,} of the carried turns would be told something else now; their answers stand")
     if fork.parted is not None:
         found.append(f"it parts from the record at transition {fork.parted}: {fork.how}")
     elif fork.how:
