@@ -26,8 +26,8 @@ from coordinator import briefing, estimate
 from coordinator.admission import admit, check_beneath
 from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.forking import Forks
 from coordinator.folded.held import Held
-from coordinator.forks.opening import Forks
 from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING

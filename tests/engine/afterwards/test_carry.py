@@ -7,9 +7,9 @@ import pytest
 
 from client.records import read_record
 from coordinator.budget import Ledger
+from coordinator.folded.forking import changed
 from coordinator.forks.carry import MOST_EVENTS, Carried, Wanted, carry
 from coordinator.forks.cut import position_of, rounds_of
-from coordinator.forks.opening import changed
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Replayed, course, replay, what_if

@@ -1,4 +1,4 @@
-"""Keyless sessions of every protocol, forked with nothing changed, on a stack of processes: they end as the record did."""
+"""Keyless sessions of every protocol, forked with nothing changed, on a stack of processes: they end as before."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ GIVEN: dict[str, dict[str, Any]] = {
         "settings": {"outcomes": ["canary", "blue-green", "big-bang"], "round_limit": 3},
     },
     "competition": {
-        "question": "Should public transport be free of charge?", "evidence": "examples/competition/evidence", "seed": 7,
+        "question": "Should public transport be free?", "evidence": "examples/competition/evidence", "seed": 7,
     },
     "madp": {"question": "add JWT authentication to the API", "seed": 7},
 }  # fmt: skip
