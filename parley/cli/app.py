@@ -11,6 +11,7 @@ from parley.cli.ask import ask
 from parley.cli.bus import app as bus_app
 from parley.cli.experts import app as experts_app
 from parley.cli.inbox import app as inbox_app
+from parley.cli.mcp import mcp
 from parley.cli.metrics import metrics
 from parley.cli.options import (
     Config,
@@ -83,6 +84,7 @@ app.command("route")(route)
 app.command("top")(top)
 app.command("metrics")(metrics)
 app.command("serve")(serve)
+app.command("mcp")(mcp)
 app.command("ask", cls=ProtocolCommand)(ask)
 
 
