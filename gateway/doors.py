@@ -6,6 +6,9 @@ import msgspec
 
 from gateway.app import Door
 from gateway.offers import Offers
+from gateway.openai.background import TaskModel
+from gateway.openai.door import OpenAI
+from gateway.openai.running import OnDisconnect
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,6 +18,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What programs may ask for by name."""
     roots: tuple[Path, ...] = ()
     """Folders that programs may have read as a project."""
+    on_disconnect: OnDisconnect = "cancel"
+    """Whether a program that goes away while it waits cancels its session."""
+    task_model: TaskModel | None = None
+    """To which jobs of chat front ends go; None: they are refused."""
     secret: bytes | None = None
     """Seals what clients carry between two requests: the same for all copies."""
 
@@ -24,4 +31,7 @@ def doors(options: Options | None = None) -> tuple[Door, ...]:
     from gateway.mcp.door import mcp_door  # the library takes a second to import
 
     options = options or Options()
-    return (mcp_door(options.offers, options.roots, secret=options.secret),)
+    return (
+        OpenAI(options.offers, options.on_disconnect, options.task_model).door(),
+        mcp_door(options.offers, options.roots, secret=options.secret),
+    )

@@ -10,11 +10,12 @@ import anyio
 
 from bus.errors import BusError
 from client.api import Parley
-from client.errors import BadInput, ParleyError, StackFailed
+from client.errors import ParleyError, StackFailed
 from gateway.mcp.following import Asking
 from gateway.mcp.server import make_server
 from gateway.offers import Offers
 from observability.setup import setup_tracing
+from parley.gateway_options import root_of
 from parley.offers import offers_of
 from parley.plan import Plan
 from parley.stack.access import front, run
@@ -29,18 +30,12 @@ def serve(plan: Plan, roots: Sequence[Path], panels: Path | None = None) -> int:
         A root or a panel file that cannot be used.
     """
     plan, offers = offers_of(plan, panels)
-    allowed = tuple(map(_root, roots))
+    allowed = tuple(map(root_of, roots))
     stop_tracing = setup_tracing("parley-mcp")
     try:
         return run(_serve(plan, offers, allowed))
     finally:
         stop_tracing()
-
-
-def _root(path: Path) -> Path:
-    if not path.is_dir():
-        raise BadInput("root", f"{path} is no folder")
-    return path.resolve()
 
 
 async def _serve(plan: Plan, offers: Offers, roots: Sequence[Path]) -> int:

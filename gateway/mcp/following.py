@@ -109,6 +109,7 @@ class _Following:
         self._told = Told(face_of(opening.protocol).present(opening.settings))
         limit = opening.settings.get("round_limit")
         self._rounds = f" of at most {limit}" if isinstance(limit, int) else ""
+        self._round = 1
         self._asked = set(place.asked)
         self._asking: set[asyncio.Task[None]] = set()
 
@@ -135,10 +136,10 @@ class _Following:
     async def _progress(self, post: Post, number: int, text: str) -> None:
         """Tell the client, where it asked to be told, what was said last."""
         first = line(text.strip().split("\n")[0], _WIDE) if text else ""
+        self._round = max(self._round, post.round)
         if first or post.kind == CLOSED:
-            await self._ctx.report_progress(
-                number, None, f"round {post.round}{self._rounds}: {first or 'it is closed'}"
-            )
+            where = f"round {self._round}{self._rounds}"
+            await self._ctx.report_progress(number, None, f"{where}: {first or 'it is closed'}")
 
     def _question(self, number: int) -> InputRequiredResult | None:
         """Ask the person what the session asks, where the client can; what ends this call, where that is how."""

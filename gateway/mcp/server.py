@@ -28,8 +28,8 @@ _STATE_S = 86_400.0
 _INSTRUCTIONS = (
     "Several agents argue a question, and a moderator measures when they agree. Use iterative_debate for a question "
     "that deserves a second opinion, ask for another protocol, route to see which experts a task calls for. A debate "
-    "takes from seconds to many minutes: start_debate with get_debate does not block. Where `agreed` is false, say that "
-    "they did not agree; never present the answer as a consensus."
+    "takes from seconds to many minutes: start_debate with get_debate does not block. Where `agreed` is false, say "
+    "that they did not agree; never present the answer as a consensus."
 )
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)

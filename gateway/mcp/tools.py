@@ -60,6 +60,8 @@ Limits = Annotated[dict[str, Any] | None, Field(description="Limits of the sessi
 Sid = Annotated[str, Field(description="The session's id.", min_length=1, max_length=64)]
 Earlier = Annotated[str | None, Field(description="The id of a finished session that this question follows up.")]
 _WIDE = 2_000
+MOST_ITERATIONS = 50
+"""As the protocol allows."""
 _CONTEXT = "context.md"
 
 
@@ -92,20 +94,23 @@ class Tools:
         question: Question,
         ctx: Asking,
         projectPath: Path_ = None,
-        maxIterations: Annotated[int | None, Field(description="Rounds at most. Default: 5.", ge=1, le=50)] = None,
+        maxIterations: Annotated[
+            int | None,
+            Field(description="Rounds at most. Default: 5.", json_schema_extra={"minimum": 1, "maximum": 50}),
+        ] = None,
         consensusThreshold: Annotated[
             float | None,
-            Field(description="Agreement from which they stop, above 0 to 100. Default: 90.", gt=0, le=100),
+            Field(
+                description="Agreement from which they stop, above 0 to 100. Default: 90.",
+                json_schema_extra={"exclusiveMinimum": 0, "maximum": 100},
+            ),
         ] = None,
         context: More = None,
     ) -> Verdict | InputRequiredResult:
         """A panel answers independently, sees all answers, and revises them round by round, until it agrees or the
         rounds are over. Waits for the result; progress tells what is said."""
-        settings: dict[str, Any] = {}
-        if maxIterations is not None:
-            settings["round_limit"] = maxIterations
-        if consensusThreshold is not None:  # up to 1 the protocol reads a share, and this is points
-            settings["threshold"] = consensusThreshold if consensusThreshold >= 2 else consensusThreshold / 100
+        with errors():
+            settings = _settings_of(maxIterations, consensusThreshold)
         return await self._run(ctx, "consensus", question, settings, None, projectPath, context, None, None)
 
     async def ask(
@@ -291,6 +296,20 @@ class Tools:
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
         return _Asked(opening, left_out)
+
+
+def _settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:
+    """The source's parameters as the protocol's settings. Raises BadInput."""
+    settings: dict[str, Any] = {}
+    if iterations is not None:
+        if not 1 <= iterations <= MOST_ITERATIONS:
+            raise BadInput("maxIterations", f"got {iterations}, allowed are 1 to {MOST_ITERATIONS}")
+        settings["round_limit"] = iterations
+    if threshold is not None:
+        if not 0 < threshold <= 100:
+            raise BadInput("consensusThreshold", f"got {threshold:g}, allowed is above 0 to 100")
+        settings["threshold"] = threshold if threshold >= 2 else threshold / 100  # of 1 or less it reads a share
+    return settings
 
 
 async def _record(client: Any, sid: str) -> Record:
