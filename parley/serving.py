@@ -158,12 +158,15 @@ async def _tell(server: _Server, listening: socket.socket, wanted: Serve, princi
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     link = f"{address}/login?code={principals.link()}" if principals else ""
+    token = principals.local_token() if principals else ""
     if wanted.json:
-        print(msgspec.json.encode({"url": address, "link": link}).decode(), flush=True)
+        print(msgspec.json.encode({"url": address, "link": link, "token": token}).decode(), flush=True)
         return
     print(f"parley serves {address}", flush=True)
     if link:
         print(f"open this link once, within ten minutes: {link}", flush=True)
+        print(f"programs: OpenAI-compatible at {address}/v1, MCP at {address}/mcp", flush=True)
+        print(f"  with the key (Authorization: Bearer): {token}", flush=True)
     else:
         print("sign in there with a token (parley bus token)", flush=True)
     print("Ctrl-C ends it.", file=sys.stderr, flush=True)
