@@ -83,11 +83,26 @@ def opening_of(
     own = {**known.present_names(dict(offer.settings)), **given}
     _without_files(offer.protocol, given)
     limits = {**msgspec.structs.asdict(offer.budget), **(budget or {})}
+    seats = _seats(offer, given)
     found = request(
         question, protocol=offer.protocol, settings=own, budget=limits,
-        seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=offer.seats, previous=previous, continues=continues,
+        seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=seats, previous=previous, continues=continues,
     )  # fmt: skip
     return msgspec.structs.replace(found, documents=(*documents, *found.documents))
+
+
+def _seats(offer: Offer, given: Mapping[str, Any]) -> tuple[Seat, ...]:
+    """The offer's seats; of the role of which there are several, as many as are asked for. Raises BadInput."""
+    several = setup_of(offer.protocol).several
+    wanted = given.get(several.setting) if several else None
+    if several is None or not offer.seats or not isinstance(wanted, int):
+        return offer.seats
+    there = [seat for seat in offer.seats if seat.role == several.role]
+    if wanted > len(there):
+        field = f"{offer.protocol}.{several.setting}"
+        raise BadInput(field, f"got {wanted}, {offer.name} seats {len(there)} of role {several.role}")
+    left_out = there[wanted:]
+    return tuple(seat for seat in offer.seats if seat not in left_out)
 
 
 def _without_files(protocol: str, settings: Mapping[str, Any]) -> None:

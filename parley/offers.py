@@ -3,13 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from client.errors import BadInput
 from client.protocols import SETUPS, setup_of
+from coordinator.protocols import PROTOCOLS
 from gateway.offers import Offer, Offers
 from parley.plan import Plan
-from parley.stack.panel_file import Panel, read
+from parley.stack.panel_file import Panel, read, role_of
 from parley.stack.rows import AgentRow
-from schemas.session import SESSION_ID, Budget
+from schemas.session import SESSION_ID, Budget, Seat
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -35,19 +38,31 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
             where, there = rows.setdefault(row.queue, (f"{name}.yaml", row))
             if there is row:
                 more.append(row)
-            elif there != row:
+            elif msgspec.structs.replace(there, process="") != row:
                 why = f"{name} and {where} both seat {row.queue}, with different models; give it another name in one"
                 raise BadInput(f"seats.{row.queue}", f"{why}, such as {name}_1 with its role")
     settings = plan.settings
     budget, turn = Budget(**settings.budget.model_dump()), settings.turn_timeout_s
     offers = [
-        Offer(name=name, protocol=name, settings=settings.of(name), budget=budget, turn_timeout_s=turn)
+        Offer(
+            name=name, protocol=name, settings=settings.of(name), budget=budget, turn_timeout_s=turn,
+            seats=_own_seats(name, plan) if more else (),
+        )
         for name in SETUPS
-    ]
+    ]  # fmt: skip
     if plan.panel is not None:  # the gateway's own panel seats its protocol
         offers = [_of_panel(o.name, plan.panel, plan) if o.name == plan.panel.protocol else o for o in offers]
     offers += [_of_panel(name, panel, plan) for name, panel in found.items()]
     return replace(plan, beside=tuple(more)), Offers(offers)
+
+
+def _own_seats(name: str, plan: Plan) -> tuple[Seat, ...]:
+    """The protocol's seats among the gateway's own agents, named, so that no saved panel's sit in their place; none:
+    it has no such agents, or finds who sits by the task."""
+    queues, rows = setup_of(name).queues(plan.settings.of(name)), {row.queue: row for row in plan.rows}
+    if PROTOCOLS[name].experts or not set(queues) <= set(rows):
+        return ()
+    return tuple(Seat(seat=q, role=role_of(rows[q]), queue=q) for q in queues)
 
 
 def _of_panel(name: str, panel: Panel, plan: Plan) -> Offer:
@@ -75,7 +90,10 @@ def _read(folder: Path) -> dict[str, Panel]:
             raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
         if path.stem in found:
             raise BadInput("panels", f"{path.name}: there is another file of that name")
-        found[path.stem] = read(path)
+        panel = found[path.stem] = read(path)
+        if PROTOCOLS[panel.protocol].experts:
+            why = f"{panel.protocol} finds its experts by the task, so a panel for it would join every task"
+            raise BadInput("panels", f"{path.name}: {why}; enrol experts with parley experts")
     if not found:
         raise BadInput("panels", f"{folder} holds no panel file (NAME.yaml)")
     return found
