@@ -80,9 +80,9 @@ def _python() -> Path:
     return ROOT / ".venv" / "bin" / "python"
 
 
-@pytest.fixture(params=["http-auto", "http-legacy", "stdio-auto", "stdio-legacy"])
+@pytest.fixture
 def way(request: pytest.FixtureRequest, served: Served, project: Path) -> Way:
-    """Each of them."""
+    """The one that the test names: its transport, and the old way of the protocol or the new one."""
     transport, mode = request.param.split("-")
     return Way(served, project, transport, mode)
 
@@ -104,6 +104,7 @@ def _bad(result: CallToolResult) -> str:
     return result.content[0].text  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("way", ["http-auto", "http-legacy", "stdio-auto"], indirect=True)
 async def test_a_debate_over_a_project_is_told_as_it_goes_and_explained_afterwards(way: Way) -> None:
     told: list[tuple[float, str]] = []
 
@@ -131,6 +132,7 @@ async def test_a_debate_over_a_project_is_told_as_it_goes_and_explained_afterwar
         assert again["stop"] == "threshold" and again["parts_at"] is None
 
 
+@pytest.mark.parametrize("way", ["http-auto", "http-legacy", "stdio-legacy"], indirect=True)
 async def test_a_person_is_asked_where_the_client_can_ask(way: Way) -> None:
     asked: list[ElicitRequestFormParams] = []
 
@@ -145,6 +147,7 @@ async def test_a_person_is_asked_where_the_client_can_ask(way: Way) -> None:
     assert found["stop"]["reason"] == "rejected" and found["verdict"].startswith("Failed: ") and not found["agreed"]
 
 
+@pytest.mark.parametrize("way", ["http-auto", "http-legacy", "stdio-auto"], indirect=True)
 async def test_a_client_that_cancels_its_call_cancels_the_session(way: Way) -> None:
     def open_ones() -> set[str]:
         rows = way.served.front.json("sessions", "list", "--json")["sessions"]
