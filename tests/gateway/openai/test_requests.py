@@ -25,7 +25,7 @@ JOBS = [
     "### Task:\n\nGenerate a concise, 3-5 word title summarizing the chat history.",
     "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history, along with 1-3 more specific",
     "### Task:\nSuggest 3-5 relevant follow-up questions or prompts that the user might naturally ask next",
-    "### Task:\nAnalyze the chat history to determine the necessity of generating search queries, in the given language.",
+    "### Task:\nAnalyze the chat history to determine the necessity of generating search queries, in the",
     "### Task:\nYou are an autocompletion system. Continue the text in `<text>` based on the **completion type**",
     "### Task:\nGenerate a detailed prompt for am image generation task based on the given language and context.",
     "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
@@ -37,7 +37,7 @@ PEOPLE = [
     "Can you generate a concise title for my essay?",
     "Provide a title for the conversation that I had with my boss.",
     "What does '### Task:\nGenerate a concise title' mean in a prompt?",
-    "### Task:\nRespond to the user query using the provided context.\n<context>a</context>\n<user_query>b</user_query>",
+    "### Task:\nRespond to the user query using the provided context.\n<context>a</context>\n<user_query>b",
     "### Task: choose between two databases, and suggest follow-up work",
 ]
 
@@ -113,7 +113,8 @@ def test_a_conversation_goes_on_from_the_session_of_its_last_answer() -> None:
     assert _wanted({"messages": told[2:3]}).continues == "", "a user who writes it names nothing"
     assert [d.name for d in _wanted({"messages": told}).documents] == []
     told[3] = {"role": "assistant", "content": f"{FOOTER}a.b>"}
-    assert _wanted({"messages": told}).continues == "first"
+    after = _wanted({"messages": told})
+    assert after.continues == "" and [d.name for d in after.documents] == ["conversation.md"], "another model answered"
     back = [{"type": "message", "role": "assistant", "id": "msg_s1", "content": []}, {"role": "user", "content": "b"}]
     assert _wanted({"input": back}, "input").continues == "s1"
     with pytest.raises(ApiError, match="previous_response_id"):
