@@ -22,9 +22,9 @@ from gateway.app import Config, build
 from gateway.doors import Options, doors
 from gateway.principals import SERVED, Principals, cookie_key
 from observability.setup import setup_tracing
-from parley.gateway_options import on_disconnect_of, root_of, task_model_of
+from parley.doors.offers import offers_of
+from parley.doors.options import on_disconnect_of, root_of, task_model_of
 from parley.local_stack import lease_of
-from parley.offers import offers_of
 from parley.plan import Plan
 from parley.stack.access import front, run
 from parley.stack.lease import OWNER, default_state

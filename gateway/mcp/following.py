@@ -15,13 +15,12 @@ from typing import Any
 import msgspec
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import (
+from mcp.types import (
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
     InputRequiredResult,
 )
-from mcp_types.version import is_version_at_least
 
 from bus.errors import BusError
 from client.api import Parley
@@ -41,6 +40,7 @@ from schemas.wire import InvalidValue, SchemaError
 
 Asking = Context[Any, Any]
 _INPUT_REQUIRED = "2026-07-28"
+"""Versions are dates, and so are ordered."""
 _WIDE = 300
 
 
@@ -148,7 +148,7 @@ class _Following:
         if not items or capabilities is None or capabilities.elicitation is None:
             return None
         self._asked.update(i.id for i in items)
-        if not is_version_at_least(self._ctx.protocol_version or "", _INPUT_REQUIRED):
+        if (self._ctx.protocol_version or "") < _INPUT_REQUIRED:
             for item in items:
                 task = asyncio.ensure_future(self._ask(item))
                 self._asking.add(task)

@@ -10,7 +10,7 @@ import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import MCPServer, RequestStateSecurity
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-from mcp_types import ToolAnnotations
+from mcp.types import ToolAnnotations
 
 from bus.errors import BusError, UnknownSession
 from client.errors import BadInput, ParleyError

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import anyio.to_thread
-from mcp_types import InputRequiredResult
+from mcp.types import InputRequiredResult
 from pydantic import Field
 
 from agents.experts import ExpertError, builtin
@@ -14,11 +14,11 @@ from client import what_if
 from client.api import Parley
 from client.errors import BadInput, Refusal
 from client.pasted import cleaned
-from client.protocols import face_of, setup_of
+from client.protocols import face_of, panel_setup, setup_of
 from client.records import Record, record_of
 from client.show import explain
 from client.show.untrusted import shaped
-from coordinator.protocols import DEFAULT
+from coordinator.protocols import DEFAULT, PROTOCOLS
 from gateway import asking, verdicts
 from gateway.mcp import projects
 from gateway.mcp.following import Asking, errors, run
@@ -49,9 +49,10 @@ Path_ = Annotated[
     Field(description="A folder whose texts everybody gets as documents. It lies under a root that the server allows."),
 ]
 More = Annotated[str | None, Field(description="Further context in words, which everybody gets as a document.")]
+_PANEL = panel_setup().name
+_NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
 Protocol = Annotated[
-    str | None,
-    Field(description="How they argue: consensus, critic, maci, competition, madp, or a saved panel. Default: madp."),
+    str | None, Field(description=f"How they argue: {_NAMES}, or a saved panel of this server. Default: {DEFAULT}.")
 ]
 Given = Annotated[
     dict[str, Any] | None, Field(description='Settings of the protocol, such as {"threshold": 80, "round_limit": 3}.')
@@ -110,8 +111,8 @@ class Tools:
         """A panel answers independently, sees all answers, and revises them round by round, until it agrees or the
         rounds are over. Waits for the result; progress tells what is said."""
         with errors():
-            settings = _settings_of(maxIterations, consensusThreshold)
-        return await self._run(ctx, "consensus", question, settings, None, projectPath, context, None, None)
+            settings = settings_of(maxIterations, consensusThreshold)
+        return await self._run(ctx, _PANEL, question, settings, None, projectPath, context, None, None)
 
     async def ask(
         self,
@@ -132,7 +133,7 @@ class Tools:
         self,
         question: Question,
         ctx: Asking,
-        protocol: Protocol = "consensus",
+        protocol: Protocol = _PANEL,
         settings: Given = None,
         budget: Limits = None,
         projectPath: Path_ = None,
@@ -298,7 +299,7 @@ class Tools:
         return _Asked(opening, left_out)
 
 
-def _settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:
+def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:
     """The source's parameters as the protocol's settings. Raises BadInput."""
     settings: dict[str, Any] = {}
     if iterations is not None:

@@ -29,6 +29,8 @@ _FOOTER = re.compile(rf"^{FOOTER}([A-Za-z0-9_-]{{1,64}})$")
 RESPONSE, MESSAGE, REASONING, CHAT = "resp_", "msg_", "rs_", "chatcmpl-"
 """What stands before a session's id in the ids of OpenAI's objects."""
 _TEXTS = ("text", "input_text", "output_text")
+OWN = "parley"
+"""The field of our own."""
 _OWN = ("continues", "settings", "budget", "seed")
 
 
@@ -138,7 +140,7 @@ def _continues(body: Mapping[str, Any], own: Mapping[str, Any], said: Sequence[S
     metadata = body.get("metadata") or {}
     earlier = body.get("previous_response_id")
     for param, value in (
-        ("parley.continues", own.get("continues")),
+        (f"{OWN}.continues", own.get("continues")),
         ("metadata.parley_session", metadata.get("parley_session") if isinstance(metadata, dict) else None),
         ("previous_response_id", earlier),
     ):
@@ -191,7 +193,7 @@ def _text(content: Any, where: str) -> str:
 def _object(own: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = own.get(name) or {}
     if not isinstance(found, dict):
-        raise ApiError(f"parley.{name}: got {_kind(found)}, wanted is an object", param=f"parley.{name}")
+        raise ApiError(f"{OWN}.{name}: got {_kind(found)}, wanted is an object", param=f"{OWN}.{name}")
     return found
 
 

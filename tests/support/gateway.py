@@ -31,6 +31,14 @@ def panel(path: Path, **options: Any) -> None:
 def serving(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Served]:
     """One on a free port, over a stack of its own; gone at the end, and nothing of it is left."""
     front = Front(folder, protocol="")
+    with copy(front, *arguments, env=env) as found:
+        yield found
+    front.assert_nothing_left()
+
+
+@contextmanager
+def copy(front: Front, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """One more process; gone at the end."""
     child = front.start("serve", "--json", *arguments, env=env)
     assert child.stdout is not None and child.stderr is not None
     try:
@@ -41,4 +49,3 @@ def serving(folder: Path, *arguments: str, env: Mapping[str, str] | None = None)
     finally:
         child.terminate()
         child.communicate(timeout=30)
-    front.assert_nothing_left()

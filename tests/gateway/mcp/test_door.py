@@ -9,9 +9,12 @@ from starlette.testclient import TestClient
 
 from bus.accounts import User, mint
 from client.errors import BadInput
+from coordinator.admission import build_settings
+from coordinator.protocols import PROTOCOLS
 from gateway.app import Config, build
 from gateway.mcp import projects
 from gateway.mcp.door import mcp_door
+from gateway.mcp.tools import settings_of
 from gateway.offers import Offers
 from gateway.principals import Principals, new_token
 
@@ -66,6 +69,17 @@ def test_nobody_comes_in_without_a_token_nor_from_a_page_of_another_site(
     assert _post(http, "x", _BEGIN).status_code == 401
     assert _post(http, tokens["alice"], _BEGIN, Origin="http://evil.test").status_code == 403
     assert _post(http, tokens["alice"], _BEGIN, Host="evil.test").status_code == 421
+
+
+def test_the_sources_parameters_are_the_protocols_settings() -> None:
+    assert settings_of(None, None) == {}
+    assert settings_of(7, 85) == {"round_limit": 7, "threshold": 85}
+    protocol = PROTOCOLS["consensus"]
+    for points in (0.5, 1, 1.5, 2, 70, 100):  # in points, where the protocol reads up to 1 as a share
+        assert build_settings(protocol, settings_of(None, points)).threshold == pytest.approx(points)
+    for given, why in (((0, None), "maxIterations: got 0, "), ((51, None), "1 to 50"), ((None, 100.5), "got 100.5, ")):
+        with pytest.raises(BadInput, match=why):
+            settings_of(*given)
 
 
 def test_a_project_lies_under_a_root_and_links_lead_nowhere_else(tmp_path: Path) -> None:

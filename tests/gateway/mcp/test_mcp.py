@@ -12,7 +12,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitResult
+from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
 from tests.parley.support import ROOT, until
 from tests.support.gateway import Served, panel, serving

@@ -14,7 +14,7 @@ from openai import OpenAI
 from gateway.openai.requests import FOOTER
 from gateway.openai.running import SESSION
 from tests.parley.support import until
-from tests.support.gateway import Served, panel, serving
+from tests.support.gateway import Served, copy, panel, serving
 
 QUESTION = "In which year did the Suez Canal open?"
 KNOWS = "The Suez Canal opened in 1869 for ships."
@@ -226,6 +226,47 @@ async def test_a_client_that_waits_no_longer_cancels_its_session(served: Served)
     await asyncio.to_thread(until, lambda: sid not in _open(served), f"session {sid} goes on")
     assert served.front.json("explain", sid, "--json")["status"] == "cancelled"
     await client.close()
+
+
+@pytest.fixture(scope="module")
+def other(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Another copy of the gateway on the same bus, for a client with a token; who leaves it leaves the session."""
+    folder = tmp_path_factory.mktemp("keys")
+    keys = served.front.state / "keys"
+    (folder / "client.json").write_bytes((keys / "client.json").read_bytes())
+    code, out, err = served.front.run("bus", "token", "client", "--dir", str(folder))
+    assert code == 0 and "shown this once" in err, err
+    (url,) = {row["url"] for row in [served.front.json("doctor", "--json")["bus"]]}
+    options = ["--nats", url, "--keys", str(folder), "--cookie-key", str(folder / "web.key")]
+    panels = str(served.front.folder / "panels")
+    with copy(served.front, *options, "--panels", panels, "--on-disconnect", "leave") as found:
+        yield found._replace(token=out.strip())
+
+
+def test_a_client_goes_on_from_its_own_session_on_any_copy_and_from_nobody_elses(other: Served, client: OpenAI) -> None:
+    owners = client.responses.create(model="parley/consensus", instructions=KNOWS, input=QUESTION)
+    with OpenAI(base_url=f"{other.url}/v1", api_key=other.token, max_retries=0, timeout=40) as mine:
+        first = mine.responses.create(model="parley/consensus", instructions=KNOWS, input=QUESTION)
+        then = mine.responses.create(
+            model="parley/consensus", instructions=KNOWS, input="Which year?", previous_response_id=first.id
+        )
+        assert then.model_extra["parley"]["continues"] == first.id.removeprefix("resp_")  # type: ignore[index]
+        with pytest.raises(openai.BadRequestError) as failed:
+            mine.responses.create(model="parley/consensus", input="Which year?", previous_response_id=owners.id)
+        assert failed.value.code == "previous_response_not_found"
+    again = client.responses.create(model="parley/consensus", input="Sure?", previous_response_id=first.id)
+    assert again.status == "completed", "the owner reads it, on the other copy"
+
+
+def test_a_session_goes_on_without_its_client_where_the_operator_wants_that(other: Served) -> None:
+    with OpenAI(base_url=f"{other.url}/v1", api_key=other.token, max_retries=0, timeout=40) as mine:
+        with mine.chat.completions.with_streaming_response.create(
+            model="parley/slow", messages=_messages("Tea or coffee?"), stream=True
+        ) as raw:
+            sid = raw.headers[SESSION]
+        found = mine.responses.create(model="parley/consensus", instructions=KNOWS, input=QUESTION)
+        assert found.status == "completed" and sid in _open(other), "a whole session later it still runs"
+    assert other.front.run("sessions", "cancel", sid)[0] == 0
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [

@@ -15,8 +15,8 @@ from gateway.mcp.following import Asking
 from gateway.mcp.server import make_server
 from gateway.offers import Offers
 from observability.setup import setup_tracing
-from parley.gateway_options import root_of
-from parley.offers import offers_of
+from parley.doors.offers import offers_of
+from parley.doors.options import root_of
 from parley.plan import Plan
 from parley.stack.access import front, run
 
