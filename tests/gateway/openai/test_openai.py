@@ -13,6 +13,7 @@ from openai import OpenAI
 
 from gateway.openai.requests import FOOTER
 from gateway.openai.running import SESSION
+from parley.stack.lease import read_running
 from tests.parley.support import until
 from tests.support.gateway import Served, copy, panel, serving
 
@@ -236,8 +237,9 @@ def other(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     (folder / "client.json").write_bytes((keys / "client.json").read_bytes())
     code, out, err = served.front.run("bus", "token", "client", "--dir", str(folder))
     assert code == 0 and "shown this once" in err, err
-    (url,) = {row["url"] for row in [served.front.json("doctor", "--json")["bus"]]}
-    options = ["--nats", url, "--keys", str(folder), "--cookie-key", str(folder / "web.key")]
+    running = read_running(served.front.state)
+    assert running is not None
+    options = ["--nats", running.url, "--keys", str(folder), "--cookie-key", str(folder / "web.key")]
     panels = str(served.front.folder / "panels")
     with copy(served.front, *options, "--panels", panels, "--on-disconnect", "leave") as found:
         yield found._replace(token=out.strip())
