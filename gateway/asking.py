@@ -23,6 +23,7 @@ from client.post_order import in_order
 from client.records import closing, record_of
 from client.session_view import Seen, seen
 from client.turns import Turns
+from observability import caller
 from schemas.post import Post
 from schemas.session import EVERYBODY, SESSION_ID, Document, OpenSession
 
@@ -40,7 +41,8 @@ async def opened(parley: Parley, opening: OpenSession) -> str:
     Client.open."""
     await parley.gathered(opening.protocol)
     sid = new_sid()
-    taking = asyncio.ensure_future(parley.opened(opening, sid))
+    with caller.root("parley gateway"):
+        taking = asyncio.ensure_future(parley.opened(opening, sid))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:

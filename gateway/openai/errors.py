@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from bus.errors import UnknownSession
-from client.errors import ParleyError
+from client.errors import ParleyError, Refusal, Unanswered
 from gateway.errors import JsonResponse, told
 
+AGAIN = "X-Should-Retry"
+"""OpenAI's clients ask again by themselves after some statuses, unless this says `false`."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "service_unavailable"}
 _CODES = {
-    401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 409: "refused",
-    413: "request_too_large", 421: "wrong_host", 429: "rate_limit_exceeded", 503: "bus_unreachable",
+    401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "request_too_large",
+    421: "wrong_host", 429: "rate_limit_exceeded", 503: "bus_unreachable",
 }  # fmt: skip
 
 
@@ -29,7 +31,10 @@ def body(error: BaseException) -> tuple[int, dict[str, Any]]:
         status, param, message, code = error.status, error.param, str(error), error.code
     else:
         status, param, message = told(error)
-        code = "session_not_found" if isinstance(error, UnknownSession) else _CODES.get(status, "invalid_value")
+        status = 400 if status == 409 else status  # a client would ask again, and be refused again
+        code = _CODES.get(status, "invalid_value")
+        if isinstance(error, UnknownSession | Refusal):
+            code = "session_not_found" if isinstance(error, UnknownSession) else "refused"
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     return status, {"error": {"message": message, "type": kind, "param": param or None, "code": code}}
 
@@ -37,4 +42,7 @@ def body(error: BaseException) -> tuple[int, dict[str, Any]]:
 def response(error: BaseException, headers: Mapping[str, str] | None = None) -> JsonResponse:
     """The answer to a request that raised."""
     status, document = body(error)
-    return JsonResponse(document, status, dict(headers or {}))
+    given = dict(headers or {})
+    if status >= 500 and isinstance(error, Unanswered):  # the session may run: asked again, there would be two
+        given[AGAIN] = "false"
+    return JsonResponse(document, status, given)

@@ -9,9 +9,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from bus.accounts import User, mint
+from client.errors import Refusal, Unanswered, Unreachable
 from gateway.app import Config, build
 from gateway.offers import Offer, Offers
-from gateway.openai import parameters
+from gateway.openai import errors, parameters
 from gateway.openai.background import CODE, is_job
 from gateway.openai.door import OpenAI
 from gateway.openai.errors import ApiError
@@ -84,6 +85,13 @@ def test_every_error_under_v1_has_openais_form_and_no_other_has(http: TestClient
     assert http.get("/v1/models").json()["error"]["code"] == "invalid_api_key"
     assert http.get("/v1/models", headers={"Host": "evil.test"}).json()["error"]["code"] == "wrong_host"
     assert set(http.get("/other").json()["error"]) == {"field", "message"}
+
+
+def test_a_refusal_is_not_asked_again_nor_what_may_have_been_opened() -> None:
+    refused = errors.response(Refusal("seats", "nobody is alive"))
+    assert (refused.status_code, errors.body(Refusal("seats", "no"))[1]["error"]["code"]) == (400, "refused")
+    assert errors.response(Unanswered("s1", "no moderator answered", 5.0)).headers[errors.AGAIN] == "false"
+    assert errors.AGAIN not in errors.response(Unreachable("no bus")).headers
 
 
 def test_the_local_token_is_of_the_key_and_of_nothing_else() -> None:
