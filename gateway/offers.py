@@ -10,6 +10,7 @@ from client.errors import BadInput
 from client.protocols import setup_of
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from schemas.session import USUAL_TURN_S, Budget, Document, OpenSession, Seat
+from schemas.wire import InvalidValue
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,14 +82,17 @@ def opening_of(
     known = known_protocol(offer.protocol)
     given = known.present_names(dict(settings or {}))
     own = {**known.present_names(dict(offer.settings)), **given}
-    _without_files(offer.protocol, given)
+    without_files(offer.protocol, given)
     limits = {**msgspec.structs.asdict(offer.budget), **(budget or {})}
     seats = _seats(offer, given)
     found = request(
         question, protocol=offer.protocol, settings=own, budget=limits,
         seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=seats, previous=previous, continues=continues,
     )  # fmt: skip
-    return msgspec.structs.replace(found, documents=(*documents, *found.documents))
+    try:
+        return msgspec.structs.replace(found, documents=(*documents, *found.documents))
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
 
 
 def _seats(offer: Offer, given: Mapping[str, Any]) -> tuple[Seat, ...]:
@@ -105,7 +109,7 @@ def _seats(offer: Offer, given: Mapping[str, Any]) -> tuple[Seat, ...]:
     return tuple(seat for seat in offer.seats if seat not in left_out)
 
 
-def _without_files(protocol: str, settings: Mapping[str, Any]) -> None:
+def without_files(protocol: str, settings: Mapping[str, Any]) -> None:
     """Raise BadInput where settings, or those of a session that one of them may start, name a file: it would be read
     on the gateway's machine."""
     setup = setup_of(protocol)
@@ -115,4 +119,4 @@ def _without_files(protocol: str, settings: Mapping[str, Any]) -> None:
         )
     beneath = setup.beneath(settings)
     if beneath is not None:
-        _without_files(beneath.protocol, beneath.settings)
+        without_files(beneath.protocol, beneath.settings)

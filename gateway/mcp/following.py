@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
 from mcp.types import (
     ElicitRequest,
     ElicitRequestFormParams,
@@ -161,9 +162,9 @@ class _Following:
         )
 
     async def _ask(self, item: OpenItem) -> None:
-        """Ask in the middle of the call, until the item's time is over."""
+        """Ask in the middle of the call, until the item's time is over. Who does not answer leaves the item as it is."""
         form = _form(item)
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, MCPError, ParleyError, BusError):
             async with asyncio.timeout(max(0.0, item.deadline_ns / 1e9 - time.time())):
                 said = await self._ctx.session.elicit_form(
                     form.message, form.requested_schema, related_request_id=self._ctx.request_id

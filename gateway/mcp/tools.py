@@ -10,7 +10,7 @@ from mcp.types import InputRequiredResult
 from pydantic import Field
 
 from agents.experts import ExpertError, builtin
-from client import what_if
+from client import records, what_if
 from client.api import Parley
 from client.errors import BadInput, Refusal
 from client.pasted import cleaned
@@ -37,7 +37,7 @@ from gateway.mcp.results import (
     transcript_uri,
     verdict_of,
 )
-from gateway.offers import Offers, opening_of
+from gateway.offers import Offers, opening_of, without_files
 from schemas.session import Document, OpenSession
 from schemas.wire import InvalidValue
 
@@ -231,7 +231,8 @@ class Tools:
             if not client.owner:
                 raise BadInput("session", "a replay reads the session's log, which takes an owner's credentials")
             record = await _record(client, session)
-            protocol = explain.figures(record)["protocol"]
+            protocol = records.opening(record).protocol
+            without_files(protocol, settings)
             found = await anyio.to_thread.run_sync(what_if.compare, record, {protocol: settings})
         return WhatIf(
             session=session, settings=settings, words=list(what_if.comparison_words(found)), parts_at=found["n"],

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from client.errors import BadInput
+from gateway.asking import document
 from gateway.offers import Offer, Offers, opening_of
 from parley.doors.offers import offers_of
 from parley.plan import Plan
@@ -81,6 +82,12 @@ def test_settings_that_name_a_file_are_the_operators_alone() -> None:
             given = {"deliberation": "competition", "deliberation_settings": settings}
             opening_of(own.of("madp"), "Tea?", settings=given)
     assert opening_of(own.of("competition"), "Tea?").settings["format"]["name"] == "four_stage"
+
+
+def test_more_documents_than_a_session_takes_are_refused_with_the_limit() -> None:
+    many = [document(f"{i}.md", "x" * 1_000_000) for i in range(5)]
+    with pytest.raises(BadInput, match=r"5,000,000 characters.*4,000,000"):
+        opening_of(Offers().of("consensus"), "Tea?", documents=many)
 
 
 def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None:
