@@ -162,7 +162,7 @@ class _Following:
         )
 
     async def _ask(self, item: OpenItem) -> None:
-        """Ask in the middle of the call, until the item's time is over. Who does not answer leaves the item as it is."""
+        """Ask in the middle of the call, until the item's time is over. Who does not answer leaves it as it is."""
         form = _form(item)
         with contextlib.suppress(TimeoutError, MCPError, ParleyError, BusError):
             async with asyncio.timeout(max(0.0, item.deadline_ns / 1e9 - time.time())):
