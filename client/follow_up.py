@@ -1,7 +1,7 @@
 """Follow-up questions: what a finished session came to, as a document that everybody in the next one holds."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from client.errors import BadInput
 from client.protocols import face_of
@@ -11,6 +11,7 @@ from client.show.presenter import Presenter
 from client.show.transcript import answer_of
 from client.show.untrusted import object_of, shaped
 from client.text import clean, line
+from schemas.post import Post
 from schemas.result import Result
 from schemas.session import EVERYBODY, Document
 
@@ -28,36 +29,40 @@ def document(record: Record) -> Document:
     BadInput
         The session is still open.
     """
-    result = result_of(record)
+    return document_of(record.sid, opening(record).question, result_of(record), seen(record).posts)
+
+
+def document_of(sid: str, question: str, result: Result | None, posts: Sequence[Post]) -> Document:
+    """The same from the posts that somebody may read. Raises BadInput where there is no result yet."""
     if result is None:
-        raise BadInput("continue", f"session {record.sid} is not finished; watch it, or cancel it first")
-    text = "\n".join(_page(record, result)) + "\n"
+        raise BadInput("continue", f"session {sid} is not finished; watch it, or cancel it first")
+    text = "\n".join(_page(sid, question, result, posts)) + "\n"
     if len(text) > MOST:
         text = text[: MOST - len(_CUT)] + _CUT
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Document(id=digest, name=f"previous/{record.sid}.md", text=text, holders=(EVERYBODY,))
+    return Document(id=digest, name=f"previous/{sid}.md", text=text, holders=(EVERYBODY,))
 
 
-def _page(record: Record, result: Result) -> Iterator[str]:
+def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Iterator[str]:
     presenter = face_of(result.protocol).present()
-    yield f"# What an earlier session found ({record.sid})"
+    yield f"# What an earlier session found ({sid})"
     yield ""
-    yield f"Question: {clean(opening(record).question)}"
+    yield f"Question: {clean(question)}"
     answer = answer_of(result)
     yield f"Answer: {clean(answer)}" if answer else "There was no answer."
     yield f"It ended: {presenter.stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
-    quotes = list(_quotes(record, result, presenter))
+    quotes = list(_quotes(posts, result, presenter))
     if quotes:
         yield ""
         yield "Quotations that it rested on:"
         yield from (f"- {name}: “{quote}”" for name, quote in quotes)
 
 
-def _quotes(record: Record, result: Result, presenter: Presenter) -> Iterator[tuple[str, str]]:
+def _quotes(posts: Sequence[Post], result: Result, presenter: Presenter) -> Iterator[tuple[str, str]]:
     """(document, span): those of the result first, then those of everything that was said, each once."""
     told: set[tuple[str, str]] = set()
-    bodies = [result.outcome, *(object_of(p.body) for p in reversed(seen(record).posts))]
+    bodies = [result.outcome, *(object_of(p.body) for p in reversed(posts))]
     for body in bodies:
         for document, quote in presenter.quotes(body):
             found = (line(document), line(quote))

@@ -18,7 +18,7 @@ from client.client import Client
 from client.errors import ParleyError
 from gateway import errors
 from gateway.connections import Connections, connections
-from gateway.errors import JsonResponse
+from gateway.errors import ErrorForm, Forms, JsonResponse
 from gateway.guard import Guard, set_cookie
 from gateway.principals import COOKIE_S, Principal, Principals
 
@@ -91,8 +91,11 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
     for door in doors:
         routes += door.routes
         uploads += door.uploads
-    guard = Middleware(Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure)
-    known = dict.fromkeys(errors.KNOWN, errors.handler)
+    forms = Forms(door.error_form for door in doors if door.error_form is not None)
+    guard = Middleware(
+        Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure, forms=forms
+    )
+    known = dict.fromkeys(errors.KNOWN, forms.handler)
     return Starlette(routes=routes, middleware=[guard], exception_handlers=known, lifespan=lifespan)
 
 
@@ -104,6 +107,8 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     """Prefixes of paths that take evidence."""
     lifespan: Callable[[Starlette], "asynccontextmanager[None]"] | None = None  # type: ignore[valid-type]
     """What is up while the application is."""
+    error_form: tuple[str, ErrorForm] | None = None
+    """Prefix of its paths, and how errors are told there, those of the guard too; None: as everywhere."""
 
 
 async def _alive(request: Request) -> Response:

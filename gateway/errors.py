@@ -9,7 +9,7 @@
 | Unreachable, and what the bus raises | 503 |
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -67,6 +67,21 @@ def response(error: BaseException, headers: Mapping[str, str] | None = None) -> 
     return JsonResponse({"error": {"field": field, "message": message}}, status, dict(headers or {}))
 
 
-async def handler(request: Request, error: Exception) -> Response:
-    """For Starlette's `exception_handlers`."""
-    return response(error, getattr(error, "headers", None))
+ErrorForm = Callable[[BaseException, Mapping[str, str] | None], Response]
+"""An error, and headers of the answer, as an answer."""
+
+
+class Forms:
+    """How errors are told, by the prefix of the path: a door may speak another interface."""
+
+    def __init__(self, forms: Iterable[tuple[str, ErrorForm]] = ()) -> None:
+        self._forms = tuple(forms)
+
+    def answer(self, path: str, error: BaseException) -> Response:
+        """The answer to a request for a path that raised."""
+        form = next((form for prefix, form in self._forms if path.startswith(prefix)), response)
+        return form(error, getattr(error, "headers", None))
+
+    async def handler(self, request: Request, error: Exception) -> Response:
+        """For Starlette's `exception_handlers`."""
+        return self.answer(request.scope["path"], error)

@@ -84,12 +84,15 @@ class Guard:
         Prefixes of paths whose body may have UPLOAD bytes.
     secure
         Whether browsers come by https: the cookie is sent there alone.
+    forms
+        How errors are told, by path.
     """
 
     def __init__(
         self, app: ASGIApp, principals: Principals, *, hosts: Sequence[str], uploads: Sequence[str] = (),
-        secure: bool = False,
+        secure: bool = False, forms: errors.Forms | None = None,
     ) -> None:  # fmt: skip
+        self._forms = forms or errors.Forms()
         self._app, self._principals = app, principals
         self._hosts, self._uploads, self._secure = frozenset(hosts), tuple(uploads), secure
         self._known, self._unknown = Bucket(RATE, BURST), Bucket(UNKNOWN_RATE, UNKNOWN_BURST)
@@ -106,7 +109,7 @@ class Guard:
         try:
             self._check(scope)
         except (ParleyError, HTTPException) as error:
-            await errors.response(error, getattr(error, "headers", None))(scope, receive, send)
+            await self._forms.answer(scope["path"], error)(scope, receive, send)
             return
         limit = UPLOAD if scope["path"].startswith(self._uploads) else BODY
         await self._app(scope, _bounded(receive, limit), send)

@@ -27,6 +27,8 @@ LINK_S = 600.0
 """Seconds for which a one-time link is good."""
 LOCAL = "local"
 """The principal of a gateway that has no folder of keys: whoever has the printed link."""
+LOCAL_TOKEN = "parley-local-"
+"""How its token begins."""
 SERVED = (OWNER, CLIENT, VIEWER)
 """Kinds of users that a principal may be."""
 _AGAIN_S = 2.0
@@ -87,8 +89,17 @@ class Principals:
     # -- tokens
     def of_token(self, token: str) -> Principal | None:
         """The principal whose token this is."""
+        if self._local is not None and hmac.compare_digest(token.encode(), self.local_token().encode()):
+            return self._local
         self._read()
         return self._by_token.get(digest(token)) if token else None
+
+    def local_token(self) -> str:
+        """The local principal's, for programs on this machine; empty: there is none. It is made of the key, so that it
+        stays the same while the key does."""
+        if self._local is None:
+            return ""
+        return LOCAL_TOKEN + hmac.new(self._key, b"the local principal's token", hashlib.sha256).hexdigest()
 
     # -- links
     def link(self) -> str:

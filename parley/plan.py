@@ -31,6 +31,8 @@ class Plan:
     """None: no file says who sits where."""
     every: bool = False
     """The stack serves every protocol, and not the one of the settings alone."""
+    beside: tuple[AgentRow, ...] = ()
+    """Who serves the embedded stack beside them: the seats of saved panels."""
 
     @property
     def protocol(self) -> str:
@@ -50,6 +52,9 @@ class Plan:
     @cached_property
     def rows(self) -> tuple[AgentRow, ...]:
         """Who serves the embedded stack. Raises BadInput."""
+        return (*self._own_rows(), *self.beside)
+
+    def _own_rows(self) -> tuple[AgentRow, ...]:
         if self.panel:
             return self.panel.rows
         section = self.settings.stack

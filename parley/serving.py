@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import hmac
+import os
 import signal
 import socket
 import sys
@@ -17,9 +19,11 @@ from bus.accounts import PROBE, Credentials, load_credentials
 from bus.errors import BadKeyFile
 from client.errors import BadInput
 from gateway.app import Config, build
-from gateway.doors import doors
+from gateway.doors import Options, doors
 from gateway.principals import SERVED, Principals, cookie_key
 from observability.setup import setup_tracing
+from parley.doors.offers import offers_of
+from parley.doors.options import on_disconnect_of, root_of, task_model_of
 from parley.local_stack import lease_of
 from parley.plan import Plan
 from parley.stack.access import front, run
@@ -27,6 +31,7 @@ from parley.stack.lease import OWNER, default_state
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 COOKIE_KEY = "web.key"
+replace = msgspec.structs.replace
 _END_S = 3
 """Seconds that open streams have to end once the gateway is told to."""
 
@@ -45,6 +50,14 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     """Further names under which browsers reach it."""
     secure: bool = False
     """Browsers come by https."""
+    panels: Path | None = None
+    """Folder of saved panel files, which programs may ask for by name."""
+    roots: tuple[Path, ...] = ()
+    """Folders that programs may have read as a project."""
+    on_disconnect: str = "cancel"
+    """Whether a program that goes away while it waits cancels its session: cancel or leave."""
+    task_model: str = ""
+    """The model for jobs of chat front ends; empty: they are refused."""
     json: bool = False
     """Say the address as one JSON document."""
 
@@ -60,9 +73,14 @@ def serve(wanted: Serve) -> int:
         The bus is not there.
     """
     _check(wanted)
+    plan, offers = offers_of(wanted.plan, wanted.panels)
+    options = Options(
+        offers=offers, roots=tuple(map(root_of, wanted.roots)), on_disconnect=on_disconnect_of(wanted.on_disconnect),
+        task_model=task_model_of(wanted.task_model, os.environ),
+    )  # fmt: skip
     stop_tracing = setup_tracing("parley-gateway")
     try:
-        return run(_serve(wanted))
+        return run(_serve(replace(wanted, plan=plan), options))
     finally:
         stop_tracing()
 
@@ -88,12 +106,13 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-async def _serve(wanted: Serve) -> int:
+async def _serve(wanted: Serve, options: Options) -> int:
     listening = _bound(wanted.host, wanted.port)
     async with _bus(wanted) as (url, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
-        app = build(Config(url=url, own=own, hosts=hosts, secure=wanted.secure), principals, doors())
+        options = replace(options, secret=hmac.digest(key, b"what MCP clients carry", "sha256"))
+        app = build(Config(url=url, own=own, hosts=hosts, secure=wanted.secure), principals, doors(options))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
             proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
@@ -139,12 +158,15 @@ async def _tell(server: _Server, listening: socket.socket, wanted: Serve, princi
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     link = f"{address}/login?code={principals.link()}" if principals else ""
+    token = principals.local_token() if principals else ""
     if wanted.json:
-        print(msgspec.json.encode({"url": address, "link": link}).decode(), flush=True)
+        print(msgspec.json.encode({"url": address, "link": link, "token": token}).decode(), flush=True)
         return
     print(f"parley serves {address}", flush=True)
     if link:
         print(f"open this link once, within ten minutes: {link}", flush=True)
+        print(f"programs: OpenAI-compatible at {address}/v1, MCP at {address}/mcp", flush=True)
+        print(f"  with the key (Authorization: Bearer): {token}", flush=True)
     else:
         print("sign in there with a token (parley bus token)", flush=True)
     print("Ctrl-C ends it.", file=sys.stderr, flush=True)

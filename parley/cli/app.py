@@ -13,6 +13,7 @@ from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
 from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
+from parley.cli.mcp import mcp
 from parley.cli.metrics import metrics
 from parley.cli.options import (
     Config,
@@ -87,6 +88,7 @@ app.command("metrics")(metrics)
 app.command("serve")(serve)
 app.command("feedback")(feedback)
 app.command("fork")(fork)
+app.command("mcp")(mcp)
 app.command("ask", cls=ProtocolCommand)(ask)
 
 

@@ -1,5 +1,6 @@
 """The command line's `bus` group: each command parses, calls one function, prints."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -168,3 +169,30 @@ def bus_revoke(
             options.print_json(done)
         else:
             print(f"{done['revoked']} is out: {done['configuration']}, read again by {', '.join(done['servers'])}")
+
+
+@app.command("token")
+def bus_token(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a client, or an owner.")],
+    folder: Keys,
+    json: Json = False,
+) -> None:
+    """Make a token with which a user comes through the gateway.
+
+    It is printed once, and stands nowhere: NAME.token holds its digest. Who has it may do what the user may do on the
+    bus. Made again, the former one is void, and its cookies with it; remove NAME.token to take it away.
+
+    \b
+    Examples:
+      parley bus token alice --dir web-keys
+      parley bus token alice --dir web-keys --json
+    """
+    with options.errors(json):
+        from parley.bus.token import token_for
+
+        made = token_for(folder, name)
+        if json:
+            options.print_json(made)
+        else:
+            print(made["token"])
+            print(f"parley: the token of {name}, shown this once; its digest is in {made['kept']}", file=sys.stderr)

@@ -27,6 +27,13 @@ Sets = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
 ]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
+Panels = Annotated[
+    Path | None, typer.Option("--panels", metavar="DIR", help="Folder of saved panel files, each a panel by its name.")
+]
+Roots = Annotated[
+    list[Path] | None,
+    typer.Option("--root", metavar="DIR", help="A folder under which a projectPath may lie; repeatable."),
+]
 Everything = Annotated[
     bool, typer.Option("--all", help="Also the teams' own channels and the judge's notes (owners only).")
 ]

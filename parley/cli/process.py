@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     import typer
 
 INTERRUPTED = 130
-PATHS = ("--config", "--creds", "--dir", "--evidence", "--output", "--panel-file", "--state", "--token-key")
+PATHS = (
+    "--config", "--cookie-key", "--creds", "--dir", "--evidence", "--keys", "--output", "--panel-file", "--panels",
+    "--root", "--state", "--token-key",
+)  # fmt: skip
 """Options that take a path: an empty one would be the working folder."""
 NOBODY_READS = 141
 """As a process that SIGPIPE ended."""

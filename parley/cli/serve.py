@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Json, Nats, PanelFile, Sets, State
+from parley.cli.options import Config, Creds, Json, Nats, PanelFile, Panels, Roots, Sets, State
 
 
 def serve(
@@ -23,6 +23,22 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="A further name under which browsers reach it; repeatable."),
     ] = None,
+    panels: Panels = None,
+    roots: Roots = None,
+    on_disconnect: Annotated[
+        str,
+        typer.Option(
+            metavar="cancel|leave", help="What becomes of a session whose program goes away while it waits for it."
+        ),
+    ] = "cancel",
+    task_model: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Model for titles and tags of chat front ends, at PARLEY_TASK_BASE_URL with PARLEY_TASK_API_KEY; "
+            "without it they are refused.",
+        ),
+    ] = "",
     secure: Annotated[bool, typer.Option("--secure", help="Browsers come by https (a proxy in front of it).")] = False,
     panel_file: PanelFile = None,
     sets: Sets = None,
@@ -41,6 +57,7 @@ def serve(
     Examples:
       parley serve
       parley serve --port 8080 --panel-file panel.yaml
+      parley serve --panels panels --root ~/projects --keys web-keys
       parley serve --nats nats://bus:4222 --keys web-keys --cookie-key web.key --host 0.0.0.0
     """
     with options.errors(json):
@@ -50,7 +67,8 @@ def serve(
 
         wanted = serving.Serve(
             plan=plan_of(settings).of_every_protocol(), host=host, port=port, keys=keys, cookie_key=cookie_key,
-            public_hosts=serving.said(public_host or ()), secure=secure, json=json,
+            public_hosts=serving.said(public_host or ()), secure=secure, panels=panels, roots=tuple(roots or ()),
+            on_disconnect=on_disconnect, task_model=task_model, json=json,
         )  # fmt: skip
         code = serving.serve(wanted)
     raise typer.Exit(code)

@@ -1,7 +1,7 @@
 """Run the blocks of a page in order, in a copy of the project, with a stack where the page starts one.
 
 The copy has the files that git tracks or would, so in a clone it is the clone. Every page has its own copy, home and
-state directory. `parley up` stays until the page ends, or starts another.
+state directory. `parley up` and `parley serve` stay until the page ends, or starts another.
 """
 
 import os
@@ -107,7 +107,7 @@ class Page:
         for number, command in enumerate(commands, 1):
             for word, value in words.items():
                 command = value.join(re.split(rf"\b{word}\b", command))
-            if re.match(r"(?:\w+=\S+ )*parley up\b", command):
+            if re.match(r"(?:\w+=\S+ )*parley (?:up|serve)\b", command):
                 self._start_stack(block, command)
                 continue
             # A question may end without an answer: that is an ending, and what it says is another test's.
@@ -155,11 +155,16 @@ class Page:
         deadline = time.monotonic() + PATIENCE_S
         named = re.search(r"--state[ =](\S+)", command)
         state = self.folder / named[1] if named else self._home / "state"
-        while not _is_up(state):
+        serves = "parley serve" in command
+        while not (self._serves() if serves else _is_up(state)):
             if self._stack.poll() is not None or time.monotonic() > deadline:
                 said = (self._home / "up.log").read_text(errors="replace")
                 raise Failed(f"{block.where}: {command}: it did not come up\n{said}")
             time.sleep(0.1)
+
+    def _serves(self) -> bool:
+        """Whether the gateway has said where it is, and the last line of that."""
+        return "programs: " in (said := (self._home / "up.log").read_text(errors="replace")) and said.endswith("\n")
 
     def _end_stack(self) -> None:
         stack, self._stack = self._stack, None

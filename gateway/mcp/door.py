@@ -1,0 +1,73 @@
+"""The server at /mcp, by streamable HTTP, behind the guard.
+
+A client of the version 2026-07-28 needs nothing that one copy of the gateway alone has. One of an earlier version has a
+session of the transport, which lives in one copy: a proxy in front of several sends it there by its `Mcp-Session-Id`.
+Where that copy is gone, the client gets a 404 and begins anew. No debate is lost by that: it runs on the bus.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from client.api import Parley
+from gateway.app import Door, client_of
+from gateway.guard import UPLOAD
+from gateway.mcp.following import Asking
+from gateway.mcp.server import make_server
+from gateway.offers import Offers
+from gateway.principals import Principal
+
+PATH = "/mcp"
+MOST_SESSIONS = 1_000
+"""Sessions of the transport that are open at once."""
+
+
+def mcp_door(offers: Offers, roots: Sequence[Path] = (), *, secret: bytes | None = None) -> Door:
+    """The door. `secret`: as make_server takes it."""
+    server = make_server(_who, offers, roots, secret=secret, name_of=_name)
+    inner = server.streamable_http_app(
+        streamable_http_path=PATH, max_request_body_size=UPLOAD, max_sessions=MOST_SESSIONS,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard checks these
+    )  # fmt: skip
+    route = next(route for route in inner.routes if isinstance(route, Route) and route.path == PATH)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with server.session_manager.run():
+            yield
+
+    return Door(routes=(Route(PATH, _Named(route.app)),), uploads=(PATH,), lifespan=lifespan)
+
+
+class _Named:
+    """Tells the library whose request it is: a session of the transport answers to the principal alone that began
+    it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        principal: Principal = scope["state"]["principal"]
+        whose = AccessToken(token="", client_id=f"{principal.name}.{principal.fingerprint}", scopes=[])
+        await self._app({**scope, "user": AuthenticatedUser(whose)}, receive, send)
+
+
+async def _who(ctx: Asking) -> Parley:
+    request: Any = ctx.request_context.request
+    return Parley(await client_of(request))
+
+
+def _name(ctx: ServerRequestContext[Any, Any]) -> str | None:
+    request: Any = ctx.request
+    principal: Principal = request.state.principal
+    return principal.name

@@ -1,0 +1,320 @@
+"""The tools: functions over whoever asks. Each checks what it can, calls the client, and gives back a model."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import anyio.to_thread
+from mcp.types import InputRequiredResult
+from pydantic import Field
+
+from agents.experts import ExpertError, builtin
+from client import records, what_if
+from client.api import Parley
+from client.errors import BadInput, Refusal
+from client.pasted import cleaned
+from client.protocols import face_of, panel_setup, setup_of
+from client.records import Record, record_of
+from client.show import explain
+from client.show.untrusted import shaped
+from coordinator.protocols import DEFAULT, PROTOCOLS
+from gateway import asking, verdicts
+from gateway.mcp import projects
+from gateway.mcp.following import Asking, errors, run
+from gateway.mcp.results import (
+    Debate,
+    Expert,
+    Explanation,
+    Item,
+    Routed,
+    Said,
+    Started,
+    Stopped,
+    Verdict,
+    WhatIf,
+    finished,
+    transcript_uri,
+    verdict_of,
+)
+from gateway.offers import Offers, opening_of, without_files
+from schemas.session import Document, OpenSession
+from schemas.wire import InvalidValue
+
+Who = Callable[[Asking], Awaitable[Parley]]
+"""Whoever asks: its connection, in its own name. Raises ParleyError."""
+Question = Annotated[str, Field(description="What they argue about.", min_length=1, max_length=20_000)]
+Path_ = Annotated[
+    str | None,
+    Field(description="A folder whose texts everybody gets as documents. It lies under a root that the server allows."),
+]
+More = Annotated[str | None, Field(description="Further context in words, which everybody gets as a document.")]
+_PANEL = panel_setup().name
+_NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
+Protocol = Annotated[
+    str | None, Field(description=f"How they argue: {_NAMES}, or a saved panel of this server. Default: {DEFAULT}.")
+]
+Given = Annotated[
+    dict[str, Any] | None, Field(description='Settings of the protocol, such as {"threshold": 80, "round_limit": 3}.')
+]
+Limits = Annotated[dict[str, Any] | None, Field(description="Limits of the session: tokens, calls, cost_usd, seconds.")]
+Sid = Annotated[str, Field(description="The session's id.", min_length=1, max_length=64)]
+Earlier = Annotated[str | None, Field(description="The id of a finished session that this question follows up.")]
+_WIDE = 2_000
+MOST_ITERATIONS = 50
+"""As the protocol allows."""
+_CONTEXT = "context.md"
+
+
+class _Asked(NamedTuple):
+    """A session that is to be opened."""
+
+    opening: OpenSession
+    left_out: tuple[str, ...]
+
+
+class Tools:
+    """All tools.
+
+    Parameters
+    ----------
+    who
+        Whoever asks.
+    offers
+        What may be asked for by name.
+    roots
+        Folders under which `projectPath` may lie.
+    """
+
+    def __init__(self, who: Who, offers: Offers, roots: Sequence[Path] = ()) -> None:
+        self._who, self._offers, self._roots = who, offers, tuple(roots)
+
+    # -- sessions
+    async def iterative_debate(
+        self,
+        question: Question,
+        ctx: Asking,
+        projectPath: Path_ = None,
+        maxIterations: Annotated[
+            int | None,
+            Field(description="Rounds at most. Default: 5.", json_schema_extra={"minimum": 1, "maximum": 50}),
+        ] = None,
+        consensusThreshold: Annotated[
+            float | None,
+            Field(
+                description="Agreement from which they stop, above 0 to 100. Default: 90.",
+                json_schema_extra={"exclusiveMinimum": 0, "maximum": 100},
+            ),
+        ] = None,
+        context: More = None,
+    ) -> Verdict | InputRequiredResult:
+        """A panel answers independently, sees all answers, and revises them round by round, until it agrees or the
+        rounds are over. Waits for the result; progress tells what is said."""
+        with errors():
+            settings = settings_of(maxIterations, consensusThreshold)
+        return await self._run(ctx, _PANEL, question, settings, None, projectPath, context, None, None)
+
+    async def ask(
+        self,
+        question: Question,
+        ctx: Asking,
+        protocol: Protocol = None,
+        settings: Given = None,
+        budget: Limits = None,
+        projectPath: Path_ = None,
+        context: More = None,
+        continues: Earlier = None,
+        seed: int | None = None,
+    ) -> Verdict | InputRequiredResult:
+        """One question by any protocol. Waits for the result; progress tells what is said."""
+        return await self._run(ctx, protocol, question, settings, budget, projectPath, context, continues, seed)
+
+    async def start_debate(
+        self,
+        question: Question,
+        ctx: Asking,
+        protocol: Protocol = _PANEL,
+        settings: Given = None,
+        budget: Limits = None,
+        projectPath: Path_ = None,
+        context: More = None,
+        continues: Earlier = None,
+        seed: int | None = None,
+    ) -> Started:
+        """Start a session and come back at once. get_debate says how far it is, stop_debate ends it."""
+        with errors():
+            parley = await self._who(ctx)
+            asked = await self._asked(
+                parley, protocol, question, settings, budget, projectPath, context, continues, seed
+            )
+            sid = await asking.opened(parley, asked.opening)
+        return Started(
+            session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid), left_out=list(asked.left_out)
+        )
+
+    async def get_debate(
+        self,
+        session: Sid,
+        ctx: Asking,
+        since: Annotated[int, Field(description="Only posts from this number on.", ge=0)] = 0,
+    ) -> Debate:
+        """What was said in a session so far, what waits for a person, and what it came to."""
+        with errors():
+            client = (await self._who(ctx)).client
+            found = await asking.so_far(client, session)
+            told = verdicts.Told(found.presenter())
+            said = []
+            for post in found.posts:
+                text = told.text(post, _WIDE)
+                if post.n >= since and text:
+                    said.append(Said(n=post.n, round=post.round, seat=post.seat, kind=post.kind, text=text))
+            result = found.result
+            now = time.time()
+            waiting = [
+                Item(
+                    id=i.id, question=i.question, choices=list(i.choices), default=i.default,
+                    seconds_left=round(max(0.0, i.deadline_ns / 1e9 - now), 1),
+                )
+                for i in (told.presenter.open_items() if result is None else ())
+            ]  # fmt: skip
+            last = max((post.n + 1 for post in found.posts), default=0)
+            return Debate(
+                session=session, open=result is None, round=max((p.round for p in found.posts), default=0), posts=said,
+                next=max(last, since), waiting=waiting, result=None if result is None else verdict_of(result),
+            )  # fmt: skip
+
+    async def stop_debate(
+        self,
+        session: Sid,
+        ctx: Asking,
+        reason: Annotated[str, Field(description="Why, for the record.", max_length=2_000)] = "",
+    ) -> Stopped:
+        """End a session before its protocol does. What it has used so far stays used."""
+        with errors():
+            client = (await self._who(ctx)).client
+            result = (await asking.so_far(client, session)).result
+            if result is None:
+                try:
+                    await client.cancel(session, reason)
+                except Refusal:  # it ended meanwhile
+                    pass
+                result = await client.result(session)
+        before = "" if result.status == "cancelled" else "it had ended before: "
+        return Stopped(session=session, status=result.status, words=f"{before}{verdicts.stop_words(result)}")
+
+    # -- what is known of them
+    async def explain(self, session: Sid, ctx: Asking) -> Explanation:
+        """Why a session stopped, in words and figures."""
+        with errors():
+            client = (await self._who(ctx)).client
+            if client.owner:
+                record = await _record(client, session)
+                return Explanation(session=session, words=list(explain.words(record)), figures=explain.figures(record))
+            result = finished((await asking.so_far(client, session)).result, session)
+            presenter = face_of(result.protocol).present()
+            certificate = shaped(lambda: presenter.certificate_words(result.stop.certificate), lambda: ())
+            words = [f"It ended with status {result.status}: {verdicts.stop_words(result)}.", *certificate]
+            return Explanation(session=session, words=words, figures=verdicts.figures(result))
+
+    async def replay_what_if(
+        self,
+        session: Sid,
+        settings: Annotated[
+            dict[str, Any], Field(description='Settings of its protocol, such as {"threshold": 70}.', min_length=1)
+        ],
+        ctx: Asking,
+    ) -> WhatIf:
+        """What a finished session would have come to under other settings, from its recorded events. No model is asked;
+        it says where the recorded events no longer carry it."""
+        with errors():
+            client = (await self._who(ctx)).client
+            if not client.owner:
+                raise BadInput("session", "a replay reads the session's log, which takes an owner's credentials")
+            record = await _record(client, session)
+            protocol = records.opening(record).protocol
+            without_files(protocol, settings)
+            found = await anyio.to_thread.run_sync(what_if.compare, record, {protocol: settings})
+        return WhatIf(
+            session=session, settings=settings, words=list(what_if.comparison_words(found)), parts_at=found["n"],
+            stop=found["stop"] or "", carried=found["carried"],
+        )  # fmt: skip
+
+    async def route(
+        self,
+        task: Annotated[str, Field(description="The task.", min_length=1, max_length=20_000)],
+        files: Annotated[list[str] | None, Field(description="Files that it is about.")] = None,
+    ) -> Routed:
+        """Which of the experts that come with Parley would lead a task, and who would support. Nothing is worked on."""
+        with errors():
+            routing = setup_of(DEFAULT).routing()
+            assert routing is not None, f"{DEFAULT} routes tasks"
+            try:
+                asked = routing.task(cleaned(task).text, tuple(files or ()))
+                router = await anyio.to_thread.run_sync(lambda: routing.router(builtin()))
+            except InvalidValue as error:
+                raise BadInput(error.field, str(error)) from error
+            except ExpertError as error:
+                raise BadInput("experts", str(error)) from error
+            found = (await router.route_all((asked,)))[0]
+        sure = {c.expert: c.confidence for c in found.candidates}
+        lead = found.lead
+        return Routed(
+            lead=None if lead is None else Expert(expert=lead.expert, responsibility=lead.responsibility),
+            support=[Expert(expert=p.expert, responsibility=p.responsibility) for p in found.support],
+            depth=found.depth, rationale=found.rationale,
+            confidence=None if lead is None else sure.get(lead.expert),
+        )  # fmt: skip
+
+    # -- opening
+    async def _run(
+        self, ctx: Asking, protocol: str | None, question: str, settings: dict[str, Any] | None,
+        budget: dict[str, Any] | None, path: str | None, context: str | None, continues: str | None, seed: int | None,
+    ) -> Verdict | InputRequiredResult:  # fmt: skip
+        with errors():
+            parley = await self._who(ctx)
+            asked = await self._asked(parley, protocol, question, settings, budget, path, context, continues, seed)
+            result = await run(parley, asked.opening, ctx)
+        return result if isinstance(result, InputRequiredResult) else verdict_of(result, asked.left_out)
+
+    async def _asked(
+        self, parley: Parley, protocol: str | None, question: str, settings: dict[str, Any] | None,
+        budget: dict[str, Any] | None, path: str | None, context: str | None, continues: str | None, seed: int | None,
+    ) -> _Asked:  # fmt: skip
+        """A session as it is asked for, checked. Raises BadInput."""
+        documents: list[Document] = []
+        left_out: tuple[str, ...] = ()
+        if path is not None:
+            folder = projects.under(self._roots, path)
+            project = await anyio.to_thread.run_sync(projects.read, folder)
+            documents, left_out = list(project.documents), project.left_out
+        try:
+            if context and context.strip():
+                documents.append(asking.document(_CONTEXT, context))
+            previous = await asking.previous(parley.client, continues) if continues else None
+            opening = opening_of(
+                self._offers.of(protocol or ""), question, documents=documents, settings=settings, budget=budget,
+                seed=seed, previous=previous, continues=continues or "",
+            )  # fmt: skip
+        except InvalidValue as error:
+            raise BadInput(error.field, str(error)) from error
+        return _Asked(opening, left_out)
+
+
+def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:
+    """The source's parameters as the protocol's settings. Raises BadInput."""
+    settings: dict[str, Any] = {}
+    if iterations is not None:
+        if not 1 <= iterations <= MOST_ITERATIONS:
+            raise BadInput("maxIterations", f"got {iterations}, allowed are 1 to {MOST_ITERATIONS}")
+        settings["round_limit"] = iterations
+    if threshold is not None:
+        if not 0 < threshold <= 100:
+            raise BadInput("consensusThreshold", f"got {threshold:g}, allowed is above 0 to 100")
+        settings["threshold"] = threshold if threshold >= 2 else threshold / 100  # of 1 or less it reads a share
+    return settings
+
+
+async def _record(client: Any, sid: str) -> Record:
+    """A session's log, for owners. Raises UnknownSession."""
+    await asking.so_far(client, sid)
+    return record_of(sid, await client.log(sid))

@@ -1,0 +1,122 @@
+"""What programs may ask for by name: every protocol, and each panel that the operator saved."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from client.api import known_protocol, request
+from client.errors import BadInput
+from client.protocols import setup_of
+from coordinator.protocols import DEFAULT, PROTOCOLS
+from schemas.session import USUAL_TURN_S, Budget, Document, OpenSession, Seat
+from schemas.wire import InvalidValue
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """A protocol with the operator's settings, or a saved panel."""
+
+    name: str
+    """A protocol's, or that of a panel file."""
+    protocol: str
+    settings: Mapping[str, Any] = {}
+    """The operator's; what is asked for goes over them."""
+    seats: tuple[Seat, ...] = ()
+    """Who sits where; none: the queues that are alive."""
+    budget: Budget = Budget()
+    turn_timeout_s: float = USUAL_TURN_S
+
+
+class Offers:
+    """All of them, by name."""
+
+    def __init__(self, offers: Iterable[Offer] = ()) -> None:
+        self._offers = {offer.name: offer for offer in offers}
+        for name, protocol in PROTOCOLS.items():
+            if not protocol.standing:
+                self._offers.setdefault(name, Offer(name=name, protocol=name))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return tuple(sorted(self._offers))
+
+    def find(self, name: str) -> Offer | None:
+        """The one of this name."""
+        return self._offers.get(name)
+
+    def of(self, name: str) -> Offer:
+        """The one of this name; empty: the default protocol. Raises BadInput with the nearest known one."""
+        found = self._offers.get(name or DEFAULT)
+        if found is None:
+            known_protocol(name)  # says which is meant
+            raise BadInput("protocol", f"{name!r} is no protocol; known are {', '.join(self.names)}")
+        return found
+
+
+def opening_of(
+    offer: Offer,
+    question: str,
+    *,
+    documents: Sequence[Document] = (),
+    settings: Mapping[str, Any] | None = None,
+    budget: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    previous: Document | None = None,
+    continues: str = "",
+) -> OpenSession:
+    """A session of an offer, checked as far as it can be without a moderator.
+
+    Parameters
+    ----------
+    settings, budget
+        Over those of the offer.
+    previous, continues
+        What an earlier session came to, and its id.
+
+    Raises
+    ------
+    BadInput
+        Names the field, the value and what is allowed.
+    """
+    known = known_protocol(offer.protocol)
+    given = known.present_names(dict(settings or {}))
+    own = {**known.present_names(dict(offer.settings)), **given}
+    without_files(offer.protocol, given)
+    limits = {**msgspec.structs.asdict(offer.budget), **(budget or {})}
+    seats = _seats(offer, given)
+    found = request(
+        question, protocol=offer.protocol, settings=own, budget=limits,
+        seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=seats, previous=previous, continues=continues,
+    )  # fmt: skip
+    try:
+        return msgspec.structs.replace(found, documents=(*documents, *found.documents))
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
+
+
+def _seats(offer: Offer, given: Mapping[str, Any]) -> tuple[Seat, ...]:
+    """The offer's seats; of the role of which there are several, as many as are asked for. Raises BadInput."""
+    several = setup_of(offer.protocol).several
+    wanted = given.get(several.setting) if several else None
+    if several is None or not offer.seats or not isinstance(wanted, int):
+        return offer.seats
+    there = [seat for seat in offer.seats if seat.role == several.role]
+    if wanted > len(there):
+        field = f"{offer.protocol}.{several.setting}"
+        raise BadInput(field, f"got {wanted}, {offer.name} seats {len(there)} of role {several.role}")
+    left_out = there[wanted:]
+    return tuple(seat for seat in offer.seats if seat not in left_out)
+
+
+def without_files(protocol: str, settings: Mapping[str, Any]) -> None:
+    """Raise BadInput where settings, or those of a session that one of them may start, name a file: it would be read
+    on the gateway's machine."""
+    setup = setup_of(protocol)
+    if named := setup.names_file(settings):
+        raise BadInput(
+            f"{protocol}.{named}", f"got {settings[named]!r}, which would be a file; give its content itself"
+        )
+    beneath = setup.beneath(settings)
+    if beneath is not None:
+        without_files(beneath.protocol, beneath.settings)

@@ -1,0 +1,128 @@
+"""The routes under /v1."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway import asking
+from gateway.app import Door, client_of
+from gateway.errors import JsonResponse
+from gateway.offers import Offer, Offers
+from gateway.openai import background, chat, errors, responses
+from gateway.openai.background import TaskModel
+from gateway.openai.errors import ApiError
+from gateway.openai.requests import PREFIX, offer_of, said_of, wanted
+from gateway.openai.running import EventStream, OnDisconnect, Running, begun, to_the_end
+
+ROOT = "/v1/"
+_OWNER = "parley"
+_MODEL_SINCE = 1_767_225_600
+"""When a model was made, as the interface wants to know it: 2026-01-01."""
+_GONE = 499
+"""As other servers write it down: nobody reads this answer."""
+
+
+class OpenAI:
+    """The routes.
+
+    Parameters
+    ----------
+    offers
+        What stands for a model.
+    on_disconnect
+        Whether a client that goes away cancels its session.
+    task_model
+        To which jobs of chat front ends go; None: they are refused.
+    """
+
+    def __init__(
+        self, offers: Offers, on_disconnect: OnDisconnect = "cancel", task_model: TaskModel | None = None
+    ) -> None:
+        self._offers, self._on_disconnect, self._task_model = offers, on_disconnect, task_model
+
+    def door(self) -> Door:
+        """The door."""
+        return Door(
+            routes=(
+                Route("/v1/models", self.models),
+                Route("/v1/models/{name:path}", self.model),
+                Route("/v1/chat/completions", self.chat, methods=["POST"]),
+                Route("/v1/responses", self.respond, methods=["POST"]),
+            ),
+            uploads=(ROOT,),
+            error_form=(ROOT, errors.response),
+        )
+
+    async def models(self, request: Request) -> Response:
+        """Every protocol, and every saved panel."""
+        found = [_model(offer) for name in self._offers.names if (offer := self._offers.find(name))]
+        return JsonResponse({"object": "list", "data": found})
+
+    async def model(self, request: Request) -> Response:
+        """One of them."""
+        return JsonResponse(_model(offer_of({"model": request.path_params["name"]}, self._offers)[1]))
+
+    async def chat(self, request: Request) -> Response:
+        """A chat completion."""
+        return await self._answer(request, "messages", "chat/completions", chat.completion, chat.chunks)
+
+    async def respond(self, request: Request) -> Response:
+        """A response."""
+        return await self._answer(request, "input", "responses", responses.response, responses.events)
+
+    async def _answer(
+        self, request: Request, field: str, path: str, whole: Callable[[Running, list[str]], Any], parts: Any
+    ) -> Response:
+        body = await _body(request)
+        said = said_of(body, field)
+        offer_of(body, self._offers)
+        if background.is_job([one.text for one in said if one.role == "system"] + [said[-1].text]):
+            if self._task_model is None:
+                raise background.refusal()
+            return await background.passed_on(self._task_model, path, body)
+        asked = wanted(body, said, self._offers, field)
+        client = await client_of(request)
+        running = await _unless_left(request, begun(client, asked))
+        if running is None:
+            return Response(status_code=_GONE)
+        if asked.stream:
+            return EventStream(running, parts(running), self._on_disconnect)
+        try:
+            told = await to_the_end(running, request, self._on_disconnect)
+        except asking.Left:
+            return Response(status_code=_GONE)
+        return JsonResponse(whole(running, told), headers=dict(running.headers()))
+
+
+async def _unless_left(request: Request, work: Awaitable[Running]) -> Running | None:
+    """The session that was opened; None where its client went away first, and it is cancelled."""
+
+    async def main() -> Running:
+        return await work
+
+    try:
+        return await asking.unless_left(request.receive, main())
+    except asking.Left:
+        return None
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The request's document. Raises ApiError."""
+    try:
+        found = msgspec.json.decode(await request.body())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(f"the body is no JSON document: {error}", code="invalid_json") from error
+    if not isinstance(found, dict):
+        raise ApiError("the body is no JSON object", code="invalid_json")
+    return found
+
+
+def _model(offer: Offer) -> dict[str, Any]:
+    return {
+        "id": f"{PREFIX}{offer.name}", "object": "model", "created": _MODEL_SINCE, "owned_by": _OWNER,
+        "parley": {"protocol": offer.protocol, "seats": [seat.seat for seat in offer.seats]},
+    }  # fmt: skip

@@ -1,0 +1,99 @@
+"""What programs may ask for by name: the protocols as the settings have them, and a folder of saved panel files."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from client.errors import BadInput
+from client.protocols import SETUPS, setup_of
+from coordinator.protocols import PROTOCOLS
+from gateway.offers import Offer, Offers
+from parley.plan import Plan
+from parley.stack.panel_file import Panel, read, role_of
+from parley.stack.rows import AgentRow
+from schemas.session import SESSION_ID, Budget, Seat
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
+    """The plan with whom the saved panels seat beside its own, and what may be asked for.
+
+    Parameters
+    ----------
+    panels
+        Folder of panel files; the name of each, without its suffix, is the panel's.
+
+    Raises
+    ------
+    BadInput
+        A file that is no panel, has a protocol's name, or seats one whom another file seats with another model.
+    """
+    found = _read(panels) if panels is not None else {}
+    rows = {row.queue: ("this gateway's own agents", row) for row in plan.rows} if not plan.settings.nats.url else {}
+    more: list[AgentRow] = []
+    for name, panel in found.items():
+        for row in panel.rows if not plan.settings.nats.url else ():
+            where, there = rows.setdefault(row.queue, (f"{name}.yaml", row))
+            if there is row:
+                more.append(row)
+            elif msgspec.structs.replace(there, process="") != row:
+                why = f"{name} and {where} both seat {row.queue}, with different models; give it another name in one"
+                raise BadInput(f"seats.{row.queue}", f"{why}, such as {name}_1 with its role")
+    settings = plan.settings
+    budget, turn = Budget(**settings.budget.model_dump()), settings.turn_timeout_s
+    offers = [
+        Offer(
+            name=name, protocol=name, settings=settings.of(name), budget=budget, turn_timeout_s=turn,
+            seats=_own_seats(name, plan) if more else (),
+        )
+        for name in SETUPS
+    ]  # fmt: skip
+    if plan.panel is not None:  # the gateway's own panel seats its protocol
+        offers = [_of_panel(o.name, plan.panel, plan) if o.name == plan.panel.protocol else o for o in offers]
+    offers += [_of_panel(name, panel, plan) for name, panel in found.items()]
+    return replace(plan, beside=tuple(more)), Offers(offers)
+
+
+def _own_seats(name: str, plan: Plan) -> tuple[Seat, ...]:
+    """The protocol's seats among the gateway's own agents, named, so that no saved panel's sit in their place; none:
+    it has no such agents, or finds who sits by the task."""
+    queues, rows = setup_of(name).queues(plan.settings.of(name)), {row.queue: row for row in plan.rows}
+    if PROTOCOLS[name].experts or not set(queues) <= set(rows):
+        return ()
+    return tuple(Seat(seat=q, role=role_of(rows[q]), queue=q) for q in queues)
+
+
+def _of_panel(name: str, panel: Panel, plan: Plan) -> Offer:
+    settings, several = dict(plan.settings.of(panel.protocol)), setup_of(panel.protocol).several
+    if several:
+        settings[several.setting] = panel.seated(several.role)
+    budget = Budget(**plan.settings.budget.model_dump())
+    return Offer(
+        name=name, protocol=panel.protocol, settings=settings, seats=panel.seats, budget=budget,
+        turn_timeout_s=plan.settings.turn_timeout_s,
+    )  # fmt: skip
+
+
+def _read(folder: Path) -> dict[str, Panel]:
+    """Name -> panel, in the order of the names. Raises BadInput."""
+    if not folder.is_dir():
+        raise BadInput("panels", f"{folder} is no folder")
+    found: dict[str, Panel] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in SUFFIXES or path.name.startswith("."):
+            continue
+        if not SESSION_ID.fullmatch(path.stem):
+            raise BadInput("panels", f"{path.name}: a panel's name has letters, digits, _ and - alone, at most 64")
+        if path.stem in SETUPS:
+            raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
+        if path.stem in found:
+            raise BadInput("panels", f"{path.name}: there is another file of that name")
+        panel = found[path.stem] = read(path)
+        if PROTOCOLS[panel.protocol].experts:
+            why = f"{panel.protocol} finds its experts by the task, so a panel for it would join every task"
+            raise BadInput("panels", f"{path.name}: {why}; enrol experts with parley experts")
+    if not found:
+        raise BadInput("panels", f"{folder} holds no panel file (NAME.yaml)")
+    return found

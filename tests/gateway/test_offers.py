@@ -1,0 +1,102 @@
+"""What programs may ask for by name: protocols as the operator has them, saved panels, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from client.errors import BadInput
+from gateway.asking import document
+from gateway.offers import Offer, Offers, opening_of
+from parley.doors.offers import offers_of
+from parley.plan import Plan
+from parley.settings import Settings, load
+from schemas.session import Seat
+
+TWO = "seats:\n  {0}_1: {{role: panelist}}\n  {0}_2: {{role: panelist}}\n  analyst: {{}}\n"
+
+
+def _plan(**given: object) -> Plan:
+    settings: Settings = load(None, dict(given))
+    return Plan(settings, None, every="protocol" not in given)
+
+
+def _panels(folder: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def test_a_saved_panel_is_seated_beside_the_gateways_own_agents(tmp_path: Path) -> None:
+    plan, offers = offers_of(_plan(consensus={"threshold": 80}), _panels(tmp_path, deep=TWO.format("deep")))
+    assert {"deep_1", "deep_2", "panelist_1", "analyst"} <= {row.queue for row in plan.rows}
+    assert sum(row.queue == "analyst" for row in plan.rows) == 1
+    deep, own = offers.of("deep"), offers.of("consensus")
+    assert [seat.seat for seat in deep.seats] == ["deep_1", "deep_2", "analyst"] and deep.settings["panel"] == 2
+    assert [seat.seat for seat in own.seats] == ["panelist_1", "panelist_2", "panelist_3", "analyst"], "and not deep_1"
+    assert deep.settings["threshold"] == own.settings["threshold"] == 80
+    assert offers.of("madp").seats == () and offers.of("").protocol == "madp"
+    assert [seat.seat for seat in opening_of(own, "Tea?", settings={"panel": 2}).seats][-2:] == [
+        "panelist_2",
+        "analyst",
+    ]
+    with pytest.raises(BadInput, match="got 4, consensus seats 3 of role panelist"):
+        opening_of(own, "Tea?", settings={"panel": 4})
+
+
+def test_without_saved_panels_whoever_is_alive_is_seated(tmp_path: Path) -> None:
+    plan, offers = offers_of(_plan(protocol="consensus"))
+    assert plan.beside == () and offers.of("consensus").seats == ()
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        ({"consensus": TWO.format("a")}, "consensus is a protocol"),
+        ({"a b": TWO.format("a")}, "letters, digits"),
+        (
+            {"a": "protocol: madp\nseats:\n  helper: {}\n"},
+            "a panel for it would join every",
+        ),
+        (
+            {"a": "seats:\n  panelist_1: {model: extractive, room: 2}\n  panelist_2: {}\n  analyst: {}\n"},
+            "both seat panelist_1, with different models",
+        ),
+        ({}, "holds no panel file"),
+    ],
+)
+def test_a_folder_that_cannot_be_right_is_refused(tmp_path: Path, texts: dict[str, str], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        offers_of(_plan(), _panels(tmp_path, **texts))
+
+
+def test_settings_that_name_a_file_are_the_operators_alone() -> None:
+    own = Offers([Offer(name="competition", protocol="competition", settings={"format": "four_stage"})])
+    for settings, field in (
+        ({"format": "x.yaml"}, "competition.format"),
+        ({"personalities": "x.yaml"}, "competition.personalities"),
+    ):
+        with pytest.raises(BadInput, match="would be a file") as refused:
+            opening_of(own.of("competition"), "Tea?", settings=settings)
+        assert refused.value.field == field
+        with pytest.raises(BadInput, match="would be a file"):
+            given = {"deliberation": "competition", "deliberation_settings": settings}
+            opening_of(own.of("madp"), "Tea?", settings=given)
+    assert opening_of(own.of("competition"), "Tea?").settings["format"]["name"] == "four_stage"
+
+
+def test_more_documents_than_a_session_takes_are_refused_with_the_limit() -> None:
+    many = [document(f"{i}.md", "x" * 1_000_000) for i in range(5)]
+    with pytest.raises(BadInput, match=r"5,000,000 characters.*4,000,000"):
+        opening_of(Offers().of("consensus"), "Tea?", documents=many)
+
+
+def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None:
+    offer = Offer(
+        name="consensus", protocol="consensus", settings={"threshold": 80, "round_limit": 2},
+        seats=(Seat(seat="a", role="panelist", queue="a"),),
+    )  # fmt: skip
+    opening = opening_of(offer, "Tea?", settings={"max_rounds": 4}, budget={"calls": 9}, seed=7)
+    assert (opening.settings["threshold"], opening.settings["round_limit"], opening.seed) == (80, 4, 7)
+    assert opening.budget.calls == 9
+    with pytest.raises(BadInput, match="did you mean consensus"):
+        Offers().of("consenus")
