@@ -20,6 +20,7 @@ from schemas import log
 from schemas.post import CLOSED, Live, Post, SessionRow
 from schemas.result import Result, SeatUsage
 from schemas.session import Seat
+from schemas.text import same
 from schemas.turn import Usage
 from schemas.wire import SchemaError, decode
 
@@ -163,6 +164,9 @@ class Fold:
         said = self._of_control(post) or cards.bounded(
             shaped(lambda: [self.presenter.card(post)], lambda: [Presenter().card(post)])[0]
         )
+        before = self.last.get(post.seat)
+        if said.changed is not None and before is not None and same(before.position, said.position):
+            said = msgspec.structs.replace(said, changed=None)  # it gives way in something else than its answer
         fields = {name: getattr(said, name) for name in Card.__struct_fields__}
         return PostCard(
             **fields, n=post.n, channel=post.channel, k=post.k, transition=post.transition,
