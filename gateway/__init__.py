@@ -14,6 +14,7 @@ Three rules keep it so:
 | app | the ASGI application: routes of all doors, their order, start and end |
 | guard | checks that come before every route: host, origin, who asks, rate and size; headers of every answer |
 | principals | who may: tokens, cookies, one-time links; keys from a folder |
+| counted | series: requests by door and status |
 | connections | one connection to the bus for each principal |
 | doors | which doors are opened, and what the operator says of them |
 | mcp | the Model Context Protocol: debates as tools |

@@ -1,6 +1,6 @@
 """The ASGI application: the routes of all doors behind one guard, and what they share."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -18,15 +18,22 @@ from client.client import Client
 from client.errors import ParleyError
 from gateway import errors
 from gateway.connections import Connections, connections
+from gateway.counted import Counted
 from gateway.errors import ErrorForm, Forms, JsonResponse
 from gateway.guard import Guard, set_cookie
 from gateway.principals import COOKIE_S, Principal, Principals
+from observability.metrics import Metrics
 
 OWN = "gateway"
 """What the gateway's own connection is called."""
 READY_S = 1.0
 """Seconds within which a moderator answers where all is well."""
 STATIC = Path(__file__).parent / "static"
+
+
+def no_seats(principal: str) -> Mapping[str, Credentials]:
+    """None, for anybody."""
+    return {}
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +48,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Names under which it answers, without ports."""
     secure: bool = False
     """Browsers come by https, through a proxy in front of it."""
+    seats: Callable[[str], Mapping[str, Credentials]] = no_seats
+    """Principal -> seats that it may take, each with the credentials of who sits there."""
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
+    """What the process counts."""
+    ack_wait_s: float = 8.0
+    """Of the queues, for whoever takes a seat."""
 
 
 class Shared:
@@ -96,7 +109,8 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure, forms=forms
     )
     known = dict.fromkeys(errors.KNOWN, forms.handler)
-    return Starlette(routes=routes, middleware=[guard], exception_handlers=known, lifespan=lifespan)
+    counted = Middleware(Counted, metrics=config.metrics)
+    return Starlette(routes=routes, middleware=[counted, guard], exception_handlers=known, lifespan=lifespan)
 
 
 class Door(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from gateway.offers import Offers
 from gateway.openai.background import TaskModel
 from gateway.openai.door import OpenAI
 from gateway.openai.running import OnDisconnect
+from gateway.web.door import web
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ def doors(options: Options | None = None) -> tuple[Door, ...]:
 
     options = options or Options()
     return (
+        web(),
         OpenAI(options.offers, options.on_disconnect, options.task_model).door(),
         mcp_door(options.offers, options.roots, secret=options.secret),
     )

@@ -113,10 +113,10 @@ def without_files(protocol: str, settings: Mapping[str, Any]) -> None:
     """Raise BadInput where settings, or those of a session that one of them may start, name a file: it would be read
     on the gateway's machine."""
     setup = setup_of(protocol)
-    if named := setup.names_file(settings):
-        raise BadInput(
-            f"{protocol}.{named}", f"got {settings[named]!r}, which would be a file; give its content itself"
-        )
+    try:
+        setup.from_afar(settings)
+    except BadInput as error:
+        raise BadInput(f"{protocol}.{error.field}", error.why) from error
     beneath = setup.beneath(settings)
     if beneath is not None:
         without_files(beneath.protocol, beneath.settings)

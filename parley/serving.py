@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -21,13 +21,17 @@ from client.errors import BadInput
 from gateway.app import Config, build
 from gateway.doors import Options, doors
 from gateway.principals import SERVED, Principals, cookie_key
+from gateway.web.seats import seat_of, seats_in
+from observability.health import HealthServer
+from observability.metrics import Metrics
 from observability.setup import setup_tracing
 from parley.doors.offers import offers_of
 from parley.doors.options import on_disconnect_of, root_of, task_model_of
 from parley.local_stack import lease_of
 from parley.plan import Plan
 from parley.stack.access import front, run
-from parley.stack.lease import OWNER, default_state
+from parley.stack.lease import OWNER, default_state, read_running
+from schemas.session import is_human
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 COOKIE_KEY = "web.key"
@@ -58,6 +62,9 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a program that goes away while it waits cancels its session: cancel or leave."""
     task_model: str = ""
     """The model for jobs of chat front ends; empty: they are refused."""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = 0
+    """Of metrics and health; 0: a free one."""
     json: bool = False
     """Say the address as one JSON document."""
 
@@ -112,7 +119,12 @@ async def _serve(wanted: Serve, options: Options) -> int:
         principals = Principals(key, local=local, folder=wanted.keys)
         hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
         options = replace(options, secret=hmac.digest(key, b"what MCP clients carry", "sha256"))
-        app = build(Config(url=url, own=own, hosts=hosts, secure=wanted.secure), principals, doors(options))
+        metrics = Metrics()
+        given = Config(
+            url=url, own=own, hosts=hosts, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
+            ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
+        )  # fmt: skip
+        app = build(given, principals, doors(options))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
             proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
@@ -121,12 +133,28 @@ async def _serve(wanted: Serve, options: Options) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.end)
-        telling = asyncio.ensure_future(_tell(server, listening, wanted, principals if local else None))
-        try:
-            await server.serve(sockets=[listening])
-        finally:
-            telling.cancel()
+        health = HealthServer(
+            metrics.registry, lambda: None if server.started else "starting", wanted.metrics_host, wanted.metrics_port
+        )
+        async with _listens(health):
+            telling = asyncio.ensure_future(_tell(server, listening, wanted, principals if local else None, health.url))
+            try:
+                await server.serve(sockets=[listening])
+            finally:
+                telling.cancel()
     return 0 if server.started else 1
+
+
+def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
+    """Seats that a principal may take: those of NAME.seats in the folder of keys, or all of the embedded stack's."""
+    if wanted.keys is not None:
+        return seats_in(wanted.keys / f"{principal}.seats")
+    settings = wanted.plan.settings
+    running = None if settings.nats.url else read_running(settings.state or default_state())
+    if running is None:
+        return {}
+    paths = (Path(path) for user, path in running.credentials.items() if is_human(user))
+    return {seat: found for path in paths if (seat := seat_of(found := load_credentials(path)))}
 
 
 class _Server(uvicorn.Server):
@@ -152,7 +180,9 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-async def _tell(server: _Server, listening: socket.socket, wanted: Serve, principals: Principals | None) -> None:
+async def _tell(
+    server: _Server, listening: socket.socket, wanted: Serve, principals: Principals | None, metrics: str
+) -> None:
     """Say where it is once it answers."""
     await server.answers.wait()
     host, port = listening.getsockname()[:2]
@@ -160,7 +190,9 @@ async def _tell(server: _Server, listening: socket.socket, wanted: Serve, princi
     link = f"{address}/login?code={principals.link()}" if principals else ""
     token = principals.local_token() if principals else ""
     if wanted.json:
-        print(msgspec.json.encode({"url": address, "link": link, "token": token}).decode(), flush=True)
+        print(
+            msgspec.json.encode({"url": address, "link": link, "token": token, "metrics": metrics}).decode(), flush=True
+        )
         return
     print(f"parley serves {address}", flush=True)
     if link:
@@ -170,6 +202,19 @@ async def _tell(server: _Server, listening: socket.socket, wanted: Serve, princi
     else:
         print("sign in there with a token (parley bus token)", flush=True)
     print("Ctrl-C ends it.", file=sys.stderr, flush=True)
+
+
+@asynccontextmanager
+async def _listens(health: HealthServer) -> AsyncIterator[None]:
+    """While metrics and health are served. Raises BadInput."""
+    try:
+        await health.__aenter__()
+    except OSError as error:
+        raise BadInput("metrics-port", error.strerror or str(error)) from error
+    try:
+        yield
+    finally:
+        await health.close()
 
 
 def _bound(host: str, port: int) -> socket.socket:

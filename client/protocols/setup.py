@@ -183,10 +183,8 @@ class Setup:
         """The settings with what stands in files read in. Raises BadInput."""
         return dict(settings)
 
-    def names_file(self, settings: Mapping[str, Any]) -> str:
-        """The setting that names a file, which `whole` would read; empty: none does. Who asks over the network may not
-        have files of this machine read."""
-        return ""
+    def from_afar(self, settings: Mapping[str, Any]) -> None:
+        """Raise BadInput where settings that came from another machine name a file of this one."""
 
     def beneath(self, settings: Mapping[str, Any]) -> Beneath | None:
         """The session that one of these settings may start; None: none."""

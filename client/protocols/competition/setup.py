@@ -37,14 +37,11 @@ class CompetitionSetup(Setup):
 
         return files.whole(settings)
 
-    def names_file(self, settings: Mapping[str, Any]) -> str:
-        """A format that is none of those built in, or personalities that are not given themselves."""
+    def from_afar(self, settings: Mapping[str, Any]) -> None:
+        """Raise BadInput where format or personalities are a file's."""
         from client.protocols.competition import files
 
-        if isinstance(settings.get("personalities"), str):
-            return "personalities"
-        given = settings.get("format")
-        return "format" if isinstance(given, str) and given not in files.built_in() else ""
+        files.refuse_paths(settings)
 
     def check_question(self, question: str) -> None:
         """Raise coordinator.table.Inadmissible where it holds control characters: it is shown as it stands."""
