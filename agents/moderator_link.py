@@ -2,6 +2,8 @@
 silence and `busy` are retried."""
 
 import asyncio
+import contextlib
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -10,6 +12,7 @@ import msgspec
 
 from agents.artifacts import ArtifactError
 from bus import artifacts, subjects
+from bus.answers import Question
 from bus.channels import PUBLIC
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError, Denied, NoModerator
@@ -36,6 +39,8 @@ from schemas.wire import InvalidValue, SchemaError, decode, encode
 _PATIENCE_S = 5.0
 """So long after its deadline a reply is still offered: who stored it may have died before he could say so."""
 _ANSWER_S = 2.0
+_MOST_ANSWER_S = 4.0
+"""After so long without an answer it is asked once more: the first time, and the longest."""
 _LANE_DEAD_S = 5.0
 _TOGETHER_BYTES = 200_000
 """Of replies that are submitted together, unless one alone has more."""
@@ -43,6 +48,14 @@ _BUSY = encode(Answer(verdict="busy"))
 
 
 T = TypeVar("T", Answer, Checked)
+
+
+class Looked(NamedTuple):
+    """What a moderator says of a turn."""
+
+    open: bool
+    age_s: float
+    """The log was read so long ago, at most: an answer that waited in a line may be a fresh one."""
 
 
 class _Ready(NamedTuple):
@@ -71,11 +84,11 @@ class ModeratorLink:
         """By lane and channel: replies of this turn of the event loop."""
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
+    async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Looked:
         """Is this turn still open, and may the model be paid for this attempt (schemas.turn.Check)?
 
         Raises BusError when nobody answered until the turn's deadline."""
-        asked_ns = self._connection.clock.local()
+        asked_ns, asked = self._connection.clock.local(), time.monotonic()
         data = encode(
             Check(
                 turn=turn.id, token=turn.token, attempt=attempt, deliveries=deliveries, decided_ns=work.decided_ns
@@ -87,7 +100,9 @@ class ModeratorLink:
             data,
             turn.deadline_ns,
         )
-        return self._timed(decode(msg.data, Checked), asked_ns)
+        checked = self._timed(decode(msg.data, Checked), asked_ns)
+        age_s = self._connection.clock.age_s(checked.at_ns) if checked.at_ns else math.inf
+        return Looked(checked.open, min(age_s, time.monotonic() - asked))
 
     async def submit(self, work: Work, turn: Turn, reply: Reply) -> Answer:
         """Offer a reply until a moderator has taken or refused it. Raises BusError long after its deadline."""
@@ -162,13 +177,19 @@ class ModeratorLink:
 
     async def _ask(self, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int) -> Msg:
         """Raises BusError: nobody answered until then, or the broker refused."""
-        wait = 0.05
+        with contextlib.closing(self._connection.question()) as question:
+            return await self._answer(question, subject, warm, data, until_ns)
+
+    async def _answer(
+        self, question: Question, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int
+    ) -> Msg:
+        wait, patience_s = 0.05, _ANSWER_S
         while True:
             for lane in dict.fromkeys((warm, subjects.ANY)):
                 if self._dead_lanes.get(lane, 0.0) > time.monotonic():
                     continue
                 try:
-                    msg = await self._connection.request(subject(lane), data, _ANSWER_S, tracing.injected() or None)
+                    msg = await question.ask(subject(lane), data, patience_s, tracing.injected() or None)
                 except Denied:
                     raise
                 except BusError as error:
@@ -182,7 +203,7 @@ class ModeratorLink:
                 self._metrics.lane.labels(outcome="miss" if lane == subjects.ANY else "hit").inc()
                 return msg
             await asyncio.sleep(wait)
-            wait = min(0.5, wait * 2)
+            wait, patience_s = min(0.5, wait * 2), min(_MOST_ANSWER_S, patience_s + wait)
 
     def _bury(self, lane: str) -> None:
         """Nobody listens there: not tried again for a while."""
