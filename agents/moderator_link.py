@@ -3,7 +3,6 @@ silence and `busy` are retried."""
 
 import asyncio
 import contextlib
-import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -50,14 +49,6 @@ _BUSY = encode(Answer(verdict="busy"))
 T = TypeVar("T", Answer, Checked)
 
 
-class Looked(NamedTuple):
-    """What a moderator says of a turn."""
-
-    open: bool
-    age_s: float
-    """The log was read so long ago, at most: an answer that waited in a line may be a fresh one."""
-
-
 class _Ready(NamedTuple):
     """A reply that is to be submitted with others."""
 
@@ -84,11 +75,11 @@ class ModeratorLink:
         """By lane and channel: replies of this turn of the event loop."""
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Looked:
+    async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
         """Is this turn still open, and may the model be paid for this attempt (schemas.turn.Check)?
 
         Raises BusError when nobody answered until the turn's deadline."""
-        asked_ns, asked = self._connection.clock.local(), time.monotonic()
+        asked_ns = self._connection.clock.local()
         data = encode(
             Check(
                 turn=turn.id, token=turn.token, attempt=attempt, deliveries=deliveries, decided_ns=work.decided_ns
@@ -100,9 +91,7 @@ class ModeratorLink:
             data,
             turn.deadline_ns,
         )
-        checked = self._timed(decode(msg.data, Checked), asked_ns)
-        age_s = self._connection.clock.age_s(checked.at_ns) if checked.at_ns else math.inf
-        return Looked(checked.open, min(age_s, time.monotonic() - asked))
+        return self._timed(decode(msg.data, Checked), asked_ns)
 
     async def submit(self, work: Work, turn: Turn, reply: Reply) -> Answer:
         """Offer a reply until a moderator has taken or refused it. Raises BusError long after its deadline."""

@@ -21,7 +21,7 @@ _LOOKS = 3
 
 
 class StillOpen:
-    """Of one try of one turn, which is known to be open from now on. `late_s`: what was read longer ago does not
+    """Of one try of one turn, which is known to be open from now on. `late_s`: an answer that takes longer does not
     count."""
 
     def __init__(self, link: "ModeratorLink", work: Work, turn: Turn, late_s: float) -> None:
@@ -31,19 +31,15 @@ class StillOpen:
         self._late_s = late_s
         self._known_at = time.monotonic()
 
-    def at(self, age_s: float) -> None:
-        """It was open so long ago."""
-        self._known_at = time.monotonic() - age_s
-
     async def check(self) -> None:
         """Raises asyncio.CancelledError where the turn is closed; BusError where nobody said so until its deadline."""
         looks = 0
         while looks < _LOOKS and time.monotonic() - self._known_at > KNOWN_S:
-            looked = await self._link.check(self._work, self._turn)
-            if not looked.open:
+            asked = time.monotonic()
+            if not (await self._link.check(self._work, self._turn)).open:
                 raise asyncio.CancelledError("closed")
-            if looked.age_s <= self._late_s:
-                self.at(looked.age_s)
+            if time.monotonic() - asked <= self._late_s:
+                self._known_at = asked
                 looks += 1
 
 

@@ -299,7 +299,7 @@ class Worker:
         except (UnknownKind, ContextError, Undecodable) as fault:  # another version asks: a reply that says so
             return await self._submit(job, turn, None, str(fault), None, 0.0)
         known = StillOpen(self._link, work, turn, self._ack_wait_s / 4)
-        if not await self._is_open(job, turn, known):
+        if not await self._is_open(job, turn):
             self._measures.skipped()
             return "refused"
         _LOGGER.debug("turn begun", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind})
@@ -373,13 +373,13 @@ class Worker:
         )
 
     # -- is it open?
-    async def _is_open(self, job: _Job, turn: Turn, known: StillOpen) -> bool:
+    async def _is_open(self, job: _Job, turn: Turn) -> bool:
         """Whether the turn is open, known well enough to pay for a model call.
 
         It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, and decided after this
-        connection was made: by the server's time, asked for first. Else a moderator reads the log's tail; what it read
-        more than a quarter of ack_wait ago does not count, and just after a reconnect there is a second look. It also
-         accounts for an earlier try, which may have paid and was lost; if no other fits the budget, it closes it.
+        connection was made: by the server's time, asked for first. Else a moderator reads the log's tail; an answer
+        that took more than a quarter of ack_wait does not count, and just after a reconnect there is a second look. It
+        also accounts for an earlier try, which may have paid and was lost; if no other fits the budget, it closes it.
         """
         if not self._connection.clock.sure and not (await self._link.check(job.work, turn)).open:
             return False
@@ -388,19 +388,21 @@ class Worker:
         attempt = secrets.token_hex(8)
         deliveries = job.delivery.delivered + job.work.reissued  # what is re-issued may be a second message
         while True:
-            looked = await self._link.check(job.work, turn, attempt, deliveries)
-            if looked.age_s > self._ack_wait_s / 4:
+            asked = time.monotonic()
+            checked = await self._link.check(job.work, turn, attempt, deliveries)
+            if time.monotonic() - asked > self._ack_wait_s / 4:
                 continue
-            if not looked.open:
+            if not checked.open:
                 return False
             since = (self._connection.clock.now_ns() - self._connection.connected_at_ns) / 1e9
-            if since <= _AFTER_RECONNECT_S + _SECOND_LOOK_S:
-                await asyncio.sleep(_SECOND_LOOK_S)
-                looked = await self._link.check(job.work, turn, attempt, deliveries)
-                if not looked.open:
-                    return False
-            if looked.age_s <= self._ack_wait_s / 4:
-                known.at(looked.age_s)
+            if since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
+                return True
+            await asyncio.sleep(_SECOND_LOOK_S)
+            asked = time.monotonic()
+            checked = await self._link.check(job.work, turn, attempt, deliveries)
+            if not checked.open:
+                return False
+            if time.monotonic() - asked <= self._ack_wait_s / 4:
                 return True
 
     def _fresh(self, job: _Job) -> bool:

@@ -5,7 +5,6 @@ question left and before the answer came. A message that was stored bounds it fr
 further than the bounds ask, so a slow answer, or a process that was frozen meanwhile, changes nothing.
 """
 
-import math
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -21,8 +20,6 @@ class Clock:
         """By how much the server's clock is ahead of this machine's."""
         self.sure = False
         """Whether an answer has carried the server's time yet."""
-        self.within_ns: float = math.inf
-        """By how much `ahead_ns` may be wrong: what the quickest of these answers took."""
 
     def now_ns(self) -> int:
         """The server's time now."""
@@ -31,10 +28,6 @@ class Clock:
     def to_local(self, server_ns: int) -> int:
         """A server's time on this machine's clock."""
         return server_ns - self.ahead_ns
-
-    def age_s(self, server_ns: int) -> float:
-        """So long ago, at most, the server's time was that."""
-        return (self.now_ns() - server_ns + self.within_ns) / 1e9
 
     def answered(self, server_ns: int, asked_ns: int) -> None:
         """An answer carried the server's time; it was asked for at `asked_ns` of this machine's clock. 0: it carried
@@ -45,7 +38,6 @@ class Clock:
         if least <= most:  # else this machine's clock was set back meanwhile
             self.ahead_ns = min(max(self.ahead_ns, least), most)
             self.sure = True
-            self.within_ns = min(self.within_ns, most - least)
 
     def stored(self, stored_ns: int) -> None:
         """A message has come that the server stored at that time."""

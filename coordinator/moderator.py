@@ -145,7 +145,9 @@ class Moderator:
 
     async def __aenter__(self) -> Self:
         await self._ensure_streams()
-        shared, any_, serve = "moderators", subjects.ANY, self._serve
+        shared = "moderators"
+        serve = self._serve
+        any_ = subjects.ANY
         for subject, queue, handler in (
             (subjects.say_lane(self._lane), "", serve(subjects.parse_say, self._on_say, now=self._on_reply)),
             (subjects.say_lane(any_), shared, serve(subjects.parse_say, self._on_say, now=self._on_reply)),
@@ -433,18 +435,17 @@ class Moderator:
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)
         held = await self.sessions.look(sid, fresh=True)
-        read_ns = self._connection.clock.now_ns() - int((time.monotonic() - held.looked_at) * 1e9)
         fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, check.turn, check.token)
         if not fault and held.session is not None and check.turn in held.session.turns:
             fault = await self._pay_for(sid, check, held)
             if not fault and check.turn in held.session.turns:
                 self._metrics.checks.labels(open="yes").inc()
-                return Checked(open=True, at_ns=read_ns)
+                return Checked(open=True, at_ns=self._connection.clock.now_ns())
         self._metrics.checks.labels(open="no").inc()
         if f"turn:{check.turn}" in held.causes:
             # Whoever stored its reply may have died before the effects were out.
             await self.sessions.reissue(sid, f"turn:{check.turn}")
-        return Checked(open=False, why=fault or f"turn {check.turn} is not open", at_ns=read_ns)
+        return Checked(open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns())
 
     async def _pay_for(self, sid: str, check: Check, held: Held) -> str:
         """Account for another try of an open turn before its worker pays for it, where an earlier one may have been

@@ -310,7 +310,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     open: bool
     why: str = ""
     at_ns: int = 0
-    """The server's time when the log was read for it; 0: of a moderator of the release before."""
+    """The server's time when it was answered; 0: of a moderator of the release before."""
 
 
 class FetchDocuments(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry
 
 from agents import moderator_link
 from agents.moderator_link import ModeratorLink
-from agents.still_open import KNOWN_S, StillOpen
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import RequestTimeout
@@ -80,45 +79,6 @@ async def test_a_repeat_of_what_got_out_leads_to_nothing(bare: Engine) -> None:
     moderator._connection.breaks += 1  # what was published just before may not have got through
     await say(bare, "panelist_3", works["panelist_3"], works["panelist_3"].turns[0], "a")
     assert moderator._metrics.effects_reissued.labels().value == 1
-
-
-async def test_an_answer_that_waited_in_a_line_is_as_old_as_what_was_read(bare: Engine) -> None:
-    """A question that takes longer than its asker likes is answered by what the log says at its end."""
-    moderator = await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
-    work = await asked(bare, "panelist_1")
-    link = link_of(await bare.connect("panelist_1"))
-    first = await link.check(work, work.turns[0])
-    assert first.open
-    held = await moderator.sessions.look("s1")
-    await held.lock.acquire()  # the session is in somebody's hands for so long
-    asking = asyncio.create_task(link.check(work, work.turns[0]))
-    asyncio.get_running_loop().call_later(0.6, held.lock.release)
-    began = time.monotonic()
-    looked = await asking
-    assert time.monotonic() - began > 0.5
-    assert looked.open and looked.age_s < 0.25
-
-
-async def test_a_turn_is_looked_at_once_where_questions_take_long(bare: Engine) -> None:
-    """What was read just now is known for 200 ms, however long the question waited."""
-    moderator = await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
-    work = await asked(bare, "panelist_1")
-    link = link_of(await bare.connect("panelist_1"))
-    await link.check(work, work.turns[0])
-    known = StillOpen(link, work, work.turns[0], 0.25)
-    known.at(10 * KNOWN_S)
-    held = await moderator.sessions.look("s1")
-    await held.lock.acquire()
-    asking = asyncio.create_task(known.check())
-    asyncio.get_running_loop().call_later(0.6, held.lock.release)
-    before = moderator._metrics.checks.labels(open="yes").value
-    async with asyncio.timeout(3.0):
-        await asking
-    assert moderator._metrics.checks.labels(open="yes").value == before + 1
 
 
 async def test_a_question_keeps_an_answer_that_came_between(bare: Engine) -> None:
