@@ -2,6 +2,7 @@
 silence and `busy` are retried."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -10,6 +11,7 @@ import msgspec
 
 from agents.artifacts import ArtifactError
 from bus import artifacts, subjects
+from bus.answers import Question
 from bus.channels import PUBLIC
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError, Denied, NoModerator
@@ -36,6 +38,8 @@ from schemas.wire import InvalidValue, SchemaError, decode, encode
 _PATIENCE_S = 5.0
 """So long after its deadline a reply is still offered: who stored it may have died before he could say so."""
 _ANSWER_S = 2.0
+_MOST_ANSWER_S = 4.0
+"""After so long without an answer it is asked once more: the first time, and the longest."""
 _LANE_DEAD_S = 5.0
 _TOGETHER_BYTES = 200_000
 """Of replies that are submitted together, unless one alone has more."""
@@ -162,13 +166,19 @@ class ModeratorLink:
 
     async def _ask(self, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int) -> Msg:
         """Raises BusError: nobody answered until then, or the broker refused."""
-        wait = 0.05
+        with contextlib.closing(self._connection.question()) as question:
+            return await self._answer(question, subject, warm, data, until_ns)
+
+    async def _answer(
+        self, question: Question, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int
+    ) -> Msg:
+        wait, patience_s = 0.05, _ANSWER_S
         while True:
             for lane in dict.fromkeys((warm, subjects.ANY)):
                 if self._dead_lanes.get(lane, 0.0) > time.monotonic():
                     continue
                 try:
-                    msg = await self._connection.request(subject(lane), data, _ANSWER_S, tracing.injected() or None)
+                    msg = await question.ask(subject(lane), data, patience_s, tracing.injected() or None)
                 except Denied:
                     raise
                 except BusError as error:
@@ -182,7 +192,7 @@ class ModeratorLink:
                 self._metrics.lane.labels(outcome="miss" if lane == subjects.ANY else "hit").inc()
                 return msg
             await asyncio.sleep(wait)
-            wait = min(0.5, wait * 2)
+            wait, patience_s = min(0.5, wait * 2), min(_MOST_ANSWER_S, patience_s + wait)
 
     def _bury(self, lane: str) -> None:
         """Nobody listens there: not tried again for a while."""

@@ -6,12 +6,12 @@ One timer watches over all of them: a request costs none of its own.
 
 import asyncio
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 import msgspec
 
-from bus.errors import BusError, Conflict, NoStream, RequestTimeout, StoreError
+from bus.errors import BusError, Conflict, NoModerator, NoStream, RequestTimeout, StoreError
 from bus.library import Msg
 from bus.storage.storing import Stores
 
@@ -47,6 +47,15 @@ class Answers:
         if due < self._wake_at:
             self._look_at(due, loop)
         return token, pending
+
+    def again(self, token: str, subject: str, timeout_s: float) -> Pending:
+        """Wait once more under the same token: what was asked before may be answered still."""
+        loop = asyncio.get_running_loop()
+        pending = self._pending[token]
+        pending.subject, pending.timeout_s, pending.due = subject, timeout_s, loop.time() + timeout_s
+        if pending.due < self._wake_at:
+            self._look_at(pending.due, loop)
+        return pending
 
     def forget(self, token: str) -> None:
         """Wait for it no more."""
@@ -85,6 +94,49 @@ class Answers:
         left = min((p.due for p in self._pending.values() if not p.future.done()), default=math.inf)
         if left < math.inf:
             self._look_at(left, loop)
+
+
+class Question:
+    """One question, asked until it is answered: what comes late, to an earlier asking of it, is an answer as well.
+
+    Whoever is slow is asked no faster for it than he answers. Ended by `close`.
+    """
+
+    def __init__(self, answers: Answers, inbox: str, send: Callable[..., Awaitable[None]]) -> None:
+        self._answers = answers
+        self._inbox = inbox
+        self._send = send
+        self._token, self._pending = answers.expect("")
+
+    async def ask(self, subject: str, payload: bytes, timeout_s: float, headers: Mapping[str, str] | None) -> Msg:
+        """Ask, unless an answer has come since the last time. Raises as Connection.request."""
+        if self._pending.future.done() and self._pending.future.exception() is not None:
+            self._renew()
+        try:
+            if not self._pending.future.done():
+                self._answers.again(self._token, subject, timeout_s)
+                await self._send(subject, payload, f"{self._inbox}.{self._token}", headers)
+            answer = await self._pending.future
+        finally:
+            self._renew()
+        return answer_of(subject, answer)
+
+    def _renew(self) -> None:
+        """What comes from now on is for the next asking."""
+        if self._pending.future.done() and not self._pending.future.cancelled():
+            self._pending.future.exception()  # seen
+        self._pending.future, self._pending.due = asyncio.get_running_loop().create_future(), math.inf
+
+    def close(self) -> None:
+        """Wait for no answer any more."""
+        self._answers.forget(self._token)
+
+
+def answer_of(subject: str, answer: Msg) -> Msg:
+    """The answer to a request. Raises NoModerator where the server said that nobody serves the subject."""
+    if answer.headers and not answer.data and answer.headers.get("Status") == "503":
+        raise NoModerator(subject)
+    return answer
 
 
 # ---------------------------------------------------------------- streams

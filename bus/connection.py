@@ -23,7 +23,7 @@ from typing import Any, cast
 import msgspec
 
 from bus.accounts import Credentials
-from bus.answers import Answers, Begun, Pending, PubAck, acknowledged, fields
+from bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of, fields
 from bus.client import Client, size_of
 from bus.clock import Clock, parsed_ns
 from bus.errors import (
@@ -76,6 +76,8 @@ class Connection:
         The last refusals by the broker, newest last.
     stores
         What the streams did not take for want of room.
+    breaks
+        How often it broke: what was published just before may not have got through.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Connection:
         self.nc = Client()
         self.clock = clock or Clock()
         self._connected_local_ns = 0
+        self.breaks = 0
         self.on_reconnect: list[Callable[[], None]] = []
         self.on_disconnect: list[Callable[[], None]] = []
         self.on_denied: list[Callable[[], None]] = []
@@ -243,9 +246,13 @@ class Connection:
             answer = await pending.future
         finally:
             self._answers.forget(token)
-        if answer.headers and not answer.data and answer.headers.get("Status") == "503":
-            raise NoModerator(subject)
-        return answer
+        return answer_of(subject, answer)
+
+    def question(self) -> Question:
+        """What is asked until it is answered, of whoever may answer it; its asker closes it."""
+        if self.nc.is_closed:
+            raise Closed()
+        return Question(self._answers, self._inbox, self._send)
 
     async def store(
         self,
@@ -436,6 +443,7 @@ class Connection:
     async def _disconnected(self) -> None:
         if self._closing:
             return
+        self.breaks += 1
         self._answers.fail_all(Disconnected)
         for callback in self.on_disconnect:
             callback()

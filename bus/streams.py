@@ -28,6 +28,7 @@ from typing import Any, Literal
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import ApiError
+from bus.storage.disk import SIGNS
 
 LOG, IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
 INDEX, OUTCOMES = "INDEX", "OUTCOMES"
@@ -229,7 +230,7 @@ async def purge_turns(conn: Connection, sid: str) -> None:
 
 async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:
     """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream that
-    is there stays as it is once it cannot be made smaller."""
+    is there stays as it is once it cannot be made smaller; on a full disk at once."""
     try:
         await conn.api(f"STREAM.CREATE.{name}", config)
         return
@@ -242,7 +243,8 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) ->
     except ApiError as error:
         if error.err_code == _ABSENT:
             raise refused from None
-        if error.err_code != _NO_STORAGE or config.get("max_bytes", IN_BYTES[-1]) > IN_BYTES[-1]:
+        too_large = error.err_code == _NO_STORAGE and config.get("max_bytes", IN_BYTES[-1]) <= IN_BYTES[-1]
+        if not too_large and not _is_full(error):
             raise
         _LOGGER.warning("stream %s stays as it is: %s", name, error)
 
@@ -260,4 +262,15 @@ async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str |
     }
     if only is not None:
         config["filter_subject"] = only
-    await conn.api(f"CONSUMER.DURABLE.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
+    try:
+        await conn.api(f"CONSUMER.DURABLE.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
+    except ApiError as error:
+        if not _is_full(error):
+            raise
+        await conn.api(f"CONSUMER.INFO.{stream}.{name}")
+        _LOGGER.warning("consumer %s stays as it is: %s", name, error)
+
+
+def _is_full(error: ApiError) -> bool:
+    """Whether the server's disk is full. What it holds is served all the same, so its users need not end."""
+    return any(sign.decode() in error.text for sign in SIGNS)

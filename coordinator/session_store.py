@@ -215,7 +215,8 @@ class Sessions:
                 left.append(w)
                 continue
             try:
-                await self._again(sid, held, n)
+                if not held.is_out(n, self._connection.breaks):
+                    await self._again(sid, held, n)
                 w.settle(Receipt(True, n, again=True))
             except Exception as error:
                 w.settle(error)
@@ -283,7 +284,9 @@ class Sessions:
         if held.session is not None:
             session = held.session
         parts = [Part(s.entry.n, s.entry.commands, self._still(session, s)) for s in steps]
+        breaks = self._connection.breaks
         errors = await self._effects.carry_out(session, parts)
+        held.carried(entries[0].n, last.n, breaks, not any(errors) and breaks == self._connection.breaks)
         await self._spans.write(session, protocol, [part.n for part in parts])
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)

@@ -32,6 +32,12 @@ from agents.still_open import before_request
 CONNECT_S = 5.0
 _KEEP_S = 4.0
 """Connections are kept for less than the five seconds after which common servers close them."""
+_OF_THIS_MACHINE = tuple(
+    f"X-Stainless-{of}"
+    for of in ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async", "Retry-Count",
+               "Read-Timeout")
+)  # fmt: skip
+"""Headers by which the client describes where it runs."""
 MOST_EMBEDDINGS = 16_000_000
 """Bytes of an answer with embeddings."""
 MOST_MODELS = 50_000
@@ -97,10 +103,13 @@ class Endpoint:
             timeout=timeout,
             http_client=Client(taken=self._limits, limits=pool, timeout=timeout, follow_redirects=False),
         )
-        # The client would add the first two from variables that are meant for OpenAI.
-        left_out = ["OpenAI-Organization", "OpenAI-Project", *(["Authorization"] if key is None else [])]
+        # The client would add the first two from variables that are meant for OpenAI. The others tell of this machine:
+        # no endpoint needs them, and each costs time in every request.
+        left_out = ["OpenAI-Organization", "OpenAI-Project", *_OF_THIS_MACHINE]
+        left_out += ["Authorization"] if key is None else []
         self._headers: dict[str, str | openai.Omit] = {name: openai.Omit() for name in left_out}
         self._headers["Accept-Encoding"] = ACCEPTED
+        self._base = str(self._client.base_url).rstrip("/")
 
     async def close(self) -> None:
         """Close all connections."""
@@ -192,8 +201,8 @@ class Endpoint:
         try:
             async with whole:
                 response: httpx2.Response = await (
-                    self._client.get(path, **given) if content is None
-                    else self._client.post(path, content=content, **given)
+                    self._client.get(self._base + path, **given) if content is None
+                    else self._client.post(self._base + path, content=content, **given)
                 )  # fmt: skip
                 here = True
                 try:
@@ -233,7 +242,7 @@ class Endpoint:
     async def _read(self, response: httpx2.Response, what: str, most: int | None = None) -> bytearray:
         most = self._limits.reply_bytes if most is None else most
         data = bytearray()
-        async for piece in response.aiter_bytes():
+        async for piece in response.aiter_raw():
             data += piece
             if len(data) > most:
                 raise self._limits.too_much(what, most)
@@ -247,7 +256,7 @@ class Endpoint:
 
     async def _stream(self, response: httpx2.Response, reading: Reading, on_text: Callable[[str], None]) -> None:
         started = time.perf_counter()
-        async for data in events(response.aiter_bytes(), self._limits):
+        async for data in events(response.aiter_raw(), self._limits):
             if data == b"[DONE]":
                 return
             text = reading.take(data, "a part of the server's stream")

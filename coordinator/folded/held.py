@@ -14,7 +14,7 @@ class Held:
 
     __slots__ = (
         "authors", "causes", "digest", "draining", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "lost",
-        "protocol", "refusals", "session", "waiting",
+        "out", "protocol", "refusals", "session", "waiting",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -36,8 +36,26 @@ class Held:
         self.lock = asyncio.Lock()
         self.waiting: list[Waiting] = []
         """Submissions that came since the last append began."""
+        self.out = (0, -1, -1)
+        """First and last of the transitions whose effects this process got out, and how often the connection had broken
+        by then."""
         self.draining = False
         """Whether a task is at them."""
+
+    def carried(self, first: int, last: int, breaks: int, out: bool) -> None:
+        """The effects of these transitions were carried out; `out`: they got out."""
+        if not out:
+            self.out = (0, -1, -1)
+        elif self.out[1:] == (first - 1, breaks):
+            self.out = (self.out[0], last, breaks)
+        else:
+            self.out = (first, last, breaks)
+
+    def is_out(self, n: int, breaks: int) -> bool:
+        """Whether this process got the effects of a transition out, over a connection that stands since: a repeat by
+        whoever had no patience leads to nothing then."""
+        first, last, then = self.out
+        return first <= n <= last and then == breaks
 
     @property
     def refused(self) -> str:

@@ -16,7 +16,6 @@ import os
 import select
 import shutil
 import signal
-import socket
 import sys
 import time
 import traceback
@@ -32,6 +31,7 @@ from bus import accounts
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed, WrongCredentials
 from parley.bus import keys
+from parley.stack import kept_port
 from parley.stack.child_environment import NATS_SERVER, kept, take
 from parley.stack.disk_watch import DiskWatch
 from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
@@ -48,7 +48,6 @@ _LONGEST_PAUSE_S = 2.0
 _STABLE_S = 10.0
 _GRACE_S = 4.0
 _DRAIN_S = 1.5
-_STORE_FREE_S = 5.0
 _REFUSED = 77
 """Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
 NATS = "nats"
@@ -128,12 +127,6 @@ class Supervisor:
         order = msgspec.structs.replace(self.order, own={}, served=(), shown=None)
         accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(order))
 
-    def _port_before(self) -> int:
-        """The port of the stack before, so that whoever still uses it finds this one; 0 if there was none."""
-        with contextlib.suppress(OSError, ValueError):
-            return int((self.state / "bus" / "port").read_text())
-        return 0
-
     def _signals(self) -> None:
         """Wake-ups by pipe: one for signals, one by which services report, one that closes when this process dies."""
         self._wake_r, wake_w = os.pipe()
@@ -169,8 +162,8 @@ class Supervisor:
         users = self._admitted()
         folder = self.state / "bus"
         folder.mkdir(exist_ok=True, mode=0o700)
-        port = self._port_before()
-        self._await_free(port)
+        port = kept_port.read(folder)
+        kept_port.await_free(port)
         public = accounts.publics(self._credentials)
         environ = kept(NATS_SERVER, os.environ)
         self._server = EmbeddedServer(folder, users, public, port=port, environ=environ)
@@ -181,9 +174,10 @@ class Supervisor:
         except ServerFailed:
             if not port:
                 raise
-            self._server = EmbeddedServer(folder, users, public, environ=environ)  # someone else has the port by now
+            if not kept_port.is_free(port):  # someone else has it by now
+                self._server = EmbeddedServer(folder, users, public, environ=environ)
             self._server.start()
-        (folder / "port").write_text(str(self._server.port))
+        kept_port.keep(folder, self._server.port)
         self._disk = DiskWatch(folder, self._server.log_path)
 
     def _admitted(self) -> tuple[accounts.User, ...]:
@@ -199,17 +193,6 @@ class Supervisor:
             self._server.reload(self._admitted(), accounts.publics(self._credentials))
         except (BusError, OSError) as error:
             _say(f"nobody was enrolled: {error}")
-
-    @staticmethod
-    def _await_free(port: int) -> None:
-        """The server of a supervisor that was killed dies a moment after it: two must not have one store."""
-        deadline = time.monotonic() + _STORE_FREE_S
-        while port and time.monotonic() < deadline:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
-            except OSError:
-                return
-            time.sleep(0.01)
 
     def _load(self) -> None:
         """Import what the services need, once, and describe them."""

@@ -51,6 +51,8 @@ KILL, FREEZE, FILL = "kill", "freeze", "fill"
 DISK = "disk"
 FULL_S = (0.5, 4.0)
 """So long the disk is full. A server that met it is started again at most every ten seconds."""
+PATIENT_S = 120.0
+"""A turn's time where the disk is full again and again, and a sweep may be what brings its session back."""
 DISK_MB = 400
 WEIGHTS: dict[tuple[str, str], int] = {
     (KILL, MODERATOR): 26, (KILL, PANELIST): 16, (KILL, ANALYST): 8, (KILL, NATS): 10, (KILL, SUPERVISOR): 4,
@@ -122,7 +124,10 @@ def work() -> Ground:
 
 def apart() -> Ground:
     """Consensus and critic, two copies of every agent, each process with a clock of its own; on a small disk."""
-    plays = CONSENSUS, critic()
+    plays = tuple(
+        msgspec.structs.replace(p, request=msgspec.structs.replace(p.request, turn_timeout_s=PATIENT_S))
+        for p in (CONSENSUS, critic())
+    )
     queues = dict.fromkeys(q for p in plays for q in p.queues)
     return Ground(
         name="apart", plays=plays, order=(0, 1), weights=APART, at_once=10, imports=("tests.chaos.skew",),

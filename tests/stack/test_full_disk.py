@@ -10,6 +10,7 @@ import pytest
 from bus import accounts, streams
 from bus.connection import connect
 from bus.embedded import EmbeddedServer
+from bus.errors import ApiError
 from bus.storage import disk
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front, until
@@ -51,6 +52,19 @@ async def test_the_streams_fit_a_small_store(small: SmallDisk) -> None:
         async with await connect(server.url, KEYS["moderator"], name="t") as conn:
             await streams.ensure_streams(conn)  # less room than before: what is there stays
             assert (await conn.api("STREAM.INFO.IN"))["config"]["max_msgs"] == streams.IN_MESSAGES
+
+
+async def test_on_a_full_disk_streams_and_consumers_stay_as_they_are(small: SmallDisk) -> None:
+    """A moderator that is started there waits for room as the others do, and does not die again and again."""
+    with EmbeddedServer(small.path / "bus", USERS, accounts.publics(KEYS)) as server:
+        async with await connect(server.url, KEYS["moderator"], name="t") as conn:
+            await streams.ensure_streams(conn)
+            await streams.ensure_queue(conn, "panel_1")
+            small.fill()
+            await streams.ensure_streams(conn, log_max_age_s=60.0, ack_wait_s=3.0)
+            await streams.ensure_queue(conn, "panel_1", ack_wait_s=3.0)
+            with pytest.raises(ApiError):
+                await streams.ensure_queue(conn, "panel_2")  # which is not there
 
 
 @pytest.mark.timeout(60)
