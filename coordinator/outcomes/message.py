@@ -18,6 +18,7 @@ from schemas import log
 from schemas.wire import SchemaError, decode
 
 _ITEM, _ANSWERED = b'"kind":"item"', b'"kind":"answered"'
+_SEATS = (b'"t":"opened"', b'"t":"invite"')
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -51,6 +52,8 @@ def count(
         opening = lost.read_opening(Stored(0, kind, entries[0]))
         fold.add([Sample("sessions_opened_total", {"protocol": opening[0].protocol if opening else ""})])
     for entry in entries:
+        if any(mark in entry for mark in _SEATS):
+            fold.add(session.expected(entry))
         if _ITEM in entry or _ANSWERED in entry:
             _items(fold, sid, entry)
     if whole:
