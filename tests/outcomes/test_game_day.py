@@ -6,8 +6,8 @@ Each trouble raises its own alert and no other; where it is mended, the alert en
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,22 @@ from coordinator.outcomes.known import children
 from coordinator.outcomes.service import MetricsService
 from coordinator.protocols import PROTOCOLS
 from observability.health import HealthServer
+from observability.metrics import Metrics
 from observability.outcomes import Outcomes
 from observability.watching.boards import outcomes
 from observability.watching.rules import groups, hurried, render
+from schemas.presence import ALIVE_S
 from tests.outcomes.prometheus import MISSING, PROMETHEUS, query, start
 from tests.outcomes.test_bus_state import free_port
+from tests.protocols.madp.play import EXPERTS, spec
 from tests.support.engine import Engine, engine, until
+from tests.support.madp import Crew
 from tests.support.model import StubModel
 
 TIMES = 30.0
 """Rules wait so many times shorter: two minutes are four seconds."""
 TENANT, BUDGET_USD = "acme", 1.0
+TASK = "Look at the deployment of the service"
 
 pytestmark = [
     pytest.mark.slow,
@@ -115,26 +120,20 @@ async def _apart(bus: Engine, folder: Path, queue: str) -> AsyncIterator[asyncio
         await until(here, 30.0)
         yield child
     finally:
-        child.terminate()
+        with suppress(ProcessLookupError):  # it was killed
+            child.terminate()
         await child.wait()
 
 
 @asynccontextmanager
-async def day(
-    folder: Path, models: dict[str, Any], apart: str = ""
-) -> AsyncIterator[tuple[Day, "asyncio.subprocess.Process | None"]]:
-    """One moderator, a worker a queue, the service that counts, and Prometheus; the process of the worker `apart`."""
+async def watched(folder: Path, bus: Engine, own: Sequence[Metrics]) -> AsyncIterator[Day]:
+    """The service that counts, and Prometheus, which scrapes it and these."""
     async with AsyncExitStack() as held:
-        bus = await held.enter_async_context(engine(folder))
-        moderator: Moderator = await bus.moderator()
-        workers = [await bus.worker(q, model=models.get(q), drain_s=0.1) for q in bus.queues if q != apart]
-        process = await held.enter_async_context(_apart(bus, folder, apart)) if apart else None
         counted = Outcomes(CollectorRegistry(), children(PROTOCOLS), tenant=TENANT, budget_usd=BUDGET_USD)
         service = MetricsService(
             await bus.connect("metrics"), outcomes=counted, protocols=dict(PROTOCOLS), tenant=TENANT
         )
         await held.enter_async_context(service)
-        own = [moderator._metrics, *(w._link._metrics for w in workers)]
         for metrics in own:
             metrics.bus_connected.set(1)  # as a service does that watches its connection (parley.stack.services)
         registries = [counted.registry, *(metrics.registry for metrics in own)]
@@ -148,7 +147,21 @@ async def day(
             await asyncio.to_thread(child.wait, 20)
 
         held.push_async_callback(end)
-        found = Day(bus, f"http://127.0.0.1:{port}")
+        yield Day(bus, f"http://127.0.0.1:{port}")
+
+
+@asynccontextmanager
+async def day(
+    folder: Path, models: dict[str, Any], apart: str = ""
+) -> AsyncIterator[tuple[Day, "asyncio.subprocess.Process | None"]]:
+    """A panel that is watched, and nothing is wrong with it; the process of the worker `apart`."""
+    async with AsyncExitStack() as held:
+        bus = await held.enter_async_context(engine(folder))
+        moderator: Moderator = await bus.moderator()
+        workers = [await bus.worker(q, model=models.get(q), drain_s=0.1) for q in bus.queues if q != apart]
+        process = await held.enter_async_context(_apart(bus, folder, apart)) if apart else None
+        own = [moderator._metrics, *(w._link._metrics for w in workers)]
+        found = await held.enter_async_context(watched(folder, bus, own))
         await found.ask()
         await bus.closed("s0", 30.0)
         await found.wait()
@@ -195,3 +208,36 @@ async def test_money_that_runs_out_is_told_of(tmp_path: Path) -> None:
         for sid in await found.ask(3):
             await found.bus.closed(sid, 30.0)
         await found.wait("ParleySpendNearBudget")
+
+
+async def test_a_dead_helper_is_told_of_until_another_one_has_matched_some_tasks(tmp_path: Path) -> None:
+    """Tasks find somebody by their words alone, and after four of them coordination counts as degraded."""
+    async with Crew(tmp_path, map(spec, EXPERTS)) as bus:
+        moderator = await bus.moderator()
+        await bus.experts()
+
+        async def helpers(count: int) -> None:
+            async def so() -> bool:
+                return moderator.presence.workers().get("helper") == count
+
+            await until(so, 2 * ALIVE_S)
+
+        async def tasks(name: str, count: int) -> None:
+            for n in range(count):
+                await bus.task(f"{name}{n}", TASK)
+                assert (await bus.result(f"{name}{n}"))["status"] == "finished"
+
+        async with watched(tmp_path, bus, [moderator._metrics]) as found:
+            async with _apart(bus, tmp_path, "helper") as helper:
+                await bus.know(moderator)
+                await helpers(1)
+                await tasks("before", 1)
+                await found.wait()
+                helper.kill()
+                await helpers(0)
+            await tasks("without", 4)
+            await found.wait("ParleyCoordinationDegraded")
+            async with _apart(bus, tmp_path, "helper"):
+                await helpers(1)
+                await tasks("after", 5)
+                await found.wait()
