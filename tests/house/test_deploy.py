@@ -22,6 +22,7 @@ from bus.accounts import load_credentials, load_token_key
 from bus.channels import ACCOUNT_OF_ROLE
 from bus.embedded import find_server
 from coordinator.protocols import PROTOCOLS
+from tests.deploy import dockerfile
 from tests.parley.support import QUESTION, TEXTS, until
 from tests.support import forks
 
@@ -193,16 +194,9 @@ def test_prometheus_takes_its_configuration() -> None:
 # ---------------------------------------------------------------- the image
 
 
-def dockerfile() -> list[tuple[str, str]]:
-    """(instruction, its text) of each line, continuations joined."""
-    text = (ROOT / "deploy" / "Dockerfile").read_text().replace("\\\n", " ")
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return [(word, " ".join(rest.split())) for word, _, rest in (line.partition(" ") for line in lines)]
-
-
 def test_the_image_copies_what_the_context_lets_through() -> None:
     ignore = (ROOT / ".dockerignore").read_text().splitlines()
-    for instruction, text in dockerfile():
+    for instruction, text in dockerfile.lines():
         if instruction == "COPY" and not text.startswith("--from"):
             for source in text.split()[:-1]:
                 assert (ROOT / source).exists(), source
@@ -217,7 +211,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, wheels, app = folder / "src", folder / "dist", folder / "app"
     source.mkdir()
     ignored = shutil.ignore_patterns("__pycache__")
-    for instruction, text in dockerfile():
+    for instruction, text in dockerfile.lines():
         if instruction == "COPY" and not text.startswith("--from"):
             *sources, target = text.split()
             for name in sources:
@@ -227,7 +221,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     shutil.copytree(ROOT / name, to, ignore=ignored)
                 else:
                     shutil.copy(ROOT / name, to)
-    (build,) = [text for word, text in dockerfile() if word == "RUN" and "pip wheel" in text]
+    (build,) = [text for word, text in dockerfile.lines() if word == "RUN" and "pip wheel" in text]
     (command,) = [part.strip() for part in build.split("&&") if part.strip().startswith("pip wheel")]
     arguments = command.replace("/dist", str(wheels)).split()[1:]
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
