@@ -8,7 +8,7 @@ import yaml
 from observability.tracing import ERROR
 
 CONFIG: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "deploy/observability/collector.yaml").read_text())
-KNOWN = {
+KNOWN: dict[str, dict[str, Any]] = {
     "boolean_attribute": {"key": str, "value": bool, "invert_match": bool},
     "latency": {"threshold_ms": int, "upper_threshold_ms": int},
     "probabilistic": {"sampling_percentage": (int, float), "hash_salt": str},
@@ -32,7 +32,7 @@ def test_each_policy_has_the_fields_of_its_type() -> None:
     for policy in tail["policies"]:
         assert policy.keys() == {"name", "type", policy["type"]}
         for field, value in policy[policy["type"]].items():
-            assert isinstance(value, KNOWN[policy["type"]][field]), (policy, field)  # type: ignore[arg-type]
+            assert isinstance(value, KNOWN[policy["type"]][field]), (policy, field)
 
 
 def test_what_failed_is_kept_by_the_attribute_that_spans_have() -> None:
