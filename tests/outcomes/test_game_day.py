@@ -25,18 +25,14 @@ from observability.metrics import Metrics
 from observability.outcomes import Outcomes
 from observability.watching.boards import outcomes
 from observability.watching.rules import groups, hurried, render
-from schemas.presence import ALIVE_S
 from tests.outcomes.prometheus import MISSING, PROMETHEUS, query, start
 from tests.outcomes.test_bus_state import free_port
-from tests.protocols.madp.play import EXPERTS, spec
 from tests.support.engine import Engine, engine, until
-from tests.support.madp import Crew
 from tests.support.model import StubModel
 
 TIMES = 30.0
 """Rules wait so many times shorter: two minutes are four seconds."""
 TENANT, BUDGET_USD = "acme", 1.0
-TASK = "Look at the deployment of the service"
 
 pytestmark = [
     pytest.mark.slow,
@@ -106,7 +102,7 @@ class Day:
 
 
 @asynccontextmanager
-async def _apart(bus: Engine, folder: Path, queue: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def worker_apart(bus: Engine, folder: Path, queue: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker in a process of its own, as it is shipped."""
     bus.credentials[queue].save(folder / f"{queue}.json")
     words = ["agent", queue, "--room", "4", "--nats", bus.server.url, "--creds", str(folder / f"{queue}.json")]
@@ -159,7 +155,7 @@ async def day(
         bus = await held.enter_async_context(engine(folder))
         moderator: Moderator = await bus.moderator()
         workers = [await bus.worker(q, model=models.get(q), drain_s=0.1) for q in bus.queues if q != apart]
-        process = await held.enter_async_context(_apart(bus, folder, apart)) if apart else None
+        process = await held.enter_async_context(worker_apart(bus, folder, apart)) if apart else None
         own = [moderator._metrics, *(w._link._metrics for w in workers)]
         found = await held.enter_async_context(watched(folder, bus, own))
         await found.ask()
@@ -208,36 +204,3 @@ async def test_money_that_runs_out_is_told_of(tmp_path: Path) -> None:
         for sid in await found.ask(3):
             await found.bus.closed(sid, 30.0)
         await found.wait("ParleySpendNearBudget")
-
-
-async def test_a_dead_helper_is_told_of_until_another_one_has_matched_some_tasks(tmp_path: Path) -> None:
-    """Tasks find somebody by their words alone, and after four of them coordination counts as degraded."""
-    async with Crew(tmp_path, map(spec, EXPERTS)) as bus:
-        moderator = await bus.moderator()
-        await bus.experts()
-
-        async def helpers(count: int) -> None:
-            async def so() -> bool:
-                return moderator.presence.workers().get("helper") == count
-
-            await until(so, 2 * ALIVE_S)
-
-        async def tasks(name: str, count: int) -> None:
-            for n in range(count):
-                await bus.task(f"{name}{n}", TASK)
-                assert (await bus.result(f"{name}{n}"))["status"] == "finished"
-
-        async with watched(tmp_path, bus, [moderator._metrics]) as found:
-            async with _apart(bus, tmp_path, "helper") as helper:
-                await bus.know(moderator)
-                await helpers(1)
-                await tasks("before", 1)
-                await found.wait()
-                helper.kill()
-                await helpers(0)
-            await tasks("without", 4)
-            await found.wait("ParleyCoordinationDegraded")
-            async with _apart(bus, tmp_path, "helper"):
-                await helpers(1)
-                await tasks("after", 5)
-                await found.wait()
