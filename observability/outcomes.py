@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Metric
 
-from observability.series import Counter, Gauge, Histogram
-from schemas.result import Totals
+from observability.series import Counter, Gauge, Histogram, exemplar
+from schemas.result import Example, Totals
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Bucket bounds of what lies between 0 and 1."""
@@ -176,9 +176,21 @@ class Outcomes:
             if isinstance(found, Histogram):
                 for values, spread in spreads.items():
                     found.of(*_values(values)).stand(spread.counts, spread.total)
+        for name, examples in totals.examples.items():
+            self._exemplify(self._series.get(name), examples)
         self.today.of(self._tenant).set(totals.days.get(str(day), 0.0))
         self.counted_to = totals.position
         self.position.set(totals.position)
+
+    def _exemplify(self, found: Counter | Gauge | Histogram | None, examples: Mapping[str, Example]) -> None:
+        """Let a series show the traces of these sessions."""
+        for place, example in examples.items():
+            shown = exemplar(example.trace, example.value, example.at_ns / 1e9)
+            if isinstance(found, Counter):
+                found.of(*_values(place)).example = shown
+            elif isinstance(found, Histogram):
+                *values, at = place.split("\n")
+                found.of(*values).examples[int(at)] = shown
 
     def bus(self, found: Mapping[str, Mapping[tuple[str, ...], float]]) -> None:
         """Expose what the bus says of itself: series -> values of its labels -> how much. What is left out is gone."""

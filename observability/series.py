@@ -22,13 +22,20 @@ def _bound(value: float) -> str:
     return str(floatToGoString(value))  # type: ignore[no-untyped-call]
 
 
+def exemplar(trace: str, value: float, at_s: float) -> Exemplar:
+    """What leads from a number to the trace with this id; `at_s`: Unix time."""
+    return Exemplar({"trace_id": trace}, value, at_s)
+
+
 class Count:
     """A number that only grows."""
 
-    __slots__ = ("value",)
+    __slots__ = ("example", "value")
 
     def __init__(self) -> None:
         self.value = 0.0
+        self.example: Exemplar | None = None
+        """The last that was traced."""
 
     def inc(self, by: float = 1.0) -> None:
         """Add to it. Raises ValueError for less than nothing."""
@@ -82,7 +89,7 @@ class Spread:
         at = bisect_left(self.bounds, value)
         self.counts[at] += 1
         if trace:
-            self.examples[at] = Exemplar({"trace_id": trace}, value, time.time())
+            self.examples[at] = exemplar(trace, value, time.time())
 
     def stand(self, counts: tuple[int, ...], total: float) -> None:
         """Be what was counted elsewhere by the same bounds; counts by other bounds are left."""
@@ -156,7 +163,7 @@ class Counter(Series[Count]):
         return Count()
 
     def _add(self, metric: Metric, labels: dict[str, str], child: Count) -> None:
-        metric.add_sample(f"{self._name}_total", labels, child.value)
+        metric.add_sample(f"{self._name}_total", labels, child.value, exemplar=child.example)
 
 
 class Gauge(Series[Level]):

@@ -77,6 +77,17 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     """Sum of the values."""
 
 
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """The traced session that was counted last in a number of the totals, or in a range of it."""
+
+    trace: str
+    """Id of its trace, 32 hexadecimal digits."""
+    value: float
+    """What it added, or the value that was observed."""
+    at_ns: int
+    """Unix time of its end."""
+
+
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """What all sessions came to together, up to a place of LOG: the one message of OUTCOMES.
 
@@ -90,6 +101,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time when counting began; 0: it has not."""
     numbers: dict[str, dict[str, float]] = {}
     spreads: dict[str, dict[str, Spread]] = {}
+    examples: dict[str, dict[str, Example]] = {}
+    """By series and values of labels, as numbers are; of a spread, the number of the range stands behind them."""
     days: dict[str, float] = {}
     """Day (UTC, its number since 1970) -> US dollars, of the last days that cost something."""
     waiting: dict[str, int] = {}

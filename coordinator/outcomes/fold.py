@@ -2,11 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from coordinator.table import Sample
 from observability.metrics import MAX_VALUES
 from observability.outcomes import GAUGES, OUTCOMES, SPEND, key
-from schemas.result import Spread, Totals
+from schemas.result import Example, Spread, Totals
 
 _FROM_OUTSIDE = ("model", "protocol", "reason", "rule", "kind", "because", "depth", "how", "by", "to")
 """Labels whose values an installed package, a model or a log of another release may bring."""
@@ -21,6 +22,14 @@ def day_of(at_ns: int) -> int:
     return at_ns // _DAY_NS
 
 
+class Traced(NamedTuple):
+    """Which trace shows how something came about."""
+
+    trace: str
+    """Its id."""
+    at_ns: int
+
+
 class Fold:
     """Totals in the making."""
 
@@ -30,22 +39,32 @@ class Fold:
         self._tenant = tenant
         self._numbers = {name: dict(numbers) for name, numbers in totals.numbers.items()}
         self._spreads = {name: dict(spreads) for name, spreads in totals.spreads.items()}
+        self._examples = {name: dict(examples) for name, examples in totals.examples.items()}
         self._days = dict(totals.days)
         self._waiting = dict(totals.waiting)
         self._seen = {label: list(values) for label, values in totals.seen.items()}
 
-    def add(self, samples: Iterable[Sample]) -> None:
-        """Count these. Raises KeyError for a series or a label that is not declared."""
+    def add(self, samples: Iterable[Sample], traced: Traced | None = None) -> None:
+        """Count these, of which a trace tells more. Raises KeyError for a series or a label that is not declared."""
         for sample in samples:
             declared = OUTCOMES[sample.series]
             values = key(self._bounded(label, sample.labels[label]) for label in declared.labels)
             if declared.bounds:
                 spreads = self._spreads.setdefault(sample.series, {})
                 spreads[values] = _observed(spreads.get(values), declared.bounds, sample.value)
+                at = str(bisect_left(declared.bounds, sample.value))
+                self._exemplify(sample, "\n".join((values, at)) if values else at, traced)
             else:
                 numbers = self._numbers.setdefault(sample.series, {})
                 before = 0.0 if sample.series in GAUGES else numbers.get(values, 0.0)
                 numbers[values] = before + sample.value
+                if sample.value and sample.series not in GAUGES:
+                    self._exemplify(sample, values, traced)
+
+    def _exemplify(self, sample: Sample, place: str, traced: Traced | None) -> None:
+        if traced is not None:
+            example = Example(trace=traced.trace, value=sample.value, at_ns=traced.at_ns)
+            self._examples.setdefault(sample.series, {})[place] = example
 
     def spend(self, at_ns: int, usd: float) -> None:
         """Count what a call cost at this time."""
@@ -84,6 +103,7 @@ class Fold:
             since_ns=self.since_ns,
             numbers={name: dict(numbers) for name, numbers in self._numbers.items()},
             spreads={name: dict(spreads) for name, spreads in self._spreads.items()},
+            examples={name: dict(examples) for name, examples in self._examples.items()},
             days=dict(self._days),
             waiting=dict(self._waiting),
             seen={label: tuple(values) for label, values in self._seen.items()},

@@ -20,6 +20,7 @@ from schemas.wire import SchemaError, decode
 
 _ITEM, _ANSWERED = b'"kind":"item"', b'"kind":"answered"'
 _CARRIED = f'"{CAUSE}'.encode()
+_SEATS = (b'"t":"opened"', b'"t":"invite"')
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -55,6 +56,8 @@ def count(
     for entry in entries:
         if _CARRIED in entry and session.is_carried(entry):
             continue  # counted where it happened
+        if any(mark in entry for mark in _SEATS):
+            fold.add(session.expected(entry))
         if _ITEM in entry or _ANSWERED in entry:
             _items(fold, sid, entry)
     if kind == subjects.FEEDBACK:

@@ -4,6 +4,7 @@ What every protocol's sessions have is read off the entries, as every release wr
 off the state to which the machine of its version replays them. Where no machine can, that part is left out."""
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import msgspec
 from coordinator.budget import booked
 from coordinator.estimate import estimate
 from coordinator.machine import Session
-from coordinator.outcomes.fold import Fold
+from coordinator.outcomes.fold import Fold, Traced
 from coordinator.replay import replay
 from coordinator.table import MachineError, Measured, Protocol, Sample
 from coordinator.transition import TransitionDraft
@@ -28,6 +29,8 @@ from schemas.wire import SchemaError, decode
 _LOGGER = logging.getLogger(__name__)
 Protocols = Mapping[str, Protocol]
 _FEEDBACK = str(log.FeedbackGiven.__struct_config__.tag)
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+"""W3C's, as a session's opening has it."""
 NOT_EARLY = ("round_limit", "budget", "unanswered", "quorum")
 """Reasons of a protocol's own for which a debate does not stop because it has come to an end."""
 
@@ -52,6 +55,7 @@ class _Opening(msgspec.Struct, frozen=True):
     protocol: str = ""
     fork: Fork | None = None
     seats: tuple[Seat, ...] = ()
+    trace: str = ""
 
 
 class Call(NamedTuple):
@@ -70,6 +74,7 @@ class Record:
 
     def __init__(self, entries: Sequence[bytes]) -> None:
         self.protocol = ""
+        self._trace = ""
         self.opened_ns = self.closed_ns = 0
         self.rounds = self.unaccounted = 0
         self.close: log.Close | None = None
@@ -94,13 +99,19 @@ class Record:
         """As the result says; without one, what its reason always means."""
         return is_convergence(self.reason) if self.result is None else self.result.stop.converged
 
+    @property
+    def traced(self) -> Traced | None:
+        """None where no trace tells of it."""
+        found = _TRACEPARENT.fullmatch(self._trace)
+        return Traced(found[1], self.closed_ns) if found else None
+
     def _take(self, entry: _Entry) -> None:
         event = _read(entry.event, _Tagged) or _Tagged()
         self.opened_ns = self.opened_ns or entry.at_ns
         self.closed_ns = entry.at_ns
         if event.t == "opened":
             opening = _read(entry.event, _Opening) or _Opening()
-            self.protocol = opening.protocol
+            self.protocol, self._trace = opening.protocol, opening.trace
             self.fork = opening.fork
             if opening.fork is not None:  # its own time begins where what it carries ends
                 self.opened_ns += round(opening.fork.seconds * 1e9)
@@ -143,6 +154,22 @@ class Record:
                         self.unaccounted += self.result.usage.unaccounted_turns
 
 
+def expected(data: bytes) -> Iterator[Sample]:
+    """Numbers of the models of seats that this entry seats, with 0: they are there before the session ends, so that a
+    rate sees a model's first tokens."""
+    entry = _read(data, _Entry)
+    if entry is None:
+        return
+    begins = (_read(entry.event, _Tagged) or _Tagged()).t == "opened"
+    opening = (begins and _read(entry.event, _Opening)) or _Opening()
+    invited = (_read(c, log.Invite) for c in entry.commands if (_read(c, _Tagged) or _Tagged()).t == "invite")
+    for seat in (*opening.seats, *(i.seat for i in invited if i is not None)):
+        if seat.metered:
+            model = {"model": seat.model}
+            yield from (Sample("tokens_total", {**model, "kind": k, "estimated": "no"}, 0) for k in ("input", "output"))
+            yield from (Sample(name, model, 0) for name in ("cached_tokens_total", "cost_usd_total"))
+
+
 def is_convergence(reason: str) -> bool:
     """Whether every stop for this reason is one."""
     row = STOPS.get(reason)
@@ -164,10 +191,10 @@ def is_carried(data: bytes) -> bool:
 def count(fold: Fold, protocols: Protocols, sid: str, entries: Sequence[bytes]) -> None:
     """Add a closed session."""
     record = Record(entries)
-    fold.add(_of_every(record))
+    fold.add(_of_every(record), record.traced)
     for call in record.calls:
         fold.spend(call.at_ns, call.usage.cost_usd)
-    fold.add(_of_its_protocol(record, protocols, sid, entries))
+    fold.add(_of_its_protocol(record, protocols, sid, entries), record.traced)
     fold.over(sid)
 
 

@@ -16,6 +16,8 @@ from observability.watching.panels import BARS, FIGURE, LINES, RANGE, Board, Pan
 HEIGHT = 7
 SOURCE = "${source}"
 """The data source: chosen at the top of the board."""
+TRACED = ("parley_model_seconds", "parley_session_seconds_bucket")
+"""Series of whose values some lead to a trace."""
 
 
 def render(board: Board) -> str:
@@ -75,7 +77,7 @@ def _target(letter: str, query: Query, instant: bool) -> prometheus.Dataquery:
     made.datasource(_source())
     if instant or RANGE in query.expr:
         return made.instant()
-    return made.range().exemplar("parley_model_seconds" in query.expr)
+    return made.range().exemplar(any(series in query.expr for series in TRACED))
 
 
 def _source() -> models.DataSourceRef:

@@ -4,6 +4,9 @@ import msgspec
 
 from observability.watching.slos import PAGE, TICKET
 
+WHO = "{{ with $labels.service }}{{ . }} at {{ end }}{{ $labels.instance }}"
+"""Who it is: with the service's name where the scrape says it (deploy/prometheus.yml)."""
+
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One alert."""
@@ -123,7 +126,7 @@ ALERTS = (
         expr="parley_bus_connected == 0",
         for_s=60,
         severity=PAGE,
-        summary="{{ $labels.instance }} has no connection to the bus.",
+        summary=f"{WHO} has no connection to the bus.",
         steps=(
             "All services say so: nats-server is down or full; its log says why.",
             "One says so: its credentials, or the network between.",
@@ -153,7 +156,7 @@ ALERTS = (
         expr='up{job="parley"} == 0',
         for_s=120,
         severity=PAGE,
-        summary="{{ $labels.instance }} does not answer Prometheus.",
+        summary=f"{WHO} does not answer Prometheus.",
         steps=("Is the process up? Its last log lines say why it ended.",),
     ),
     Alert(

@@ -1,7 +1,7 @@
 """Boards of what sessions come to: coordination and debates."""
 
 from observability.watching.panels import BARS, FIGURE, RANGE, Board, Panel, Query, Row, increase, mean, panel
-from observability.watching.slos import SLOS, Slo
+from observability.watching.slos import COPIES, SLOS, Slo
 
 
 def _budget(slo: Slo) -> Panel:
@@ -159,6 +159,15 @@ DEBATES = Board(
                     "From the opening to the end.",
                     kind=BARS,
                     unit="s",
+                ),
+                panel(
+                    "Seconds a session, 95th percentile of the last hour",
+                    f"histogram_quantile(0.95, sum by (le, protocol) (max without ({COPIES})"
+                    " (rate(parley_session_seconds_bucket[1h]))))",
+                    "{{protocol}}",
+                    "An estimate between bucket bounds. Each diamond is a traced session, and leads to its trace.",
+                    unit="s",
+                    wide=24,
                 ),
             ),
         ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from observability.watching.alerts import ALERTS
+from observability.watching.alerts import ALERTS, WHO
 from observability.watching.slos import BURNS, SLOS, Slo
 
 _WRITTEN = "Written by `make watching` from `observability/watching`, not by hand.\n"
@@ -62,7 +62,10 @@ def runbooks() -> str:
         )
     for alert in ALERTS:
         summary = (
-            alert.summary.replace("{{ $labels.", "").replace("{{ $value", "N").replace(" | humanizePercentage", " %")
+            alert.summary.replace(WHO, "A service")
+            .replace("{{ $labels.", "")
+            .replace("{{ $value", "N")
+            .replace(" | humanizePercentage", " %")
         )
         lines += _section(
             alert.name, summary.replace(" | humanizeDuration", " seconds").replace(" }}", ""), alert.steps

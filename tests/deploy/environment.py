@@ -1,4 +1,4 @@
-"""The environment of Helm's own library and Kubernetes' schemas, which are large and stay out of ours.
+"""The environment of what stays out of ours: Helm's own library, Kubernetes' schemas, the maker of bills of materials.
 
 python -m tests.deploy.environment --install
 """
@@ -9,7 +9,7 @@ import sys
 import venv
 from pathlib import Path
 
-PACKAGES = ("helm-python-sdk==0.2.2", "kubernetes-validate==1.37.0", "pyyaml")
+PACKAGES = ("helm-python-sdk==0.2.2", "kubernetes-validate==1.37.0", "pyyaml", "cyclonedx-bom==7.5.0")
 
 
 def home() -> Path:
@@ -19,7 +19,7 @@ def home() -> Path:
 
 def python() -> Path | None:
     """Its interpreter; None where it is not installed."""
-    packages = ("helm_python", "kubernetes_validate", "yaml")
+    packages = ("helm_python", "kubernetes_validate", "yaml", "cyclonedx_py")
     there = all(list(home().glob(f"lib/*/site-packages/{name}")) for name in packages)
     return home() / "bin" / "python" if there else None
 
@@ -27,7 +27,8 @@ def python() -> Path | None:
 def install() -> None:
     """Make the environment, unless it is there. Raises subprocess.CalledProcessError."""
     if python() is None:
-        venv.create(home(), with_pip=True)
+        if not (home() / "bin" / "python").exists():
+            venv.create(home(), with_pip=True)
         pip = [str(home() / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *PACKAGES], check=True)
 

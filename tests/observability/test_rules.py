@@ -277,5 +277,21 @@ def test_an_alert_is_on_and_off_where_it_should_be(alert: Alert, tmp_path: Path)
     _judged(tmp_path, alert, (series, 1), (quiet, 0), ([("something_else", "1x30")], without))
 
 
+@needs_promtool
+@pytest.mark.parametrize(("more", "who"), [({"service": "panelist_2"}, "panelist_2 at a"), ({}, "a")])
+def test_what_is_down_is_named_by_its_service_where_the_scrape_says_it(
+    more: dict[str, str], who: str, tmp_path: Path
+) -> None:
+    series = "".join(f",{name}='{value}'" for name, value in more.items())
+    notes = next(a for a in groups(outcomes())["parley-alerts"] if a["alert"] == "ParleyServiceDown")["annotations"]
+    assert isinstance(notes, dict)
+    fired = {
+        "exp_labels": {"severity": "page", "job": "parley", "instance": "a", **more},
+        "exp_annotations": {**notes, "summary": f"{who} does not answer Prometheus."},
+    }
+    told = {"alertname": "ParleyServiceDown", "exp_alerts": [fired]}
+    judged(tmp_path, ([(f"up{{job='parley',instance='a'{series}}}", "0x20")], "15m", [told]))
+
+
 def test_every_alert_is_tried() -> None:
     assert set(ON) == {alert.name for alert in ALERTS}

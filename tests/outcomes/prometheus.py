@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import time
 import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ def start(folder: Path, port: int, targets: Sequence[str], rules: str) -> "subpr
     with (folder / "prometheus.log").open("wb") as log:
         return subprocess.Popen(
             [PROMETHEUS, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'tsdb'}",
-             f"--web.listen-address=127.0.0.1:{port}"],
+             f"--web.listen-address=127.0.0.1:{port}", "--enable-feature=exemplar-storage"],
             stdout=log, stderr=log,
         )  # fmt: skip
 
@@ -40,3 +41,11 @@ def query(base: str, text: str) -> list[Any]:
         return []
     found: list[Any] = answer["data"]["result"]
     return found
+
+
+def exemplars(base: str, series: str) -> list[dict[str, Any]]:
+    """Those of the last ten minutes, as Grafana asks for them: of each its labels and its value."""
+    end = time.time()
+    asked = urllib.parse.urlencode({"query": series, "start": end - 600, "end": end + 60})
+    answer = json.loads(fetch(f"{base}/api/v1/query_exemplars?{asked}"))
+    return [example for found in answer["data"] for example in found["exemplars"]]

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 
+from bus import subjects
 from client.records import read_record, result_of
+from coordinator.outcomes import message
 from coordinator.outcomes.fold import Fold
 from coordinator.outcomes.known import children
 from coordinator.outcomes.session import Record
@@ -153,6 +156,43 @@ def test_a_checkpoint_says_all_that_counting_goes_on_from() -> None:
         broken = Fold(decode(encode(broken.totals()), Totals), TENANT)
     assert encode(plain.totals()) == encode(broken.totals())
     assert len(encode(plain.totals())) < 100_000
+
+
+def test_an_exemplar_leads_to_the_last_traced_session_of_a_number_and_outlives_restarts() -> None:
+    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    first = json.loads(entries[0])
+    into = fold()
+    for name, traceparent in (("s1", f"00-{'a1' * 16}-{'b2' * 8}-01"), ("s2", f"00-{'c3' * 16}-{'d4' * 8}-01")):
+        first["event"]["trace"] = traceparent
+        take(into, name, [json.dumps(first, separators=(",", ":")).encode(), *entries[1:]])
+    take(into, sid, entries)
+    again = Fold(decode(encode(into.totals()), Totals), TENANT)
+    encode_page, _ = choose_encoder("application/openmetrics-text;version=1.0.0")
+    page = encode_page(shown(again.totals()).registry).decode()
+    closed = [line for line in page.splitlines() if "# {" in line]
+    assert {re.search(r'trace_id="(\w+)"', line)[1] for line in closed} == {"c3" * 16}  # type: ignore[index]
+    record = Record(entries)
+    told = [line for line in closed if line.startswith("parley_session_seconds_bucket")]
+    seconds = (record.closed_ns - record.opened_ns) / 1e9
+    assert [line.partition(" # ")[2] for line in told] == [
+        f'{{trace_id="{"c3" * 16}"}} {seconds} {record.closed_ns / 1e9}'
+    ]
+    assert {"parley_sessions_closed_total", "parley_session_rounds_bucket"} <= {
+        line.partition("{")[0] for line in closed
+    }
+
+
+def test_numbers_of_a_metered_model_are_there_once_it_is_seated() -> None:
+    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    first = json.loads(entries[0])
+    first["event"]["seats"][0] |= {"model": "m", "metered": True}
+    into = fold()
+    message.count(into, KNOWN, sid, subjects.OPENED, [json.dumps(first, separators=(",", ":")).encode()])
+    found = shown(into.totals())
+    for kind in ("input", "output"):
+        assert get(found, "tokens_total", model="m", kind=kind, estimated="no") == 0
+    assert get(found, "cost_usd_total", model="m") == get(found, "cached_tokens_total", model="m") == 0
+    assert values(found, "tokens_total") == {}
 
 
 def test_money_is_counted_by_the_utc_day_of_each_call() -> None:

@@ -6,8 +6,8 @@ Each trouble raises its own alert and no other; where it is mended, the alert en
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from coordinator.outcomes.known import children
 from coordinator.outcomes.service import MetricsService
 from coordinator.protocols import PROTOCOLS
 from observability.health import HealthServer
+from observability.metrics import Metrics
 from observability.outcomes import Outcomes
 from observability.watching.boards import outcomes
 from observability.watching.rules import groups, hurried, render
@@ -101,7 +102,7 @@ class Day:
 
 
 @asynccontextmanager
-async def _apart(bus: Engine, folder: Path, queue: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def worker_apart(bus: Engine, folder: Path, queue: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker in a process of its own, as it is shipped."""
     bus.credentials[queue].save(folder / f"{queue}.json")
     words = ["agent", queue, "--room", "4", "--nats", bus.server.url, "--creds", str(folder / f"{queue}.json")]
@@ -115,26 +116,20 @@ async def _apart(bus: Engine, folder: Path, queue: str) -> AsyncIterator[asyncio
         await until(here, 30.0)
         yield child
     finally:
-        child.terminate()
+        with suppress(ProcessLookupError):  # it was killed
+            child.terminate()
         await child.wait()
 
 
 @asynccontextmanager
-async def day(
-    folder: Path, models: dict[str, Any], apart: str = ""
-) -> AsyncIterator[tuple[Day, "asyncio.subprocess.Process | None"]]:
-    """One moderator, a worker a queue, the service that counts, and Prometheus; the process of the worker `apart`."""
+async def watched(folder: Path, bus: Engine, own: Sequence[Metrics]) -> AsyncIterator[Day]:
+    """The service that counts, and Prometheus, which scrapes it and these."""
     async with AsyncExitStack() as held:
-        bus = await held.enter_async_context(engine(folder))
-        moderator: Moderator = await bus.moderator()
-        workers = [await bus.worker(q, model=models.get(q), drain_s=0.1) for q in bus.queues if q != apart]
-        process = await held.enter_async_context(_apart(bus, folder, apart)) if apart else None
         counted = Outcomes(CollectorRegistry(), children(PROTOCOLS), tenant=TENANT, budget_usd=BUDGET_USD)
         service = MetricsService(
             await bus.connect("metrics"), outcomes=counted, protocols=dict(PROTOCOLS), tenant=TENANT
         )
         await held.enter_async_context(service)
-        own = [moderator._metrics, *(w._link._metrics for w in workers)]
         for metrics in own:
             metrics.bus_connected.set(1)  # as a service does that watches its connection (parley.stack.services)
         registries = [counted.registry, *(metrics.registry for metrics in own)]
@@ -148,7 +143,21 @@ async def day(
             await asyncio.to_thread(child.wait, 20)
 
         held.push_async_callback(end)
-        found = Day(bus, f"http://127.0.0.1:{port}")
+        yield Day(bus, f"http://127.0.0.1:{port}")
+
+
+@asynccontextmanager
+async def day(
+    folder: Path, models: dict[str, Any], apart: str = ""
+) -> AsyncIterator[tuple[Day, "asyncio.subprocess.Process | None"]]:
+    """A panel that is watched, and nothing is wrong with it; the process of the worker `apart`."""
+    async with AsyncExitStack() as held:
+        bus = await held.enter_async_context(engine(folder))
+        moderator: Moderator = await bus.moderator()
+        workers = [await bus.worker(q, model=models.get(q), drain_s=0.1) for q in bus.queues if q != apart]
+        process = await held.enter_async_context(worker_apart(bus, folder, apart)) if apart else None
+        own = [moderator._metrics, *(w._link._metrics for w in workers)]
+        found = await held.enter_async_context(watched(folder, bus, own))
         await found.ask()
         await bus.closed("s0", 30.0)
         await found.wait()
