@@ -2,8 +2,8 @@
 
     python -m tests.docs.sentences      prints each, with its place, and how many there are
 
-Of a page it reads paragraphs, list items and cells of tables. It leaves out blocks of code, front matter and comments. Of
-the code it reads the texts of exceptions, help texts, what is printed, and the docstrings of commands.
+Of a page it reads paragraphs, list items and cells of tables. It leaves out blocks of code, front matter and comments.
+Of the code it reads the texts of exceptions, help texts, what is printed, and the docstrings of commands.
 """
 
 import ast
