@@ -18,8 +18,8 @@ LIMIT = 35
 """Words."""
 FOLDERS = ("schemas", "observability", "bus", "coordinator", "agents", "client", "evaluation", "parley")
 PRINTING = ("echo", "say", "print", "warn", "note")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-_QUOTE = re.compile(r"\s*>\s?")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_QUOTE = re.compile(r"^\s*>\s?")
 _END = re.compile(r"(?<=[.!?])[)\"”*_]*\s+(?=[^a-z\s])")
 
 
