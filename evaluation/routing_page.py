@@ -52,7 +52,7 @@ If subjects of software do not tell the experts apart, the ranking decides (agen
 - It compares the task's vector, its words and pieces of its words with each phrase of each specification. The vector is
   by an encoder of its own (agents/matching/task_encoder.py), which was trained on invented registries of many fields.
   There a task lies near to what its lead's specification says.
-- It asks how much nearer the task lies than tasks of other fields do. A phrase that lies near to everything says little.
+- It asks how much nearer the task lies than tasks of other fields do. A phrase that is near to everything says little.
 - It looks how near a registry's own examples lie to each other, because tasks lie about as near. If each expert has
   twenty or more, a task that is further off than 98 of 100 of them is nobody's.
 - With many experts, somebody lies near to anything. So the more experts there are beyond twelve, the nearer a task must
