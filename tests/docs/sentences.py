@@ -111,9 +111,9 @@ def _texts(node: ast.AST) -> list[ast.AST]:
     return []
 
 
-def _said(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Each paragraph that a user may read, with its line."""
-    for root in (root for node in ast.walk(tree) for root in _texts(node)):
+def said(source: str) -> Iterator[tuple[int, str]]:
+    """Each paragraph of a module that a user may read, with its line."""
+    for root in (root for node in ast.walk(ast.parse(source)) for root in _texts(node)):
         inside: set[int] = set()
         for part in ast.walk(root):
             text = None if id(part) in inside else _text(part)
@@ -125,8 +125,8 @@ def _said(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def of_code(path: Path) -> list[Long]:
     name = path.relative_to(ROOT).as_posix()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [x for n, text in dict.fromkeys(_said(tree)) for x in too_long(f"{name}:{n}", text)]
+    told = dict.fromkeys(said(path.read_text(encoding="utf-8")))
+    return [x for n, text in told for x in too_long(f"{name}:{n}", text)]
 
 
 def modules() -> list[Path]:
