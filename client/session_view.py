@@ -1,4 +1,4 @@
-"""As much of a session as somebody may see: all of its record, what clients read, or the posts that a seat reads."""
+"""The part of a session that a reader may see: the whole record, what clients read, or the posts that a seat reads."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""A task's folder: sent as its first artifact, and the accepted one written back where the folder still is what was
+"""Sends a task's folder as its first artifact, and writes the accepted one back if the folder is still the one that was
 sent.
 
 Only plain files go, as agents.tools.folder packs them: no links, nothing of version control, nothing that

@@ -1,5 +1,6 @@
-"""What becomes of a task's change once the task has ended: written into the folder, put on a new branch, or left; and
-the one thing to do next."""
+"""Applies a task's change once the task has ended: writes it into the folder, puts it on a new branch, or leaves it.
+It also names the one next step.
+"""
 
 import asyncio
 import shlex

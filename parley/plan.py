@@ -1,4 +1,4 @@
-"""What settings and their panel file come to, read once: which protocol, who sits where, on which stack."""
+"""Reads settings and their panel file once: which protocol, who sits where, on which stack."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The model that is a person at a terminal: a turn is shown as plain text, and its reply read field by field.
+"""The model that is a person at a terminal. It shows a turn as plain text, and reads the reply field by field.
 
 The form is made from the reply's own struct, so that every kind of turn of every protocol can be answered. What was
 typed is checked by that struct, and asked for again with the fault in words; so is what the moderator did not take. The

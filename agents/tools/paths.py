@@ -1,4 +1,4 @@
-"""What a path inside a folder is.
+"""Says what a path inside a folder may be.
 
 A folder is a task's, and everything about it may have been written by a model or for one: links, names, archives.
 """

@@ -1,4 +1,4 @@
-"""A file's bytes as text: plain text as it is, a web page, a table or a PDF as the text in it."""
+"""The text in a file's bytes: plain text, a web page, a table or a PDF."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""What a session is told in: styled lines, and blocks for what is said at length."""
+"""The lines and blocks in which a session is told: styled lines, and blocks for long texts."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,5 @@
-"""How one session is shown. The base shows any protocol's; each protocol's room overrides what it says otherwise.
+"""Shows one session in words. The base shows any protocol, and each protocol's presenter overrides what it says
+differently.
 
 A presenter is made when a session is opened or read, takes its posts in their order, and knows then what lines, the
 result, an explanation, the page and the live view are made of. The base reads nothing but the frame that all protocols

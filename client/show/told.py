@@ -1,4 +1,4 @@
-"""A result that says itself: in words where it is printed, as a small page in a notebook."""
+"""A result that prints itself: in words on a terminal, as a small page in a notebook."""
 
 from markupsafe import Markup
 

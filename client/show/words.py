@@ -1,4 +1,4 @@
-"""Words that sessions of every protocol are told in: limits, stops, turns that came to nothing."""
+"""The words that sessions of every protocol share: limits, stops, failed turns."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

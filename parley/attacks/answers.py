@@ -1,4 +1,4 @@
-"""Answers that are wanted where their asker may not publish; headers and message ids.
+"""Attacks by answers that arrive where their asker may not publish, and by headers and message ids.
 
 The server checks where a user publishes, not where it wants the answer. Whatever answers, a moderator, a stream or a
 consumer, would then speak in the asker's place. Across accounts such an answer stays in the asker's account.

@@ -1,5 +1,6 @@
-"""Hearing what one may not: subscriptions by name, by wildcard, in queue groups, on inboxes and on the server's own
-subjects. The secret is posted wherever a subscription gets through."""
+"""Attacks that try to hear: subscriptions by name, by wildcard, in queue groups, on inboxes and on the server's own
+subjects. If a subscription gets through, the secret is posted there.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""JetStream's API: no user outside CORE has any of it but the pull of his own queue, and observers, who read LOG and
+"""Attacks on JetStream's API. Users outside CORE may only pull from their own queue; observers may also read LOG and
 look at streams and consumers.
 
 Every request here would work where the API is open. What it would change or take is the check's own, or the request

@@ -1,4 +1,4 @@
-"""What a client may not hear, ask or do of a session that another opened.
+"""Attacks on another client's session: to hear it, ask about it, or change it.
 
 On the subjects of its own account, with the other's session id: there it must be answered as if there were no such
 session. On those under the other's name, or under any name, the broker refuses it. What a row of the accounts' table

@@ -1,5 +1,6 @@
-"""Speaking where one may not: in another's name, on another's channel, as a moderator, as a client, as an owner, as the
-server. Where something gets through, it is looked whether it arrived."""
+"""Attacks that try to speak: in another's name, on another's channel, as a moderator, a client, an owner or the
+server. If one gets through, the check looks whether it arrived.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial

@@ -1,5 +1,6 @@
-"""What the broker cannot know and a moderator refuses: tokens, others' turns, events that an author has no right to,
-others' sessions. Tried on a session of the check's own that is really open, with its real turns and tokens."""
+"""Attacks that only a moderator can refuse: false tokens, others' turns, events that an author has no right to,
+others' sessions. They run on a session of the check's own that is really open, with its real turns and tokens.
+"""
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The command line as a process: its arguments, its streams, and how it ends whatever becomes of them."""
+"""The command line as a process: its arguments and streams, and its end in every case."""
 
 import json
 import os

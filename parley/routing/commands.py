@@ -1,4 +1,4 @@
-"""`parley route`: what it does once its arguments are read."""
+"""The work of `parley route`, after its arguments are read."""
 
 import asyncio
 import sys

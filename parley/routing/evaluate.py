@@ -1,4 +1,4 @@
-"""`parley eval routing`: what it does once its arguments are read."""
+"""The work of `parley eval routing`, after its arguments are read."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Many tasks routed by several processes, a core each: whoever has a file of prompts waits for encoders alone.
+"""Routes many tasks in several processes, one for each core. So a long file of prompts waits only for encoders.
 
 A helper process is this module, started with pipes: `python -m parley.routing.many`. It is sent a Set-up, then chunks
 of tasks; it answers each with its routes, and ends with its input. A frame is its length in 4 bytes, then JSON.

@@ -1,4 +1,4 @@
-"""Series of several services, fetched over HTTP and put together.
+"""Fetches the series of several services over HTTP and puts them together.
 
 Copies of `parley metrics` show the same totals, so of their series the largest counts. Those of all other services add
 up (observability.watching.slos says why).

@@ -1,4 +1,4 @@
-"""What a competition is run by, from files: formats, personalities and topics, made into settings of its protocol.
+"""Reads the files of a competition (formats, personalities, topics) into settings of its protocol.
 
     parley ask --protocol competition --format oxford --topic topics.yaml#four-day-week --style pro_1=logical
 

@@ -1,5 +1,6 @@
-"""What the posts of a competition add up to: speeches with their marks, clocks, totals, fines. The terminal view, the
-page and the exports are made from it."""
+"""Adds up the posts of a competition: speeches with their marks, clocks, totals, fines. The terminal view, the page
+and the exports use it.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

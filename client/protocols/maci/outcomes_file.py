@@ -1,4 +1,4 @@
-"""What `--outcomes` names: the answers between which a MACI session may choose."""
+"""Reads what `--outcomes` names: the answers between which a MACI session may choose."""
 
 import json
 from pathlib import Path

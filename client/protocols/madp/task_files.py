@@ -1,4 +1,4 @@
-"""What goes with a task, from files: code to look at, an earlier conversation."""
+"""Reads the files that go with a task: code to look at, an earlier conversation."""
 
 from collections.abc import Sequence
 from pathlib import Path

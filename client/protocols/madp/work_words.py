@@ -1,4 +1,4 @@
-"""Work in words: calls of tools, diffs, findings of reviews; that work goes back to its lead, and how a task ended."""
+"""Work in words: calls of tools, diffs, findings of reviews, work that goes back to its lead, and how a task ended."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
