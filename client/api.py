@@ -280,7 +280,7 @@ def known_protocol(name: str) -> Protocol:
                 raise BadInput("protocol", str(error)) from error
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
         raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
     return found
 
@@ -328,7 +328,7 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
         raise BadInput("creds", str(error)) from error
     if credentials.kind not in (CLIENT_KIND, OWNER_KIND, VIEWER_KIND):
         what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
-        raise BadInput("creds", f"{what}; wanted are a client's or an owner's")
+        raise BadInput("creds", f"{what}; expected a client's or an owner's")
     try:
         async with asyncio.timeout(CONNECT_S):
             connection = await connect_bus(url, credentials, name="parley")

@@ -55,7 +55,7 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
     for name in settings:
         if name != protocol:
             raise BadInput(
-                "--set", f"{name}: the session ran {protocol}, wanted are settings such as {protocol}.threshold"
+                "--set", f"{name}: the session ran {protocol}, expected settings such as {protocol}.threshold"
             )
     for name in settings.get(protocol, {}):
         if name in face.setup.opening_only:

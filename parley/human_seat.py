@@ -62,7 +62,7 @@ def sit(settings: Settings, sid: str, seat: str, *, seconds: float, then: str) -
         The bus, or a moderator, does not answer.
     """
     if then not in THEN:
-        raise BadInput("then", f"got {then!r}, wanted is one of {', '.join(THEN)}")
+        raise BadInput("then", f"got {then!r}, expected one of {', '.join(THEN)}")
     logging.getLogger().addHandler(logging.NullHandler())  # the terminal is the person's
     try:
         order = msgspec.convert(

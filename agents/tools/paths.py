@@ -39,7 +39,7 @@ def inside(root: Path, given: str) -> Path:
     if "\x00" in given or given.startswith("~"):
         raise Outside(given, "it begins with ~ or has a zero byte")
     if len(given) > 4 * MOST_PATH:
-        raise Outside(given, f"it has {len(given):,} characters, allowed are at most {4 * MOST_PATH:,}")
+        raise Outside(given, f"it has {len(given):,} characters, the limit is {4 * MOST_PATH:,}")
     try:
         found = Path(os.path.realpath(root / given))
     except (OSError, UnicodeError, ValueError) as error:

@@ -107,7 +107,7 @@ def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
     for text in texts:
         name, sign, owner = text.partition("=")
         if not name or not sign:
-            raise BadInput("reader", f"got {text!r}, wanted is NAME=CLIENT, or NAME=* for all clients")
+            raise BadInput("reader", f"got {text!r}, expected NAME=CLIENT, or NAME=* for all clients")
         granted[name] = (*granted.get(name, ()), *([owner] if owner else []))
     return granted
 

@@ -54,9 +54,9 @@ def evaluate(
     """
     for name in sets:
         if name not in SETS:
-            raise BadInput("--set", f"--set: got {name!r}, known are {', '.join(SETS)}")
+            raise BadInput("--set", f"--set: got {name!r}, known: {', '.join(SETS)}")
     if half not in ("test", "dev"):
-        raise BadInput("--half", f"--half: got {half!r}, wanted is test or dev")
+        raise BadInput("--half", f"--half: got {half!r}, expected test or dev")
     wanted = sets or (SETS if data is not None else (GOLDEN,))
     reports: list[Report] = []
     for name in wanted:

@@ -129,7 +129,7 @@ def _bytes(path: str, name: str) -> bytes:
     except OSError as error:
         raise BadInput("file", f"{path}: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise BadInput("file", f"{name}: it is too large, allowed are at most {MAX_BYTES:,} bytes")
+        raise BadInput("file", f"{name}: it is too large, the limit is {MAX_BYTES:,} bytes")
     return data.removeprefix(b"\xef\xbb\xbf")
 
 

@@ -50,8 +50,8 @@ def test_what_is_no_list_of_outcomes_says_what_it_is(tmp_path: Path) -> None:
     assert said(str(file)) == f"outcomes: {file} holds a JSON object, and no list of outcomes"
     assert said('{"a": 1}') == "outcomes: it holds a JSON object, and no list of outcomes"
     assert said('["a",').startswith("outcomes: it begins like JSON and is none: ")
-    assert said('["a", 3]') == "outcomes: it holds 3, wanted are texts"
-    assert said("/dev/null") == "outcomes: /dev/null names 0, wanted are two or more"
+    assert said('["a", 3]') == "outcomes: it holds 3, expected texts"
+    assert said("/dev/null") == "outcomes: /dev/null names 0, expected two or more"
     assert said(str(tmp_path)) == f"outcomes: cannot read {tmp_path}: Is a directory"
     assert said("/dev/zero") == "outcomes: /dev/zero has more than the 1,000,000 bytes that are allowed"
     assert said("word") == "outcomes: got 'word': no such file, and no list of outcomes between commas"

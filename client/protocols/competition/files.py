@@ -98,7 +98,7 @@ def topic(given: str, file: Path | None = None) -> tuple[Topic, Path | None]:
     data = _mapping(path, "topic")
     topics = data.get("topics", data)
     if not isinstance(topics, dict) or not topics:
-        raise BadInput("topic", f"{path} holds no topics: wanted are names with a motion each")
+        raise BadInput("topic", f"{path} holds no topics: expected names with a motion each")
     names = [str(n) for n in topics]
     if not name:
         if len(names) > 1:
@@ -123,7 +123,7 @@ def styles(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         seat, equals, name = (part.strip() for part in pair.partition("="))
         if not equals or not seat or not name:
-            raise BadInput("style", f"got {pair!r}, wanted is SEAT=NAME, for example pro_1=logical")
+            raise BadInput("style", f"got {pair!r}, expected SEAT=NAME, for example pro_1=logical")
         if found.setdefault(seat, name) != name:
             raise BadInput("style", f"seat {seat} is given two styles, {found[seat]} and {name}")
     return found
@@ -143,7 +143,7 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
     named = given.get("styles") or {}
     settings = {**given, "format": msgspec.to_builtins(rules)}
     if not isinstance(named, dict):
-        raise BadInput("competition.styles", f"got {named!r}, wanted are seats with the name of a style each")
+        raise BadInput("competition.styles", f"got {named!r}, expected seats with the name of a style each")
     if not named and not given.get("personalities"):
         return settings
     source = given.get("personalities")
@@ -160,7 +160,7 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
             )
         if name not in known:
             near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             raise BadInput(f"competition.styles.{seat}", f"{seat}: {name!r} is no personality; {hint}")
     used = {name: msgspec.to_builtins(known[name]) for name in dict.fromkeys(named.values())}
     return {**settings, "personalities": used}

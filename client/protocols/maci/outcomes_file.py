@@ -37,7 +37,7 @@ def read(given: str) -> list[str]:
     else:
         raise BadInput(_FIELD, f"got {given!r}: no such file, and no list of outcomes between commas")
     if len(found) < 2:
-        raise BadInput(_FIELD, f"{given} names {len(found)}, wanted are two or more")
+        raise BadInput(_FIELD, f"{given} names {len(found)}, expected two or more")
     for name in found:
         if clean(name) != name or "\n" in name or "\t" in name:
             raise BadInput(_FIELD, f"got {name!r}: a name has no control characters")
@@ -75,5 +75,5 @@ def _of_json(text: str, name: str) -> list[str]:
         raise BadInput(_FIELD, f"{name} holds a JSON object, and no list of outcomes")
     for item in items:
         if not isinstance(item, str) or not item.strip():
-            raise BadInput(_FIELD, f"{name} holds {item!r}, wanted are texts")
+            raise BadInput(_FIELD, f"{name} holds {item!r}, expected texts")
     return [item.strip() for item in items]

@@ -135,7 +135,7 @@ def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
         opening, {"styles": {"pro_5": "logical"}}
     )
     assert formats.styles(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
-    assert "wanted is SEAT=NAME" in refused(formats.styles, ["pro_1"])
+    assert "expected SEAT=NAME" in refused(formats.styles, ["pro_1"])
     assert "two styles, logical and emotional" in refused(formats.styles, ["pro_1=logical", "pro_1=emotional"])
 
 
