@@ -54,7 +54,7 @@ def check(folder: Path, branch: str) -> None:
         repository.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     except GitFailed:
         raise BadInput(
-            "branch", f"the repository of {folder} has no commit yet, on which a branch could stand"
+            "branch", f"the repository of {folder} has no commit yet, so it can have no new branch"
         ) from None
     try:
         repository.git("check-ref-format", f"refs/heads/{branch}")
@@ -223,7 +223,7 @@ class Repository:
                      "LC_ALL": "C", **self._more, **(more or {})}, check=False,
             )  # fmt: skip
         except FileNotFoundError:
-            raise GitFailed("the program git is not there") from None
+            raise GitFailed("the program git is not installed") from None
         except (OSError, subprocess.TimeoutExpired) as error:
             raise GitFailed(f"git {arguments[0]}: {error}") from None
         if done.returncode:

@@ -158,7 +158,9 @@ def read(folder: Path) -> Sent:
             except folders.TooLarge as error:
                 too_large = str(error)
         what = f"{folder}: {too_large}, also without its files of more than {in_bytes(LARGE)}"
-        raise BadInput("folder", f"{what}; the biggest are {_biggest(folder)}; a .gitignore leaves out what it names")
+        raise BadInput(
+            "folder", f"{what}; the biggest are {_biggest(folder)}; name files in a .gitignore to leave them out"
+        )
     except folders.FolderError as error:
         raise BadInput("folder", f"{folder}: {error}") from error
     except OSError as error:

@@ -61,7 +61,7 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
         if name in face.setup.opening_only:
             raise BadInput(
                 f"{protocol}.{name}",
-                "it acts before the first event, or on what is shown alone: no recorded session changes with it",
+                "it acts only before the first event, or only on what is shown, so no recorded session changes with it",
             )
     _whole(record)
     given = face.what_if(settings.get(protocol, {}))

@@ -55,7 +55,7 @@ class Into:
             raise BadInput("branch", "--branch leaves your files as they are, --apply writes them: give one of them")
         if self and folder is None:
             named = "--branch commits the result beside" if self.branch else "--apply writes the result into"
-            raise BadInput("branch" if self.branch else "apply", f"{named} --folder, and none is named")
+            raise BadInput("branch" if self.branch else "apply", f"{named} --folder, and no folder is named")
         if self.branch and folder is not None:
             task_branch.check(folder, self.branch)
 

@@ -217,7 +217,7 @@ async def _end(connection: Connection, sid: str, seat: str, n: int) -> Post:
         async for post in posts:
             if post.kind == CLOSED or (post.kind == SEAT and post.transition > n and _left(post, seat)):
                 return post
-    raise Unreachable(f"session {sid} is heard no more")
+    raise Unreachable(f"session {sid} cannot be heard any more")
 
 
 def _left(post: Post, seat: str) -> bool:
@@ -240,7 +240,7 @@ async def _leave(connection: Connection, credentials: Credentials, sid: str, ord
     try:
         answer = await _submit(connection, credentials, sid, gone, _LEAVE_S)
     except BusError as error:
-        terminal.say(f"\nYou have left, but nobody has said so: {error}")
+        terminal.say(f"\nYou have left, but no moderator has confirmed it: {error}")
         return INTERRUPTED
     if answer.verdict == "accepted":
         terminal.say(f"\nYou have left seat {order.seat}; its agent goes on.")

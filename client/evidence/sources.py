@@ -51,7 +51,7 @@ def read(sources: Sources, roles: Collection[str] = ()) -> tuple[Document, ...]:
     """
     several = [sources] if isinstance(sources, str | Path) else list(sources)
     if several.count("-") > 1:
-        raise BadInput(FIELD, "- stands there twice, and standard input is read once")
+        raise BadInput(FIELD, "standard input is named twice (-), but it can be read only once")
     seat = re.compile(rf"(?:{'|'.join(map(re.escape, roles))})(?:_\d+)?") if roles else re.compile(r"(?!)")
     found = _Found()
     for source in several:

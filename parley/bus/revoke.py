@@ -58,7 +58,7 @@ def revoke(url: str, folder: Path, name: str) -> dict[str, Any]:
         raise BadInput("name", f"no credentials of {name!r} in {folder}; there are {', '.join(sorted(users))}")
     operators = [c for c in users.values() if c.kind == accounts.OPERATOR]
     if found.kind == accounts.OPERATOR or not operators:
-        raise BadInput("name", "the operator's key is what a server is told by to read its configuration again")
+        raise BadInput("name", "without the operator's key the server cannot be told to read its configuration again")
     path, embedded = configuration(folder)
     try:
         return asyncio.run(_revoke(url, folder, found, operators[0], path, embedded))

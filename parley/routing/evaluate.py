@@ -69,7 +69,7 @@ def evaluate(
     if wanted == (GOLDEN,):
         print(f"not measured: {', '.join(routing_data.PUBLIC)}; --data DIR says where they lie", file=sys.stderr)
     if not reports:
-        raise BadInput("--data", "no set is there to measure")
+        raise BadInput("--data", "there is no set to measure")
     return reports
 
 

@@ -30,7 +30,7 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
     settings = plan.settings
     if ephemeral and settings.nats.url:
         raise BadInput(
-            "--ephemeral", f"--ephemeral keeps nothing, and the bus at {settings.nats.url} keeps its sessions"
+            "--ephemeral", f"--ephemeral keeps nothing, but the bus at {settings.nats.url} keeps its sessions"
         )
     rows = plan.rows
     if settings.nats.url or not names_models(rows):

@@ -361,7 +361,7 @@ def test_eval_names_what_is_not_as_it_should_be(tmp_path: Path) -> None:
 
 
 def test_a_public_set_that_is_not_there_is_left_out_loudly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(BadInput, match="no set is there to measure"):
+    with pytest.raises(BadInput, match="there is no set to measure"):
         routing_eval.evaluate(None, "test", None, tmp_path, ["clinc150", "marge_experts"])
     said = capsys.readouterr().err
     assert "LEFT OUT: clinc150 is not in" in said and "LEFT OUT: marge_experts is not in" in said

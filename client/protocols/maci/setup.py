@@ -36,7 +36,7 @@ _PRESET = Option(
     sets="reading",
     read=_preset,
 )
-_SIGNALS_HELP = """MACI's signals and stop over a recorded debate.
+_SIGNALS_HELP = """Compute MACI's signals and stop over a recorded debate.
 
 They are one JSON document, with the dials. No model is asked. The first round is
 the blind one. Who is absent from a later round keeps its last belief. What a round may have beside beliefs: evidence,
