@@ -71,7 +71,7 @@ class Client:
     user
         The user that the credential stands for: the broker pins it as the author.
     patience_s
-        How long a moderator is waited for.
+        How long to wait for a moderator.
     """
 
     def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
