@@ -21,7 +21,7 @@ In a script or a notebook use `parley.ask`, which waits for the result. To ask m
 """
 _ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
 """These first; the others by name."""
-_SECTIONS = ("Parameters", "Raises", "Returns")
+_SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
 _SHORT = {"Parley": "p"}
