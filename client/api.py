@@ -128,7 +128,7 @@ class Parley:
         previous = await self.previous(continues) if continues else None
         sent = None
         if folder is not None:
-            sent = task_history.with_history(task_folder.read(Path(folder)))
+            sent = task_history.with_history(task_folder.read_folder(Path(folder)))
             settings = {**settings, **sent.settings}
         opening = request(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
@@ -235,7 +235,7 @@ def request(
         if evidence is None and previous is None:
             return checked
         roles = [role.name for role in found.roles]
-        documents = () if evidence is None else documents_of.read(evidence, roles)
+        documents = () if evidence is None else documents_of.read_documents(evidence, roles)
         return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error

@@ -135,7 +135,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
             yield f"these run by themselves on a developer's machine: {', '.join(map(line, by_itself))}"
 
 
-def read(folder: Path) -> Sent:
+def read_folder(folder: Path) -> Sent:
     """A folder as it is now.
 
     Raises
@@ -182,7 +182,7 @@ def _biggest(folder: Path) -> str:
 
 def sent_as(folder: Path, data: bytes) -> Sent:
     """A folder as an earlier session has it, to be compared with what stands there now. Raises BadInput."""
-    return msgspec.structs.replace(read(folder), data=data, left_out=())
+    return msgspec.structs.replace(read_folder(folder), data=data, left_out=())
 
 
 async def send(client: "Client", sid: str, sent: Sent) -> None:

@@ -16,7 +16,7 @@ from coordinator.machine import Inadmissible
 from parley.settings import Settings, has_tools, names_tools, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
-from parley.stack.panel_file import Panel, read, role_of
+from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.people import people
 from parley.stack.rows import AgentRow, rows_of, rows_of_all
 from schemas.presence import Announcement
@@ -131,7 +131,7 @@ def plan_of(settings: Settings) -> Plan:
     Raises
     ------
     BadInput
-        As parley.stack.panel_file.read; also settings that contradict the file.
+        As parley.stack.panel_file.read_panel; also settings that contradict the file.
     """
     path = settings.panel_file
     if path is None:
@@ -140,7 +140,7 @@ def plan_of(settings: Settings) -> Plan:
         raise BadInput("panel-file", f"{path} describes an embedded stack, --nats names a bus that runs elsewhere")
     if settings.stack.agents:
         raise BadInput("panel-file", f"{path} and stack.agents both say who sits where; leave one out")
-    return _checked(Plan(settings, read(path)))
+    return _checked(Plan(settings, read_panel(path)))
 
 
 def _checked(plan: Plan) -> Plan:

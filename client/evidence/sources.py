@@ -34,7 +34,7 @@ class _File(NamedTuple):
     """The folder that it must lie in, resolved; None: it was named itself."""
 
 
-def read(sources: Sources, roles: Collection[str] = ()) -> tuple[Document, ...]:
+def read_documents(sources: Sources, roles: Collection[str] = ()) -> tuple[Document, ...]:
     """Documents in the order of the sources, and of a folder in the order of their names. What is named twice is there
     once.
 

@@ -81,7 +81,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
         return sum(seat.role == role for seat in self.seats)
 
 
-def read(path: Path) -> Panel:
+def read_panel(path: Path) -> Panel:
     """A panel from its file.
 
     Raises

@@ -55,7 +55,7 @@ def read(folder: Path, **most: int) -> History:
 
 
 def sent_of(folder: Path, **most: int) -> Sent:
-    return task_history.with_history(task_folder.read(folder), **most)
+    return task_history.with_history(task_folder.read_folder(folder), **most)
 
 
 def messages(found: History) -> list[str]:

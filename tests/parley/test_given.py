@@ -29,7 +29,7 @@ from tests.protocols.maci.play import belief
 def said(given: str) -> str:
     """Why it is refused."""
     with pytest.raises(BadInput) as caught:
-        outcomes.read(given)
+        outcomes.read_outcomes(given)
     assert caught.value.field == "outcomes"
     return str(caught.value)
 
@@ -38,10 +38,11 @@ def test_outcomes_are_a_list_between_commas_a_json_array_or_a_file_of_either(tmp
     file = tmp_path / "o"
     for text in ("a\n# no\n\nb, c\n", '["a", "b, c"]', "\ufeffa\r\nb, c\r\n"):
         file.write_bytes(text.encode())
-        assert outcomes.read(str(file)) == ["a", "b, c"]
-    assert outcomes.read("a, b") == ["a", "b"]
-    assert outcomes.read(' ["a", "b, c"]') == ["a", "b, c"]
-    assert outcomes.read("東京\u3000都, می\u200cخواهم") == ["東京\u3000都", "می\u200cخواهم"], "scripts need these"
+        assert outcomes.read_outcomes(str(file)) == ["a", "b, c"]
+    assert outcomes.read_outcomes("a, b") == ["a", "b"]
+    assert outcomes.read_outcomes(' ["a", "b, c"]') == ["a", "b, c"]
+    scripts = outcomes.read_outcomes("東京\u3000都, می\u200cخواهم")
+    assert scripts == ["東京\u3000都", "می\u200cخواهم"], "scripts need these"
 
 
 def test_what_is_no_list_of_outcomes_says_what_it_is(tmp_path: Path) -> None:

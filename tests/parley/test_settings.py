@@ -9,7 +9,7 @@ from agents import strict_yaml
 from client.errors import BadInput
 from parley.cli import options
 from parley.settings import load, merge, parse_sets, read_environment
-from parley.stack.panel_file import read as read_panel
+from parley.stack.panel_file import read_panel
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ def built_in() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FORMATS.glob("*.yaml")))
 
 
-def read(given: str) -> Format:
+def read_format(given: str) -> Format:
     """A format by its built-in name, or from a YAML file.
 
     Raises
@@ -139,7 +139,7 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
         As `read` and `personalities`; a style of a seat that is not there, or of a name that nobody knows.
     """
     format_ = given.get("format", DEFAULT)
-    rules = parsed(format_, "competition.format") if isinstance(format_, dict) else read(str(format_))
+    rules = parsed(format_, "competition.format") if isinstance(format_, dict) else read_format(str(format_))
     named = given.get("styles") or {}
     settings = {**given, "format": msgspec.to_builtins(rules)}
     if not isinstance(named, dict):

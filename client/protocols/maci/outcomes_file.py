@@ -11,7 +11,7 @@ MAX_BYTES = 1_000_000
 _FIELD = "outcomes"
 
 
-def read(given: str) -> list[str]:
+def read_outcomes(given: str) -> list[str]:
     """The lines of a file that is there (or the texts of its JSON array; empty lines and those that begin with `#` are
     passed over), else what stands between commas, or a JSON array itself.
 

@@ -8,7 +8,7 @@ from client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, S
 def _outcomes(given: str) -> list[str]:
     from client.protocols.maci import outcomes_file
 
-    return outcomes_file.read(given)
+    return outcomes_file.read_outcomes(given)
 
 
 def _preset(given: str) -> str:
@@ -26,7 +26,7 @@ def _preset(given: str) -> str:
 def _signals(path: str, preset: str | None, lines: bool) -> Any:
     from client.protocols.maci import signals_file
 
-    return signals_file.read(path, preset=preset and _preset(preset), lines=lines)
+    return signals_file.read_debates(path, preset=preset and _preset(preset), lines=lines)
 
 
 _PRESET = Option(

@@ -71,7 +71,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """None: it stopped."""
 
 
-def read(path: str, *, preset: str | None = None, lines: bool = False) -> Report | Iterator[Report | BadLine]:
+def read_debates(path: str, *, preset: str | None = None, lines: bool = False) -> Report | Iterator[Report | BadLine]:
     """One recorded debate, or many: with `lines`, where the file's name says so, and where the first line is a whole
     debate and more follow.
 
