@@ -48,7 +48,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         return face_of(self.protocol) if self.protocol else face_of_posts(self.posts) or face_of("")
 
     def presenter(self) -> Presenter:
-        """What shows it, before its first post."""
+        """The presenter of the session, before its first post."""
         return self.face.present(self.opened.settings if self.opened else None)
 
     def left_out_words(self) -> str:

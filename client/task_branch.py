@@ -213,7 +213,7 @@ class Repository:
         return found
 
     def git(self, *arguments: str, given: bytes = b"", more: Mapping[str, str] | None = None) -> str:
-        """What it prints. Raises GitFailed."""
+        """Runs git, and returns what it prints. Raises GitFailed."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_KEPT)}
         safe = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
         try:

@@ -38,7 +38,7 @@ class Open(msgspec.Struct, frozen=True):
     asked_ns: int
 
     def late(self) -> str:
-        """That its deadline passed, in words."""
+        """The words that say that its deadline passed."""
         return f"its deadline of {(self.ask.deadline_ns - self.asked_ns) / 1e9:.3g} s passed"
 
 

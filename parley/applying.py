@@ -73,7 +73,7 @@ class Put(NamedTuple):
     """It was there before."""
 
     def document(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The result as JSON values."""
         if self.already:
             return {"paths": [], "already": True}
         at = {"branch": self.commit.branch, "commit": self.commit.id} if self.commit is not None else {}

@@ -49,7 +49,7 @@ class Plan:
 
     @cached_property
     def rows(self) -> tuple[AgentRow, ...]:
-        """Who serves the embedded stack. Raises BadInput."""
+        """The rows of the embedded stack. Raises BadInput."""
         if self.panel:
             return self.panel.rows
         section = self.settings.stack

@@ -240,7 +240,7 @@ class Presenter:
         yield "quiet", self.usage_words(result)
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
-        """What stands beside the answer in a brief view."""
+        """The lines beside the answer in a brief view."""
         return iter(())
 
     def dissent(self, result: Result) -> str:
@@ -287,7 +287,7 @@ class Presenter:
             yield "quiet", text
 
     def closing_lines(self, result: Result) -> Iterator[StyledLine]:
-        """What a transcript ends with, beside that."""
+        """Further lines at the end of a transcript."""
         return iter(())
 
     def findings(self, result: Result) -> Iterator[str]:

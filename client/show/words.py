@@ -19,7 +19,7 @@ _REASONS = 12
 
 
 def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[StyledLine]:
-    """What stands above a session."""
+    """The lines above a session."""
     yield "heading", f"{line(protocol)}: {line(question, WIDE)}"
     yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 

@@ -30,7 +30,7 @@ _STAYED = "the answer stayed in its own account"
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     for what, target in _targets(actor):
         yield f"has an answer arrive {what}", _history(actor, target)
         if actor.agent:

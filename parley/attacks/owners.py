@@ -50,7 +50,7 @@ _TRIES = 3
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     if actor.user.kind not in (accounts.CLIENT, accounts.VIEWER):
         return
     for owned in actor.scene.owned.values():
@@ -285,7 +285,7 @@ async def _why(actor: Actor, owned: Owned) -> Verdict:
 
 
 async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
-    """In its own name, and in the owner's."""
+    """Asks for a fate in the user's own name, and in the owner's."""
     scene = actor.scene
     scene.needs(owned)
     found = []

@@ -15,7 +15,7 @@ _ASKED = ("sessions", "mine", "workers", "log", "index", "erase")
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     yield from _as_others(actor)
     yield from _elsewhere(actor)
     yield from _as_a_moderator(actor)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:
-    """To a file, or to standard output."""
+    """Writes lines to a file, or to standard output."""
     if output is None:
         for text in lines:
             print(text)

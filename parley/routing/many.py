@@ -28,7 +28,7 @@ _AHEAD = 4
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process routes with."""
+    """The settings with which a process routes."""
 
     specs: tuple[ExpertSpec, ...]
     keyword: bool = False
@@ -39,7 +39,7 @@ class HelperLost(ParleyError):
 
 
 def cores() -> int:
-    """Of this process."""
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -67,7 +67,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the supervisor is told on its standard input."""
+    """An order that the supervisor gets on its standard input."""
 
     stack: Stack
     state: str

@@ -68,7 +68,7 @@ class PanelFile(Section):
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file comes to."""
+    """The seats and settings that a panel file describes."""
 
     protocol: str
     rows: tuple[AgentRow, ...]

@@ -53,7 +53,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dials(msgspec.Struct, frozen=True, kw_only=True):
-    """In force in the round after the last."""
+    """The dials that are in force in the round after the last."""
 
     cl: float
     tau_q: float
@@ -61,7 +61,7 @@ class Dials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What is printed."""
+    """The document that is printed for one debate."""
 
     rounds: tuple[Signals, ...]
     """As far as the debate goes: the last is the one it stops after."""

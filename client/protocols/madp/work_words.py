@@ -145,5 +145,5 @@ def whose_word(answer: str, work: Mapping[str, Any]) -> str:
 
 
 def diff_note(work: Mapping[str, Any]) -> str:
-    """Whose word a diff is."""
+    """Says whose word a diff is."""
     return "as the lead reports it" if work.get("performed", True) else "proposed in the reply, and not applied"
