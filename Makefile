@@ -54,7 +54,7 @@ serial: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone" $(SERIAL) $(ONCE_MORE)
 	$(BIN)/python -m pytest -q -m alone $(SERIAL) $(ONCE_MORE)
 
-# Every row of docs/spec-map.md with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
+# Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
 specmap: $(STAMP)
 	$(BIN)/python -m tests.house.specmap --passed
 

@@ -1,4 +1,4 @@
-"""ArtifactAccess, as a turn reaches them: pieces of bytes under the hash of what they are, never overwritten."""
+"""The artifacts that a turn can reach: bytes under the hash of their content, never overwritten."""
 
 from typing import Protocol
 

@@ -98,7 +98,7 @@ def _dotenv(path: Path) -> dict[str, str]:
             blank = said[: len(said) - len(said.lstrip())].count("\n")
             number = binding.original.line + blank
             raise ModelMisconfigured(
-                f"{path}, line {number}: this is no assignment, wanted is NAME=value or # a comment"
+                f"{path}, line {number}: this is no assignment, expected NAME=value or # a comment"
             )
         if binding.key is not None:
             found[binding.key] = binding.value or ""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # pydantic: not for whoever only shows turns to a model
 
 @dataclass(frozen=True)
 class Equipment:
-    """Of one worker."""
+    """The equipment of one worker."""
 
     model: Model
     spec: ExpertSpec | None = None

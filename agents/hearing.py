@@ -1,4 +1,4 @@
-"""What a worker does about posts that it hears, beside the turns that it is asked."""
+"""What a worker does when it hears a post, apart from the turns that it serves."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

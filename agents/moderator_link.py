@@ -3,6 +3,7 @@ silence and `busy` are retried."""
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -30,11 +31,13 @@ from schemas.turn import (
     Replies,
     Reply,
     SessionReply,
+    Speak,
     Turn,
     Work,
 )
 from schemas.wire import InvalidValue, SchemaError, decode, encode
 
+_LOGGER = logging.getLogger(__name__)
 _PATIENCE_S = 5.0
 """So long after its deadline a reply is still offered: who stored it may have died before he could say so."""
 _ANSWER_S = 2.0
@@ -74,6 +77,19 @@ class ModeratorLink:
         self._ready: dict[tuple[str, str], list[_Ready]] = {}
         """By lane and channel: replies of this turn of the event loop."""
         self._sending: set[asyncio.Task[None]] = set()
+
+    async def speak(self, channel: str, session: str, speak: Speak) -> None:
+        """Say something that nobody asked for. It is given up after four tries: a later post may bring it up again."""
+        subject = subjects.say(subjects.ANY, channel, self._queue, session)
+        said, headers = encode(speak), tracing.injected()
+        for wait in (0.1, 0.2, 0.4, 0.8):
+            try:
+                answer = decode((await self._connection.request(subject, said, 2.0, headers or None)).data, Answer)
+                if answer.verdict != "busy":
+                    return
+            except (NoModerator, TimeoutError, BusError) as error:
+                _LOGGER.info("not heard yet: %s", error)
+            await asyncio.sleep(wait)
 
     async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
         """Is this turn still open, and may the model be paid for this attempt (schemas.turn.Check)?

@@ -167,4 +167,4 @@ def parse(text: str, source: str = "agent file") -> AgentSpec:
 
 def _near(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
+    return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(known))}"

@@ -94,7 +94,7 @@ def _plain(whole: Any) -> None:
             elif isinstance(value, list | tuple | set):
                 below += value
             elif isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-                why = "half a character (a lone surrogate), wanted is text"
+                why = "half a character (a lone surrogate), expected text"
                 raise BadYaml(f"is not YAML: {value[:40]!a} holds {why}")
             elif isinstance(value, int) and value.bit_length() > _MAX_BITS:
                 raise BadYaml(f"is not YAML: a number has more than {_MAX_BITS:,} bits")

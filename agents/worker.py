@@ -1,9 +1,22 @@
 """The worker: serves the turns of one queue, as many at once as it has room for.
 
-A turn is durable: it stays un-acknowledged until a moderator has accepted or refused its reply, so it outlives this
-process. Before a model is paid, the worker knows that the turn is open (`_is_open`); while it works, the server hears
-of it every third of ack_wait; a stop heard on `control`, or found out by asking after a reconnect, cancels the model's
-call.
+What always holds:
+
+1. A turn outlives this process. Its WORK message stays un-acknowledged until a moderator has accepted or refused the
+   reply. A worker that is killed loses nothing: the server delivers the turn again, to this copy or another.
+2. No model is paid for a turn that is not known to be open. `_is_open` says when that may be assumed, and
+   `still_open.before_request` looks once more just before the request leaves, for a process that was frozen.
+3. A second delivery of a running turn starts no second call. It only replaces the subject at which to acknowledge.
+4. A reply that is being submitted is not cancelled by a stop. The stop may be what this very reply led to, and only
+   its repeat brings the rest of the effects out.
+
+Why a turn's steps have this order (`_turn`): first whatever costs nothing and may end it (deadline, unknown kind,
+documents), then the question whether it is open, then the model, then the submission until there is an answer, and the
+acknowledgement last. An acknowledgement before the answer would lose the reply with the process.
+
+While a model works, the heartbeat tells the server so every third of `ack_wait`. It never waits for moderators. A post
+on `control` cancels the model's call. A post can be missed, so running turns are asked after once in a while and after
+each reconnect.
 """
 
 import asyncio
@@ -34,14 +47,14 @@ from agents.worker_model import WorkerModel
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
 from bus.connection import Connection
-from bus.errors import BusError, Denied, NoModerator
+from bus.errors import BusError, Denied
 from bus.library import Msg, Subscription
 from bus.work import Delivery, Pull
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas.post import Live, heard
 from schemas.presence import Announcement
-from schemas.turn import Answer, Reply, Speak, Turn, Usage, Work
+from schemas.turn import Reply, Turn, Usage, Work
 from schemas.wire import SchemaError, Undecodable, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -360,17 +373,15 @@ class Worker:
     def _reply(
         self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Usage | None, model_s: float
     ) -> Reply:
-        common = {"turn": turn.id, "token": turn.token, "model": self._model.name, "model_s": model_s}
-        if completion is None:
-            given = {} if usage is None else {"usage": usage}
-            return Reply(**common, error=error or "no reply", deliveries=job.delivery.delivered, **given)  # type: ignore[arg-type]
+        said: dict[str, Any] = {"error": error or "no reply"}
+        if completion is not None:
+            said = {"body": completion.json(), "usage": completion.usage, "flags": completion.flags}
+        elif usage is not None:
+            said["usage"] = usage
         return Reply(
-            **common,  # type: ignore[arg-type]
-            body=completion.json(),
-            usage=completion.usage,
-            flags=completion.flags,
-            deliveries=job.delivery.delivered,
-        )
+            turn=turn.id, token=turn.token, model=self._model.name, model_s=model_s,
+            deliveries=job.delivery.delivered, **said,
+        )  # fmt: skip
 
     # -- is it open?
     async def _is_open(self, job: _Job, turn: Turn) -> bool:
@@ -447,19 +458,7 @@ class Worker:
         for post in heard(msg.data):
             if (speak := self._hear.react(post)) is not None:
                 with tracing.process("post", msg.subject, headers=msg.headers, session=post.session):
-                    self._spawn(self._speak(post.session, speak))
-
-    async def _speak(self, session: str, speak: Speak) -> None:
-        subject = subjects.say(subjects.ANY, speaks_on(self._account), self._spec.queue, session)
-        said, headers = encode(speak), tracing.injected()
-        for wait in (0.1, 0.2, 0.4, 0.8):
-            try:
-                answer = decode((await self._connection.request(subject, said, 2.0, headers or None)).data, Answer)
-                if answer.verdict != "busy":
-                    return
-            except (NoModerator, TimeoutError, BusError) as error:
-                _LOGGER.info("not heard yet: %s", error)
-            await asyncio.sleep(wait)
+                    self._spawn(self._link.speak(speaks_on(self._account), post.session, speak))
 
     # -- while it works
     def _on_reconnect(self) -> None:

@@ -27,7 +27,7 @@ from agents.models.base import Completion, Emit
 from agents.models.prompting import Prompt, build
 from agents.protocols.madp import kinds as tasks
 from agents.tokens import estimate
-from client.evidence import read
+from client.evidence import read_documents
 from client.protocols.competition import files
 from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow, rows_of
@@ -202,7 +202,7 @@ def request(protocol: str) -> OpenSession:
         settings = {"outcomes": [x.strip() for x in (root / "outcomes.txt").read_text().splitlines() if x.strip()]}
     return OpenSession(
         question=(root / "question.txt").read_text().strip(), protocol=protocol, settings=settings,
-        documents=tuple(read(root / "evidence", roles)), seed=1, turn_timeout_s=600.0,
+        documents=tuple(read_documents(root / "evidence", roles)), seed=1, turn_timeout_s=600.0,
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         if "" in self.reads:
             raise BadTable(f"user {self.name!r}: reads names a client that has no name")
         if self.kind not in KINDS:
-            raise BadTable(f"user {self.name!r}: kind {self.kind!r}, known are " + ", ".join(KINDS))
+            raise BadTable(f"user {self.name!r}: kind {self.kind!r}, known: " + ", ".join(KINDS))
         if not (self.kind == AGENT) == bool(self.queue) == bool(self.role):
             raise BadTable(f"user {self.name!r}: an agent, and nobody else, has a queue and a role")
         is_expert = self.role == ROLE and bool(expert_of(self.queue))
@@ -216,9 +216,9 @@ def load_token_key(path: Path) -> bytes:
     try:
         key = bytes.fromhex(_read(path).decode("ascii"))
     except ValueError:
-        raise BadKeyFile(str(path), "not a token key: wanted are hex digits") from None
+        raise BadKeyFile(str(path), "not a token key: expected hex digits") from None
     if len(key) != TOKEN_KEY_BYTES:
-        raise BadKeyFile(str(path), f"a token key of {len(key)} bytes, wanted are {TOKEN_KEY_BYTES}")
+        raise BadKeyFile(str(path), f"a token key of {len(key)} bytes, expected {TOKEN_KEY_BYTES}")
     return key
 
 
@@ -256,7 +256,7 @@ def table(
         account = channels.ACCOUNT_OF_ROLE.get(role)
         if account is None:
             known = ", ".join(sorted(channels.ACCOUNT_OF_ROLE))
-            raise BadTable(f"queue {queue!r}: role {role!r} has no account, known are {known}")
+            raise BadTable(f"queue {queue!r}: role {role!r} has no account, known: {known}")
         pin = (pins or {}).get(queue, "")
         rows.append(User(name=queue, kind=AGENT, account=account, queue=queue, role=role, pin=pin))
     return tuple(rows)

@@ -1,5 +1,5 @@
-"""What a connection waits for: answers to its requests, by the last token of the subject that they come under; and what
-a stream answers to a message that it is to store.
+"""The answers that a connection waits for: to its requests, by the last token of their subject, and of streams to
+messages that they store.
 
 One timer watches over all of them: a request costs none of its own.
 """

@@ -1,4 +1,4 @@
-"""How many requests are in hand, so that whoever serves them can bound that."""
+"""Counts the requests in hand, so that a service can limit them."""
 
 
 class Serving:

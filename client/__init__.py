@@ -1,2 +1,1 @@
-"""What starts, follows, reads and shows a session, below every front door: the command line, a gateway, an
-evaluation."""
+"""Everything that starts, follows, reads and shows a session. The command line, a gateway and an evaluation use it."""

@@ -37,11 +37,11 @@ class Session:
         self.sid = sid
 
     def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
-        """What is said, from the beginning, until the session is closed."""
+        """Everything that is said, from the beginning until the session is closed."""
         return self._client.posts(self.sid, on_live=on_live)
 
     async def result(self) -> Result:
-        """What it came to; waits until it is closed."""
+        """Wait until it is closed, and return its result."""
         return told(await self._client.result(self.sid))
 
     async def cancel(self, reason: str = "") -> None:
@@ -63,7 +63,7 @@ class Session:
 
 
 class Parley:
-    """A connection on which sessions are opened. Made by `connect`, and by `parley.local`."""
+    """A connection on which you open sessions. `connect` and `parley.local` make it."""
 
     def __init__(self, client: "Client", protocol: str = DEFAULT) -> None:
         self.client = client
@@ -71,8 +71,8 @@ class Parley:
         """Of sessions that name none."""
 
     async def gathered(self, protocol: str) -> tuple[str, ...]:
-        """Wait until every expert of one's own stack has been heard, where there is such a stack: those that were not
-        heard in time. On a bus that runs elsewhere nobody is waited for."""
+        """Wait until every expert of your own stack was heard, and return those that were not heard in time. On a bus
+        that runs elsewhere nobody is waited for."""
         return ()
 
     def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -124,8 +124,8 @@ class Parley:
         folder
             The folder that a task works on, a copy of it (client.task_folder writes the result back).
         panel
-            How many argue: panelists, or debaters. The same as the setting `panel`. None: what the setting says, else
-            what `local` was told.
+            How many argue: panelists, or debaters. The same as the setting `panel`. None: what the setting says, or
+            what `local` got.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Parley:
         previous = await self.previous(continues) if continues else None
         sent = None
         if folder is not None:
-            sent = task_history.with_history(task_folder.read(Path(folder)))
+            sent = task_history.with_history(task_folder.read_folder(Path(folder)))
             settings = {**settings, **sent.settings}
         opening = request(
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
@@ -217,7 +217,7 @@ class Parley:
         return Session(self.client, sid)
 
     async def previous(self, sid: str) -> Document:
-        """What a finished session came to, as a document for the one that follows it up.
+        """The result of a finished session, as a document for the session that follows it up.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class Parley:
         folder: Path | str | None = None,
         panel: int | None = None,
     ) -> Result:
-        """Open a session, wait until it is closed; what it came to. Takes and raises what `start` does."""
+        """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
         with caller.root("parley ask"):
             session = await self.start(
                 question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
@@ -305,7 +305,7 @@ def request(
         if evidence is None and previous is None:
             return checked
         roles = [role.name for role in found.roles]
-        documents = () if evidence is None else documents_of.read(evidence, roles)
+        documents = () if evidence is None else documents_of.read_documents(evidence, roles)
         return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error
@@ -350,7 +350,7 @@ def known_protocol(name: str) -> Protocol:
                 raise BadInput("protocol", str(error)) from error
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
         raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
     return found
 
@@ -359,16 +359,16 @@ def known_protocol(name: str) -> Protocol:
 async def connect(
     url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0
 ) -> AsyncIterator[Parley]:
-    """A bus that runs elsewhere.
+    """Connect to a bus that runs elsewhere.
 
     Parameters
     ----------
     creds
         A client's or an owner's credentials file.
     protocol
-        How sessions argue that name none.
+        The protocol of sessions that name none.
     patience_s
-        How long a moderator is waited for.
+        How long to wait for a moderator.
 
     Raises
     ------
@@ -398,7 +398,7 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
         raise BadInput("creds", str(error)) from error
     if credentials.kind not in (CLIENT_KIND, OWNER_KIND, VIEWER_KIND):
         what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
-        raise BadInput("creds", f"{what}; wanted are a client's or an owner's")
+        raise BadInput("creds", f"{what}; expected a client's or an owner's")
     try:
         async with asyncio.timeout(CONNECT_S):
             connection = await connect_bus(url, credentials, name="parley")

@@ -71,7 +71,7 @@ class Client:
     user
         The user that the credential stands for: the broker pins it as the author.
     patience_s
-        How long a moderator is waited for.
+        How long to wait for a moderator.
     """
 
     def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
@@ -171,7 +171,7 @@ class Client:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
         submission."""
         if self._connection.credentials.kind == VIEWER_KIND:
-            raise BadInput("creds", f"{self._user!r} is a viewer, who only reads")
+            raise BadInput("creds", f"{self._user!r} is a viewer, and a viewer may only read")
         data = encode(submission)
         limit = self._connection.max_size - 1_024
         if len(data) > limit:

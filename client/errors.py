@@ -11,13 +11,13 @@ ParleyError
 
 
 class ParleyError(Exception):
-    """Base of what this package raises."""
+    """The base of all errors that this package raises."""
 
     exit_code = 1
 
 
 class BadInput(ParleyError):
-    """Something that was given cannot be used. Names the field. The caller's fault."""
+    """An argument cannot be used. Names the field. The caller's fault."""
 
     exit_code = 2
 
@@ -28,7 +28,7 @@ class BadInput(ParleyError):
 
 
 class Refusal(ParleyError):
-    """A moderator refused what was submitted. Names the field where one is to blame. The caller's fault."""
+    """A moderator refused a submission. Names the field if one is the reason. The caller's fault."""
 
     exit_code = 2
 

@@ -59,7 +59,7 @@ def document(found: Estimate) -> dict[str, Any]:
 
 
 def words(found: Estimate) -> Iterator[str]:
-    """In lines."""
+    """The estimate in lines of text."""
     yield "This session may come to (most sessions stay far below the upper bounds):"
     if PROTOCOLS[found.protocol].fixed:
         yield f"  likely:               {_amount(found.likely)}"

@@ -48,7 +48,7 @@ def loaded(data: bytes, whole: str = "the file") -> Any:
     try:
         found = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=refused)
     except UnicodeDecodeError as error:
-        raise InvalidValue(whole, f"byte {error.start}", "wanted is UTF-8 text") from error
+        raise InvalidValue(whole, f"byte {error.start}", "expected UTF-8 text") from error
     except json.JSONDecodeError as error:
         raise InvalidValue(whole, f"line {error.lineno}, column {error.colno}", f"no JSON: {error.msg}") from error
     except InvalidValue:
@@ -71,7 +71,7 @@ def _proper(value: Any, path: str) -> None:
         for place, part in enumerate(value):
             _proper(part, f"{path}[{place}]")
     elif isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-        raise InvalidValue(path, value, "half a character (a lone surrogate), wanted is text")
+        raise InvalidValue(path, value, "half a character (a lone surrogate), expected text")
 
 
 def struct_of(

@@ -1,4 +1,4 @@
-"""A running session into a view: its posts in their order, what becomes of its turns, who is asked and who is there."""
+"""Feeds a view with a running session: its posts in order, the state of its turns and seats, and who is there."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Text that people paste: logs of a terminal, code of another system. What steers a terminal is taken out, and named.
+"""Cleans text that people paste from a terminal or another system, and names what was removed.
 
 Line ends become line feeds, and so do form feeds; tabs stay. Colours and other terminal sequences go as a whole, other
 control characters and signs that reorder text one by one.

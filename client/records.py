@@ -70,7 +70,7 @@ def parsed(data: bytes, path: str) -> Record:
             "file", f"{path} is no exported session: its first line does not say so ({error.why})"
         ) from error
     if head.parley == "posts":
-        whole = "wanted is the record (sessions export --all, with an owner's credentials)"
+        whole = "expected the record (sessions export --all, with an owner's credentials)"
         raise BadInput("file", f"{path} holds what was posted, as far as its owner might see it; {whole}")
     if head.parley != "session":
         raise BadInput("file", f"{path} is no exported session: its first line does not say so")

@@ -1,4 +1,4 @@
-"""As much of a session as somebody may see: all of its record, what clients read, or the posts that a seat reads."""
+"""The part of a session that a reader may see: the whole record, what clients read, or the posts that a seat reads."""
 
 import msgspec
 
@@ -56,7 +56,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         return face_of(self.protocol) if self.protocol else face_of_posts(self.posts) or face_of("")
 
     def presenter(self) -> Presenter:
-        """What shows it, before its first post."""
+        """The presenter of the session, before its first post."""
         return self.face.present(self.opened.settings if self.opened else None)
 
     def left_out_words(self) -> str:

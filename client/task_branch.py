@@ -54,7 +54,7 @@ def check(folder: Path, branch: str) -> None:
         repository.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     except GitFailed:
         raise BadInput(
-            "branch", f"the repository of {folder} has no commit yet, on which a branch could stand"
+            "branch", f"the repository of {folder} has no commit yet, so it can have no new branch"
         ) from None
     try:
         repository.git("check-ref-format", f"refs/heads/{branch}")
@@ -213,7 +213,7 @@ class Repository:
         return found
 
     def git(self, *arguments: str, given: bytes = b"", more: Mapping[str, str] | None = None) -> str:
-        """What it prints. Raises GitFailed."""
+        """Runs git, and returns what it prints. Raises GitFailed."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_KEPT)}
         safe = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
         try:
@@ -223,7 +223,7 @@ class Repository:
                      "LC_ALL": "C", **self._more, **(more or {})}, check=False,
             )  # fmt: skip
         except FileNotFoundError:
-            raise GitFailed("the program git is not there") from None
+            raise GitFailed("the program git is not installed") from None
         except (OSError, subprocess.TimeoutExpired) as error:
             raise GitFailed(f"git {arguments[0]}: {error}") from None
         if done.returncode:

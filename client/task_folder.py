@@ -1,4 +1,4 @@
-"""A task's folder: sent as its first artifact, and the accepted one written back where the folder still is what was
+"""Sends a task's folder as its first artifact, and writes the accepted one back if the folder is still the one that was
 sent.
 
 Only plain files go, as agents.tools.folder packs them: no links, nothing of version control, nothing that
@@ -135,7 +135,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
             yield f"these run by themselves on a developer's machine: {', '.join(map(line, by_itself))}"
 
 
-def read(folder: Path) -> Sent:
+def read_folder(folder: Path) -> Sent:
     """A folder as it is now.
 
     Raises
@@ -158,7 +158,9 @@ def read(folder: Path) -> Sent:
             except folders.TooLarge as error:
                 too_large = str(error)
         what = f"{folder}: {too_large}, also without its files of more than {in_bytes(LARGE)}"
-        raise BadInput("folder", f"{what}; the biggest are {_biggest(folder)}; a .gitignore leaves out what it names")
+        raise BadInput(
+            "folder", f"{what}; the biggest are {_biggest(folder)}; name files in a .gitignore to leave them out"
+        )
     except folders.FolderError as error:
         raise BadInput("folder", f"{folder}: {error}") from error
     except OSError as error:
@@ -180,7 +182,7 @@ def _biggest(folder: Path) -> str:
 
 def sent_as(folder: Path, data: bytes) -> Sent:
     """A folder as an earlier session has it, to be compared with what stands there now. Raises BadInput."""
-    return msgspec.structs.replace(read(folder), data=data, left_out=())
+    return msgspec.structs.replace(read_folder(folder), data=data, left_out=())
 
 
 async def send(client: "Client", sid: str, sent: Sent) -> None:

@@ -1,4 +1,4 @@
-"""The history of a task's folder, as experts may read it: out of the git repository that the folder is in, if any.
+"""Reads the last commits of a task's folder out of its git repository, in the form that experts may read.
 
 The repository is only read, object by object: no work tree and no index is looked at, no text is converted, no other
 program is shown a difference, nothing is fetched. So nothing that the repository's settings name is run. What of the

@@ -1,5 +1,5 @@
-"""What became of a session's turns, folded from its log: which came to nothing and why, and with what flags replies
-came (`repaired`, `cut`, `injection` ...).
+"""Folds from a session's log what became of its turns: which failed and why, and the flags of replies (`repaired`,
+`cut`, `injection` ...).
 
 That a reply was not taken for what it says (a belief that sums to 0.7) stands in the log as the next attempt's error.
 Of the last attempt it stands nowhere, and is recomputed: the machine is stepped through the same events.
@@ -38,7 +38,7 @@ class Open(msgspec.Struct, frozen=True):
     asked_ns: int
 
     def late(self) -> str:
-        """That its deadline passed, in words."""
+        """The words that say that its deadline passed."""
         return f"its deadline of {(self.ask.deadline_ns - self.asked_ns) / 1e9:.3g} s passed"
 
 

@@ -1,4 +1,6 @@
-"""What of a session reaches whom: every channel from its log for owners, the channels of one's credentials for all."""
+"""The posts of a session that a reader gets: owners get every channel from its log, others the channels of their
+credentials.
+"""
 
 import asyncio
 import contextlib

@@ -68,13 +68,13 @@ def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str
     for name in settings:
         if name != protocol:
             raise BadInput(
-                "--set", f"{name}: the session ran {protocol}, wanted are settings such as {protocol}.threshold"
+                "--set", f"{name}: the session ran {protocol}, expected settings such as {protocol}.threshold"
             )
     for name in settings.get(protocol, {}):
         if name in face.setup.opening_only:
             raise BadInput(
                 f"{protocol}.{name}",
-                "it acts before the first event, or on what is shown alone: no recorded session changes with it",
+                "it acts only before the first event, or only on what is shown, so no recorded session changes with it",
             )
     return face.what_if(settings.get(protocol, {}))
 

@@ -26,5 +26,5 @@ def read_file(path: Path) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise BadInput("config", f"{path} holds a {type(data).__name__}, wanted are keys with values")
+        raise BadInput("config", f"{path} holds a {type(data).__name__}, expected keys with values")
     return data

@@ -1,4 +1,6 @@
-"""What is asked about artifacts: may this author store one here, is it a folder's archive, and is it there."""
+"""Answers requests about artifacts: whether this author may store one here, whether it is a folder's archive,
+whether it exists.
+"""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The builder of WORK messages: the one place where it is decided what a seat gets to see.
+"""Builds WORK messages. This is the one place that decides what a seat gets to see.
 
 The machine names posts by number; here they are looked up and checked against the channel table. A machine that would
 show a seat what its channels do not hold is stopped (`Leak`) before anything is appended.

@@ -1,4 +1,5 @@
-"""What a protocol's handlers want: imperative, minted from nothing, turned into log commands by the shared machine.
+"""What a protocol's handlers ask for, in the imperative. They mint no ids; the shared machine turns them into log
+commands.
 
 Invite, CancelChild, Tell and Notify go into the log as they are wished for."""
 

@@ -1,5 +1,26 @@
-"""What a transition leads to on the bus: posts, turns, the timer, other sessions, people. Idempotent by ids made from
-the log position, so that carrying it out twice is carrying it out once."""
+"""Effects: carry out on the bus what a transition commands: posts, turns, the timer, other sessions, calls to people.
+
+The commands are in the log before anything here runs. A process may die at any line, and a repeat of the submission, a
+timer or a sweep then carries the same transition out again. So the rule of this module is: twice is the same as once.
+
+What makes it so, for each kind of effect:
+
+- A post has its number on its channel. A reader that has the number drops the post.
+- A turn has the place of its command in the log as its id and a subject of its own. The first time, the server drops a
+  second message with the same id. That memory lasts only minutes. So a turn that is sent again is stored only if its
+  subject holds nothing (`expected_last`), however late it is.
+- The timer of a session is one message, and the last one counts. A timer that fires too early finds nothing due.
+- A message to another session has an id from the log position, and the receiver's log knows its cause.
+- The row in the index is computed from the session, and never replaces a row that is further along.
+
+Why the steps have this order (`carry_out`):
+
+- Everything that the server stores is sent first, and nothing is awaited yet: the waits overlap.
+- Posts are sent last. Who hears a post may act at once. What was to be stored is on its way by then.
+- Only then are the answers awaited. An error is kept for its transition, and the others go on. The submission of a
+  transition with an error is not answered as accepted: its sender repeats it, and the effects go out again.
+- The timer is set from the state after the last transition, once for all that were appended together.
+"""
 
 import asyncio
 import contextlib

@@ -1,12 +1,30 @@
-"""The shared machine: what every session does whatever its protocol.
+"""The machine: what every session does, whatever its protocol.
 
-A protocol is a table (coordinator.table). Around it this module keeps what is common: open turns with their deadlines,
-retries, the ledger, posts and their numbers, the one timer, the stop decision, the result.
+    step(session, event, at_ns) -> (session, commands)        pure: no clock, no dice, no network
 
-    step(session, event, at_ns) -> (session, commands)        pure: no clock, no dice, no tokens
+A protocol is a table (`coordinator.table`). This module keeps what all protocols share: open turns with their
+deadlines, retries, the ledger, posts and their numbers, the one timer, the stop decision, and the result.
 
-A failed step changes nothing, because state is replaced and never mutated. What may not happen raises `Illegal`, and
-the submission behind it is refused with that text.
+What always holds:
+
+1. The same events give the same state and the same commands, byte for byte, on every machine. Each entry's digest
+   includes the one before it, so a replay finds the first byte that differs. Time comes in as `at_ns` and never runs
+   backwards: an earlier time is set to the session's last.
+2. A failed step changes nothing, because state is replaced and never mutated. An event that has no place raises
+   `Illegal`, and its sender is refused with that text.
+3. A turn is answered once. It is open until it is replied to, missed or withdrawn, and then it is gone.
+4. Money is reserved when a turn is asked and booked when the turn ends. What may have been paid without a reply counts
+   as lost at its full reservation. So the ledger may overstate, and never understates.
+5. While something is awaited, one timer is set for the earliest deadline. So no silent worker can hang a session.
+6. A stop decision stands. A session that is closed takes no event.
+
+Why the steps have this order:
+
+- `_on_replied` books the usage before it hands the reply to the protocol: the protocol's next turns must fit into what
+  is really left. It checks the reply before that, since a bad reply is paid too and the turn is asked again.
+- `_on_timer` handles what is due in the order of deadlines, turns before windows. Each one may close others, so it
+  looks each up again. Workers that are gone come last: a turn whose deadline also passed is late, not gone.
+- `_on_redelivered` counts the earlier try as lost, and keeps the turn open only if one more reservation fits.
 """
 
 from collections.abc import Callable

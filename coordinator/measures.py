@@ -1,4 +1,4 @@
-"""What one transition says to the metrics of the moderator that took it, in one place.
+"""Counts one transition in the metrics of the moderator that took it, in one place.
 
 What sessions came to is counted from LOG (coordinator.outcomes)."""
 

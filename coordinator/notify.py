@@ -1,4 +1,4 @@
-"""Calling people: a webhook, at most a few tries, and never in anyone's way."""
+"""Calls people by a webhook: a few tries at most, and never in the way of a transition."""
 
 import asyncio
 import logging

@@ -1,9 +1,29 @@
-"""Transitions: fold a session's log, step the machine, append, carry the effects out. What waits for one session goes
-through that together (coordinator.folded.group).
+"""Sessions: fold a log, step the machine, append, carry the effects out.
 
-Nothing here is owned: what is kept between two transitions is a cache of the log, and an append that the broker refuses
-says that the cache is old. The rules that make this exact (one message a transition; reload before anything is dropped;
-effects out before an answer) are those of docs/bus.md.
+Any number of moderators serve all sessions, and none of them owns one. What this process keeps of a session between two
+transitions is a cache of its log. The log alone is the truth.
+
+What always holds:
+
+1. One transition is one entry: event, cause, commands, digest. An entry is in the log whole or not at all.
+2. An append names the last sequence that this process folded. The broker refuses it if somebody else appended since.
+   The loser folds what it missed and steps the event again, because the new state may lead elsewhere.
+3. A cause is taken once. It comes from the broker or from the turn, never from an id that the sender chose.
+4. Whoever gets an answer "accepted" may rely on it: the entry is stored, and its effects are out.
+
+Why the steps have this order:
+
+- Build what the turns show before the append. A turn that shows a seat too much (`briefing.Leak`) then stores nothing.
+- Append before the effects. Effects follow from the entry, so they can be sent again. The reverse is not possible: a
+  post that went out before a refused append would be a post of nothing.
+- Effects before the answer. A process may die between the two. The sender then repeats its submission, the cause is
+  found in the log, and `_again` carries the same effects out under the same ids.
+- Read the log's tail before something is dropped. The compare-and-swap protects only what is appended. A stale cache
+  would refuse a valid reply, and nothing would notice.
+- After an append without an answer, read the tail: the entry may be stored.
+
+Submissions that arrive while a session is busy wait, and are appended together (`coordinator.folded.group`). Each is
+still a transition of its own. One that is bad, refused or a repeat touches none of the others.
 """
 
 import asyncio

@@ -153,14 +153,14 @@ def findings(shown: Comparison) -> str:
         *stops_said(shown),
         item(
             f"Equation 10 (relative) held in {agreed + split:,} debates, {split:,} of them with the agents still split "
-            f"(no convergence). It cannot hold before round 2, and {longer:,} debates went on after that: in no others "
-            f"can it save words. The absolute form does otherwise in {apart:,} debates. The monotone gate held beliefs "
+            f"(no convergence). It cannot hold before round 2, and {longer:,} debates went on after that. It can save "
+            f"words in no others. The absolute form differs in {apart:,} debates. The monotone gate held beliefs "
             f"back in {sum(p.held > 0 for p in played):,}."
         ),
         item(
             f"The oracle stop: {signed(shown.gain(ORACLE, FULL))} over the full debate for "
-            f"{100 * shown.words(ORACLE).value:.1f} % of the words. It picks the luckiest round knowing the answer: a "
-            "bound, which no rule is to reach."
+            f"{100 * shown.words(ORACLE).value:.1f} % of the words. It knows the answer and takes the best round. "
+            "It is a bound, which no rule can be expected to reach."
         ),
     ])  # fmt: skip
 

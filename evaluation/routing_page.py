@@ -16,15 +16,20 @@ _HEAD = """# How well tasks find their experts
 Written by `make routing` (`parley eval routing --data DIR --page FILE`), not by hand. `parley eval routing` prints the
 same figures.
 
-A task is routed right where who leads is one of those who may; where nobody should, it is right to abstain, and a
-general-purpose expert counts as nobody. Intervals are Wilson's, 95 %. Matchers (agents/matching): `words` is the
-source's own score (seeds/madp.md 3.3), the baseline; `better, by words` and `better` are the matcher that runs, without
-and with the shipped reader, before anybody claims; `better, after claims` is what a task comes to once experts have
-claimed and challenged, as `parley route` says it. Support and depth are only known then.
+A task is routed right if its lead is one of those who may lead. If nobody should lead it, it is right to abstain. A
+general-purpose expert counts as nobody. Intervals are Wilson's, 95 %.
 
-`better, asked below 0.8` is what it comes to with a language model in the helper's seat, which is asked where the
-better matcher is not sure, or finds nobody (docs/decisions/0015): replies of one are on record
-(`evaluation/golden/README.md` says how they were given) and taken as the helper takes them. Another model may do worse.
+The tables compare these matchers (agents/matching):
+
+- `words` is the source's own score (seeds/madp.md 3.3). It is the baseline.
+- `better, by words` and `better` are the matcher that runs, without and with the shipped reader, before anybody claims.
+- `better, after claims` is the result once experts have claimed and challenged, as `parley route` says it. Support and
+  depth are only known then.
+- `better, asked below 0.8` is the result with a language model in the helper's seat. The model is asked if the better
+  matcher is not sure, or finds nobody (docs/decisions/0015). The replies of one model are on record, and taken as the
+  helper takes them (`evaluation/golden/README.md` says how they were given). Another model may do worse.
+
+The columns are:
 
 - *abstains rightly*: of the tasks that nobody took, how many nobody should have (precision)
 - *finds nobody's*: of the tasks that nobody should take, how many nobody took (recall)
@@ -33,37 +38,42 @@ better matcher is not sure, or finds nobody (docs/decisions/0015): replies of on
 
 ## How the matcher works
 
-A prompt is read first: what would steer the router, and what the task says it does not want, is left out; misspelt
-words are put right. A linear model over its words says what subject of software work it is about. Where that is sure,
-it is enough. Else the reader, a small language model in this process, says it too, and gives the task's vector, which
-is compared with everything that the specifications say. Whose a subject is follows from what each specification says,
-by the same models: so an expert of one's own is found by words that nobody wrote into its specification, and what
-helps it most is `domain.owns` and `triggers.examples`. Weights are of such features and of no expert's name. These
-models know software alone.
+First the matcher cleans the prompt. It leaves out what would steer the router and what the task says it does not want,
+and it corrects misspelt words. A linear model over the words then says what subject of software work the prompt is
+about. If it is sure, that is enough. Otherwise the reader, a small language model in this process, says it too. The
+reader also gives the task's vector, which is compared with everything that the specifications say.
 
-Where subjects of software do not tell the experts apart, the ranking decides (agents/matching/ranking.py). It compares
-the task's vector, its words and pieces of its words with each phrase of each specification. The vector is by an encoder
-of its own (agents/matching/task_encoder.py), which was trained on invented registries of many fields: there a task lies
-near to what its lead's specification says. The ranking also asks how much nearer the task lies than tasks of other
-fields do: a phrase that lies near to everything says little. How near a registry's own examples lie to each other tells
-how near its tasks do: where each expert has twenty or more, a task that is further off than 98 of 100 of them is
-nobody's. Of many experts somebody lies near to anything, so the more there are beyond twelve, the nearer a task must
-be. What others leave to an expert speaks for it. The vectors of specifications are computed once, when they are first
-heard of.
+What each specification says decides whose a subject is, by the same models. So an expert of your own is found by words
+that nobody wrote into its specification. `domain.owns` and `triggers.examples` help it most. Weights are of such
+features and of no expert's name. These models know software alone.
 
-How deep the coordination goes follows from how many candidates there are and how sure they are, by the source's rule
-4.1. Whether a task is work for several experts is told by how it is put and by its vector (agents/matching/several.py):
-where it is, two experts are candidates beside the lead, and where one is enough, none is. That is fitted on the tasks
-to train on. It holds where subjects tell the experts apart.
+If subjects of software do not tell the experts apart, the ranking decides (agents/matching/ranking.py):
+
+- It compares the task's vector, its words and pieces of its words with each phrase of each specification. The vector is
+  by an encoder of its own (agents/matching/task_encoder.py), which was trained on invented registries of many fields.
+  There a task lies near to what its lead's specification says.
+- It asks how much nearer the task lies than tasks of other fields do. A phrase that is near to everything says little.
+- It looks how near a registry's own examples lie to each other, because tasks lie about as near. If each expert has
+  twenty or more, a task that is further off than 98 of 100 of them is nobody's.
+- With many experts, somebody lies near to anything. So the more experts there are beyond twelve, the nearer a task must
+  be.
+- What others leave to an expert speaks for it.
+
+The vectors of specifications are computed once, when they are first heard of.
+
+The depth of the coordination follows from how many candidates there are and how sure they are, by the source's rule
+4.1. How a task is worded, and its vector, tell whether it is work for several experts (agents/matching/several.py). If
+it is, two experts are candidates beside the lead. If one expert is enough, nobody is. That is fitted on the tasks to
+train on. It holds if subjects tell the experts apart.
 
 A few rules look at the task's verb (agents/matching/verbs.py). "Fix the failing tests" goes to who repairs. "Improve
 performance" says nothing of what is slow: who measures leads, and the task is deliberated. So is "redesign the data
 layer". "Write a test for this function" is one small thing: one expert beside the lead is enough. "Add JWT auth" has
 two beside the lead.
 
-The matcher reads English. It abstains on a task that is surely in another language (agents/matching/language.py); a
+The matcher reads English. It abstains on a task that is surely in another language (agents/matching/language.py). A
 language model in the helper's seat may then be asked. Of 36 prompts in other languages in the invented registries it
-tells 35, and it takes none of 835 English ones for another language.
+recognises 35, and it takes none of 835 English ones for another language.
 """
 
 
@@ -74,9 +84,9 @@ def _unseen() -> str:
 
 The encoder is trained on 67 invented registries with 3,237 English prompts (`evaluation/registries/train`, `train_more`
 and `train_hard`): `python -m evaluation.training.encoder` says how. The ranking is fitted on 14 others with 840 prompts
-(`fit`), which the encoder has not seen. It is fitted on 13 of them and measured on the one that is left out; so it goes
-round. Every prompt is ranked with the encoder, as if subjects of software told nobody apart. The line `all registries`
-is the figure of all; what follows is of each registry, then of each kind of prompt. `python -m evaluation.fit_ranking
+(`fit`), which the encoder has not seen. It is fitted on 13 of them and measured on the one that is left out, 14 times.
+Every prompt is ranked with the encoder, as if subjects of software told nobody apart. The line `all registries` is the
+figure of all. Below are the figures of each registry, then of each kind of prompt. `python -m evaluation.fit_ranking
 --figures evaluation/registries/{LEFT_OUT.name}` fits and prints this. With the plain encoder in place of the trained
 one it is 61.1 %. The features were chosen by these figures: a registry that nobody has seen may do a little worse.
 
@@ -84,13 +94,13 @@ one it is 61.1 %. The features were chosen by these figures: a registry that nob
 {read}
 ```
 
-The target of 85 % is missed. What is missed most is told in other words than the specification has, and needs
-knowledge of the field that a small encoder does not have. What was tried, and what a greater one would bring, is in
-[decision 32](decisions/0032-an-encoder-trained-for-tasks.md).
+The target of 85 % is missed. Most of the missed prompts use other words than the specification. They need knowledge of
+the field that a small encoder does not have. [Decision 32](decisions/0032-an-encoder-trained-for-tasks.md) says what
+was tried, and what a larger encoder would bring.
 
-Of registries put together of several invented ones, abstention was fitted on these figures. Prompts of all other
-registries count as nobody's there, though some of them fit somebody: fields overlap. By words alone, hardly anything
-is ever refused.
+Abstention was fitted on the figures below, of registries that are put together from several invented ones. Prompts of
+all other registries count as nobody's there, though some of them fit somebody, because fields overlap. By words alone,
+hardly anything is ever refused.
 
 ```
 {LARGE.read_text(encoding="utf-8").rstrip()}
@@ -105,11 +115,11 @@ is ever refused.
 
 
 DEPTH_NOTE = """\
-The target of 85 % for depth is missed. The half to develop on, where the matcher agrees for 89 %, is labelled
-in another way: instant and quick are one there, standard and extended are one, and no task has to be quick or standard.
-So three differences could not be fitted: whether an expert works alone or has one beside, standard or extended, and
-where nothing but standard will do. The rest is missed where the lead is unsure, or one expert's work is taken for that
-of several.
+The target of 85 % for depth is missed. On the development half the matcher agrees for 89 %, but that half is labelled
+in another way. There instant and quick are one, standard and extended are one, and no task has to be quick or standard.
+So three differences could not be fitted: whether an expert works alone or has one beside it, standard or extended, and
+when only standard will do. The rest is missed if the lead is unsure, or if one expert's work is taken for that of
+several.
 """
 _ABOUT = {
     "golden, test half": "{tasks} tasks over the shipped experts (`evaluation/golden/README.md`), written from their "

@@ -1,4 +1,4 @@
-"""Traces of whoever asks: nothing is loaded for them where nothing in this process traces.
+"""Traces of a client that asks. It loads nothing if nothing in this process traces.
 
 The command line starts quickly, so it does not import the OpenTelemetry API. A caller that traces has imported it, and
 so has `observability.setup` where an endpoint is named.

@@ -13,15 +13,15 @@ from schemas.result import ResultUsage, SeatUsage, Stop
 
 _HEAD = """# The Python API
 
-What `import parley` gives. This page is made from the docstrings (`make api`), and a test holds that it is current. The
-package has types (`py.typed`): `mypy --strict` checks your calls.
+This page lists what `import parley` gives. `make api` makes it from the docstrings, and a test checks that it is
+current. The package has types (`py.typed`), so `mypy --strict` checks your calls.
 
-A script or a notebook takes `parley.ask`, which waits. Whoever asks more than one question opens `parley.local`, or
-`parley.connect` on a bus that runs elsewhere, and has a `Parley` (below `p`).
+In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
+`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
 """
 _ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
 """These first; the others by name."""
-_SECTIONS = ("Parameters", "Raises", "Returns")
+_SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
 _SHORT = {"Parley": "p"}

@@ -1,5 +1,6 @@
-"""What becomes of a task's change once the task has ended: written into the folder, put on a new branch, or left; and
-the one thing to do next."""
+"""Applies a task's change once the task has ended: writes it into the folder, puts it on a new branch, or leaves it.
+It also names the one next step.
+"""
 
 import asyncio
 import shlex
@@ -54,7 +55,7 @@ class Into:
             raise BadInput("branch", "--branch leaves your files as they are, --apply writes them: give one of them")
         if self and folder is None:
             named = "--branch commits the result beside" if self.branch else "--apply writes the result into"
-            raise BadInput("branch" if self.branch else "apply", f"{named} --folder, and none is named")
+            raise BadInput("branch" if self.branch else "apply", f"{named} --folder, and no folder is named")
         if self.branch and folder is not None:
             task_branch.check(folder, self.branch)
 
@@ -72,7 +73,7 @@ class Put(NamedTuple):
     """It was there before."""
 
     def document(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The result as JSON values."""
         if self.already:
             return {"paths": [], "already": True}
         at = {"branch": self.commit.branch, "commit": self.commit.id} if self.commit is not None else {}

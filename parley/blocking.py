@@ -32,7 +32,7 @@ def ask(
     options: Mapping[str, Any] | None = None,
     state: Path | str | None = None,
 ) -> Result:
-    """Ask one question on a stack of one's own, wait for the result, and end the stack: for scripts and notebooks.
+    """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
     It waits, and needs no `await`; also where an event loop runs already, as in a notebook. For more than one question
     `local` is faster: its stack starts once.

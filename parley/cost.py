@@ -29,7 +29,9 @@ def expected(plan: Plan, opening: OpenSession) -> Estimate | None:
 async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     """What it may come to with the workers that are alive. Raises BadInput, Unreachable."""
     if not parley.client.owner:
-        raise BadInput("creds", "an estimate asks who is there, which takes an owner's credentials")
+        raise BadInput(
+            "creds", "an estimate asks which workers are alive, and only an owner's credentials may ask that"
+        )
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 

@@ -111,5 +111,5 @@ def unsure(sid: str) -> Ended:
 
 
 def exit_code(result: Result) -> int:
-    """As the table of stop reasons says."""
+    """The exit status that the table of stop reasons gives."""
     return STOPS[result.stop.reason].exit_status(result.stop.converged)

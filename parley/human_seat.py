@@ -162,7 +162,7 @@ async def _leave(connection: Connection, credentials: Credentials, sid: str, ord
     try:
         answer = await sitting.submit(connection, credentials, sid, gone, _LEAVE_S)
     except BusError as error:
-        terminal.say(f"\nYou have left, but nobody has said so: {error}")
+        terminal.say(f"\nYou have left, but no moderator has confirmed it: {error}")
         return INTERRUPTED
     if answer.verdict == "accepted":
         terminal.say(f"\nYou have left seat {order.seat}; its agent goes on.")

@@ -94,22 +94,22 @@ async def local(
     patience_s: float = 30.0,
     agents: Sequence["Agent"] = (),
 ) -> AsyncIterator[LocalParley]:
-    """A stack of one's own on this machine: bus, moderator, and whom a protocol seats, each a process; gone at the end.
+    """A stack of your own on this machine: bus, moderator, and a process for each seat. It ends with the block.
 
     Parameters
     ----------
     panel
-        How many argue: panelists, or debaters. Sessions on it that say nothing else have as many. None: as many as the
-        protocol seats where nothing is said.
+        How many argue: panelists, or debaters. Sessions on the stack have as many unless they say otherwise. None: as
+        many as the protocol seats by default.
     stack
-        Another stack than that protocol's.
+        Use this stack, and not that protocol's own.
     state
         Folder that keeps the sessions; None: a temporary one.
     model, options
         In place of the extractive model, as agents.models.make_model takes it.
     protocol
-        Whose seats are there, since another has other queues, and how sessions argue that name none: the default is
-        the command line's, the shipped experts.
+        The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
+        command line: the shipped experts.
     agents
         Functions that hold seats (`parley.agent`): each in this process, over a connection of its own, in place of the
         process of its queue.

@@ -1,4 +1,4 @@
-"""What to do next, where nobody had anything to answer from: no language model, and no document."""
+"""Says what to do next if no seat had anything to answer from: no language model, and no document."""
 
 import os
 import shlex

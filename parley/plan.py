@@ -1,4 +1,4 @@
-"""What settings and their panel file come to, read once: which protocol, who sits where, on which stack."""
+"""Reads settings and their panel file once: which protocol, who sits where, on which stack."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from coordinator.machine import Inadmissible
 from parley.settings import Settings, has_tools, names_tools, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
-from parley.stack.panel_file import Panel, read, role_of
+from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.people import people
 from parley.stack.rows import AgentRow, rows_of, rows_of_all
 from schemas.presence import Announcement
@@ -51,7 +51,7 @@ class Plan:
 
     @cached_property
     def rows(self) -> tuple[AgentRow, ...]:
-        """Who serves the embedded stack. Raises BadInput."""
+        """The rows of the embedded stack. Raises BadInput."""
         return (*self._own_rows(), *self.beside)
 
     def _own_rows(self) -> tuple[AgentRow, ...]:
@@ -136,7 +136,7 @@ def plan_of(settings: Settings) -> Plan:
     Raises
     ------
     BadInput
-        As parley.stack.panel_file.read; also settings that contradict the file.
+        As parley.stack.panel_file.read_panel; also settings that contradict the file.
     """
     path = settings.panel_file
     if path is None:
@@ -145,7 +145,7 @@ def plan_of(settings: Settings) -> Plan:
         raise BadInput("panel-file", f"{path} describes an embedded stack, --nats names a bus that runs elsewhere")
     if settings.stack.agents:
         raise BadInput("panel-file", f"{path} and stack.agents both say who sits where; leave one out")
-    return _checked(Plan(settings, read(path)))
+    return _checked(Plan(settings, read_panel(path)))
 
 
 def _checked(plan: Plan) -> Plan:

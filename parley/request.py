@@ -86,7 +86,7 @@ def request_of(
     if continues and not SESSION_ID.fullmatch(continues):
         raise BadInput("continue", f"{continues!r} is no session's id")
     into.check(folder)
-    sent = task_folder.read(folder) if folder is not None else None
+    sent = task_folder.read_folder(folder) if folder is not None else None
     if sent is not None and history:
         sent = task_history.with_history(sent)
     return Request(

@@ -240,7 +240,7 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
         local = None if wanted.keys is not None else own
         if wanted.keys is None and (own is None or own.kind not in SERVED):
             raise BadInput(
-                "creds", f"{settings.nats.creds} may not be used by a person; wanted is {' or '.join(SERVED)}"
+                "creds", f"{settings.nats.creds} may not be used by a person; expected {' or '.join(SERVED)}"
             )
         state = settings.state or default_state()
         path = wanted.cookie_key or state / COOKIE_KEY
@@ -264,7 +264,7 @@ def _credentials(path: Path | None) -> Credentials:
     except BadKeyFile as error:
         raise BadInput("creds", str(error)) from error
     if found.kind not in (*SERVED, PROBE):
-        raise BadInput("creds", f"{path} is of kind {found.kind}; wanted is {', '.join(SERVED)} or {PROBE}")
+        raise BadInput("creds", f"{path} is of kind {found.kind}; expected {', '.join(SERVED)} or {PROBE}")
     return found
 
 
@@ -272,5 +272,5 @@ def said(names: Sequence[str]) -> tuple[str, ...]:
     """Host names as they were given. Raises BadInput where one has a scheme or a port."""
     for name in names:
         if "/" in name or ":" in name:
-            raise BadInput("public-host", f"got {name!r}, wanted is a name alone, such as parley.example.org")
+            raise BadInput("public-host", f"got {name!r}, expected a name alone, such as parley.example.org")
     return tuple(names)

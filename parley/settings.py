@@ -62,9 +62,9 @@ class NatsSection(Section):
     def _is_address(cls, url: str | None) -> str | None:
         scheme, found, rest = (url or "").partition("://")
         if url is not None and not (rest if found else scheme):
-            raise PydanticCustomError("address", "it must not be empty, wanted is an address such as nats://bus:4222")
+            raise PydanticCustomError("address", "it must not be empty, expected an address such as nats://bus:4222")
         if found and scheme not in SCHEMES:
-            raise PydanticCustomError("address", "no such scheme, known are " + ", ".join(SCHEMES))
+            raise PydanticCustomError("address", "no such scheme, known: " + ", ".join(SCHEMES))
         return url
 
 
@@ -247,7 +247,7 @@ def parse_sets(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise BadInput("--set", f"got {pair!r}, wanted is key=value, for example consensus.threshold=0.7")
+            raise BadInput("--set", f"got {pair!r}, expected key=value, for example consensus.threshold=0.7")
         split.append((key.strip().split("."), value))
     return nest(split, "the command line")
 
@@ -288,7 +288,7 @@ def merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 def nearest(name: str, known: Sequence[str]) -> str:
     """Words that point from an unknown name to a known one."""
     near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
 
 
 def _present_names(layer: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whole results of tools, where a session's record holds the beginning of them."""
+"""Writes whole results of tools to files, where a session's record holds only their beginning."""
 
 import asyncio
 from pathlib import Path

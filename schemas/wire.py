@@ -27,7 +27,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class SchemaError(Exception):
-    """Base of what this package raises."""
+    """The base of all errors that this package raises."""
 
 
 class Undecodable(SchemaError):

@@ -63,5 +63,5 @@ def make_encoder(
         except rooms.NotUsable as error:
             raise EncoderMisconfigured(f"encoder: {error}") from error
     near = difflib.get_close_matches(str(name), (*NAMES, *rooms.entries(_GROUP)), 1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(NAMES)}"
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(NAMES)}"
     raise EncoderMisconfigured(f"encoder: got {name!r}; {hint}")

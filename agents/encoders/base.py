@@ -152,7 +152,7 @@ def unit(rows: NDArray[np.floating], count: int) -> Vectors:
         Not one row for each of `count` texts, or a row that is not finite or has no direction.
     """
     if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
-        raise EncoderUnavailable(f"got vectors of shape {rows.shape}, wanted is one for each of {count} texts")
+        raise EncoderUnavailable(f"got vectors of shape {rows.shape}, expected one for each of {count} texts")
     wide = rows.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not (lengths > 0).all():

@@ -178,7 +178,7 @@ async def _read(data: bytearray, count: int, most: int) -> Vectors:
     try:
         rows = sorted(decode(data, _Answer, "the server's answer").data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(count)):
-            raise EncoderUnavailable(f"the server answered with {len(rows)} vectors, wanted is one for each of {count}")
+            raise EncoderUnavailable(f"the server answered with {len(rows)} vectors, expected one for each of {count}")
         vectors = []
         for row in rows:
             values = decode(row.embedding, list[float], "the server's answer")

@@ -74,7 +74,7 @@ def read(path: Path) -> ExpertSpec:
     except OSError as error:
         raise ExpertError(source, "", f"cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
-        raise ExpertError(source, "", f"is too large, allowed are at most {MAX_BYTES:,} bytes")
+        raise ExpertError(source, "", f"is too large, the limit is {MAX_BYTES:,} bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -98,7 +98,7 @@ def read_text(text: str, source: str = "specification") -> ExpertSpec:
     except strict_yaml.BadYaml as error:
         raise ExpertError(source, "", error.why) from error
     if not isinstance(data, dict):
-        raise ExpertError(source, "", "wanted is a mapping with the one key agent")
+        raise ExpertError(source, "", "expected a mapping with the one key agent")
     _only(data, ("agent",), source, "")
     if "agent" not in data:
         raise ExpertError(source, "agent", "it is missing")
@@ -115,7 +115,7 @@ def read_markdown(text: str, source: str = "specification") -> ExpertSpec:
     except strict_yaml.BadYaml as error:
         raise ExpertError(source, "front matter", error.why) from error
     if not isinstance(data, dict):
-        raise ExpertError(source, "front matter", "wanted is a mapping")
+        raise ExpertError(source, "front matter", "expected a mapping")
     agent = markdown.agent_of(data)
     instructions, checklist = markdown.body_of(body)
     for field, value in (("instructions", instructions), ("checklist", checklist)):
@@ -202,7 +202,7 @@ def _struct(value: Any, wanted: type[msgspec.Struct], source: str, path: str) ->
     """A mapping with the fields of `wanted`, none missing and none unknown, its texts checked and on one line each."""
     if not isinstance(value, dict):
         names = ", ".join(f.name for f in msgspec.structs.fields(wanted))
-        raise ExpertError(source, path or "agent", f"got {_short.repr(value)}, wanted is a mapping of {names}")
+        raise ExpertError(source, path or "agent", f"got {_short.repr(value)}, expected a mapping of {names}")
     fields = {f.name: f for f in msgspec.structs.fields(wanted)}
     _only(value, fields, source, path)
     for name, field in fields.items():
@@ -233,16 +233,16 @@ def _defers(value: Any, source: str, path: str) -> dict[str, Any]:
     elif isinstance(value, list) and all(isinstance(entry, dict) and len(entry) == 1 for entry in value):
         entries = [pair for entry in value for pair in entry.items()]
     else:
-        why = "wanted is a mapping of experts to what is theirs, or a list of such mappings with one entry each"
+        why = "expected a mapping of experts to what is theirs, or a list of such mappings with one entry each"
         raise ExpertError(source, path, f"got {_short.repr(value)}, {why}")
     said: dict[str, Any] = {}
     for name, what in entries:
         if not isinstance(name, str):
-            raise ExpertError(source, path, f"got {_short.repr(name)}, wanted is an expert's id")
+            raise ExpertError(source, path, f"got {_short.repr(name)}, expected an expert's id")
         if name in said:
             raise ExpertError(source, path, f"{_short.repr(name)} stands twice")
         if not isinstance(what, str):
-            raise ExpertError(source, _join(path, _key(name)), f"got {_short.repr(what)}, wanted is {_TEXT}")
+            raise ExpertError(source, _join(path, _key(name)), f"got {_short.repr(what)}, expected {_TEXT}")
         said[name] = what
     return said
 
@@ -280,7 +280,7 @@ def _hint(name: str, known: Iterable[str], what: str) -> str:
     if near:
         return f"did you mean {near[0]}?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"known are {shown}" if names else f"no {what} is known"
+    return f"known: {shown}" if names else f"no {what} is known"
 
 
 def _named(error: Exception, agent: dict[str, Any], source: str) -> ExpertError:
@@ -301,7 +301,7 @@ def _wanted(what: str) -> str:
     kinds = {"str": _TEXT, "array": "a list", "object": "a mapping"}
     kinds |= {"int": "a whole number", "float": "a number", "bool": "true or false"}
     wanted, _, limit = what.removeprefix("Expected ").partition(", got")[0].replace("`", "").partition(" ")
-    return f"wanted is {kinds.get(wanted.partition('|')[0], wanted)} {limit}".strip()
+    return f"expected {kinds.get(wanted.partition('|')[0], wanted)} {limit}".strip()
 
 
 def _key(key: object) -> str:

@@ -49,7 +49,7 @@ _EMPHASIS = re.compile(r"\*\*|__|`+|(?<!\w)[*_]|[*_](?!\w)")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found."""
+    """The answer that was found, or the passages that bear on it."""
 
     answer: str = ""
     """Empty: nothing is sure enough."""

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Done(msgspec.Struct, Generic[T], frozen=True):
-    """What came of it."""
+    """The result of a comparison."""
 
     value: T
     encoded: bool

@@ -1,4 +1,4 @@
-"""What speaks for an answer: sentences, and how much each of them says for and against it."""
+"""Sentences that speak for or against an answer, and how much each of them counts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether a sentence speaks for or against something, by words: praise, blame, what turns them round, how firm it is.
+"""Decides by words whether a sentence speaks for or against something: praise, blame, negation, firmness.
 
 This is a word count and no understanding. It takes irony literally, and it knows only English.
 """

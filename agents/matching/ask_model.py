@@ -1,4 +1,4 @@
-"""Where the matcher is unsure, the helper's language model is asked once who should lead (docs/decisions/0015).
+"""Asks the helper's language model once who should lead, if the matcher is unsure (docs/decisions/0015).
 
 It is shown the task and what the experts' specifications say, all of it fenced, and names ids out of a list: another
 one is no reply. Whatever goes wrong, the computed match stands, and a flag of the reply says why.

@@ -1,5 +1,6 @@
-"""Whether a text is in English, which is all that the matcher reads: by its letters, and by the words that hold the
-sentences of a language together."""
+"""Decides whether a text is in English, the only language that the matcher reads: by its letters, and by its
+function words.
+"""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is left of a prompt when nobody tries to steer who gets it: the text that is matched.
+"""Removes from a prompt what tries to steer who gets it. The rest is the text that is matched.
 
 A prompt is data. A sentence that talks to a machine, names an expert beside a word for choosing one, or is a heap of
 words and no sentence, says nothing about the work; it is left out, and so are marks that look like our messages. This

@@ -151,7 +151,7 @@ def count_words(text: str) -> int:
 
 @lru_cache(maxsize=KEPT)
 def read(text: str) -> PromptReading:
-    """What a prompt says."""
+    """Reads a prompt into roots of words."""
     return _read(text)
 
 

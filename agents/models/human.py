@@ -1,4 +1,4 @@
-"""The model that is a person at a terminal: a turn is shown as plain text, and its reply read field by field.
+"""The model that is a person at a terminal. It shows a turn as plain text, and reads the reply field by field.
 
 The form is made from the reply's own struct, so that every kind of turn of every protocol can be answered. What was
 typed is checked by that struct, and asked for again with the fault in words; so is what the moderator did not take. The
@@ -201,7 +201,7 @@ class _Form:
                 return str(kept)
             if text in among or (text and not among):
                 return text
-            self._terminal.say(f"{name}: got {text!r}, wanted is {wanted}")
+            self._terminal.say(f"{name}: got {text!r}, expected {wanted}")
 
     async def _line(self, prompt: str) -> str:
         """One line. At the end of all input nothing is ever replied: whoever asked cancels."""
@@ -253,7 +253,7 @@ class _Form:
         while text := (await self._line(str(len(found) + 1))).strip():
             key, equals, value = text.rpartition("=")
             if not equals:
-                self._terminal.say(f"{name}: got {text!r}, wanted is name = value")
+                self._terminal.say(f"{name}: got {text!r}, expected name = value")
                 continue
             plain = isinstance(value_type, inspect.StrType)
             found[key.strip()] = value.strip() if plain else _json(value.strip())
@@ -292,7 +292,7 @@ def _value(kind: inspect.Type, text: str) -> Any:
     if isinstance(kind, inspect.BoolType):
         known = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
         if text.lower() not in known:
-            raise ValueError("wanted is y or n")
+            raise ValueError("expected y or n")
         return known[text.lower()]
     if isinstance(kind, inspect.LiteralType | inspect.EnumType):
         options = kind.values if isinstance(kind, inspect.LiteralType) else [m.value for m in kind.cls]

@@ -1,4 +1,4 @@
-"""Text that talks to its reader as to a machine: found here, for every model.
+"""Finds text that talks to its reader as to a machine, for every model.
 
 A pattern is no defence: fences and checks are (agents/models/prompting.py). What is found here is shown to people as
 the flag `injection`, and the extractive model leaves it out of the evidence."""

@@ -79,7 +79,7 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
     for name in given:
         if name not in NAMES:
             near = difflib.get_close_matches(str(name), NAMES, 1)
-            hint = f"did you mean {near[0]}?" if near else "known are " + ", ".join(NAMES)
+            hint = f"did you mean {near[0]}?" if near else "known: " + ", ".join(NAMES)
             raise ModelMisconfigured(f"options.{name}: no such option; {hint}")
     chosen = provider(_text(given, "provider") or ("openai_compatible" if given.get("base_url") else "openai"))
     base_url = _base_url(_text(given, "base_url"), chosen)

@@ -68,7 +68,7 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
     table = []
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or set(row) - set(_OPTIONAL) != set(_FIELDS) or not isinstance(row["model"], str):
-            raise ModelMisconfigured(f"prices: {path}, row {number}: wanted are the fields {wanted}")
+            raise ModelMisconfigured(f"prices: {path}, row {number}: expected the fields {wanted}")
         where = f"prices: {path}, row {number} ({row['model']})"
         price = Price(**{name: check(f"{where}: {name}", row[name]) for name in row if name != "model"})
         table.append((row["model"].lower(), price))

@@ -103,7 +103,7 @@ def provider(name: str) -> str:
     if wanted in PRESETS:
         return wanted
     near = difflib.get_close_matches(wanted, [*PRESETS, *ALIASES], 1)
-    hint = f"did you mean {ALIASES.get(near[0], near[0])}?" if near else "known are " + ", ".join(PRESETS)
+    hint = f"did you mean {ALIASES.get(near[0], near[0])}?" if near else "known: " + ", ".join(PRESETS)
     raise ModelMisconfigured(f"provider: got {name!r}; {hint}")
 
 

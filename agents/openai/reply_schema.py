@@ -215,7 +215,7 @@ def extract(text: str, reply: Any) -> Any:
     if not found:
         raise Unusable(why)
     if len(found) > 1:
-        raise Unusable(f"the reply holds {len(found)} different JSON objects, wanted is one")
+        raise Unusable(f"the reply holds {len(found)} different JSON objects, expected one")
     return found[0]
 
 

@@ -92,7 +92,7 @@ def _socket(address: Any) -> socket.socket:
 
 
 class _NoCookies(aiohttp.DummyCookieJar):
-    """Not even read: an endpoint gets nothing back."""
+    """A cookie jar that keeps nothing, so an endpoint gets nothing back."""
 
     def update_cookies_from_headers(self, headers: Sequence[str], response_url: Any) -> None:
         """Drop them."""

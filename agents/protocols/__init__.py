@@ -23,7 +23,7 @@ class UnknownKind(Exception):
             super().__init__(f"protocol {protocol} is not known here, and so no kind of turn {kind!r}")
         else:
             known = ", ".join(sorted(kit.kinds))
-            super().__init__(f"protocol {protocol}: no kind of turn {kind!r} is known here; known are {known}")
+            super().__init__(f"protocol {protocol}: no kind of turn {kind!r} is known here; known: {known}")
 
 
 def kind_of(protocol: str, kind: str) -> Kind:

@@ -141,7 +141,7 @@ class Server(_Strict):
 def _known(text: str) -> None:
     for name in _SLOT.findall(text):
         if name not in _SLOTS:
-            raise ValueError(f"{{{name}}} is not known; known are {', '.join(sorted(_SLOTS))}")
+            raise ValueError(f"{{{name}}} is not known; known: {', '.join(sorted(_SLOTS))}")
 
 
 class AllowList(_Strict):
@@ -186,7 +186,7 @@ class AllowList(_Strict):
     def _names(cls, servers: dict[str, Server]) -> dict[str, Server]:
         for name in servers:
             if not _NAME.fullmatch(name):
-                raise ValueError(f"{name!r} is no name; wanted are 1 to 40 of a-z, 0-9, - and _")
+                raise ValueError(f"{name!r} is no name; expected 1 to 40 of a-z, 0-9, - and _")
         return servers
 
 
@@ -219,7 +219,7 @@ def load(path: Path) -> AllowList:
 def parse(value: object, source: str) -> AllowList:
     """The allow list in plain values. Raises ToolsError."""
     if not isinstance(value, dict):
-        raise ToolsError(source, "", "wanted is a mapping with the key servers")
+        raise ToolsError(source, "", "expected a mapping with the key servers")
     try:
         return AllowList.model_validate(value)
     except ValidationError as error:

@@ -338,7 +338,7 @@ class Toolbox:
                 if name in tool.paths:
                     if "://" in text or text.startswith("file:"):
                         raise CallRefused(
-                            f"argument {name}: {text[:200]!r} is an address, wanted is a path in the folder"
+                            f"argument {name}: {text[:200]!r} is an address, expected a path in the folder"
                         )
                     self._folder.resolve(text)
                 else:
@@ -372,13 +372,13 @@ def _offered(server: str, tool: Any) -> Offered:
 
 def _arguments(text: str) -> dict[str, Any]:
     if len(text) > MOST_ARGUMENTS:
-        raise CallRefused(f"arguments: {len(text):,} characters, allowed are at most {MOST_ARGUMENTS:,}")
+        raise CallRefused(f"arguments: {len(text):,} characters, the limit is {MOST_ARGUMENTS:,}")
     try:
         value = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise CallRefused(f"arguments: wanted is a JSON object as text ({error})") from None
+        raise CallRefused(f"arguments: expected a JSON object as text ({error})") from None
     if not isinstance(value, dict):
-        raise CallRefused(f"arguments: wanted is a JSON object, this is {type(value).__name__}")
+        raise CallRefused(f"arguments: expected a JSON object, this is {type(value).__name__}")
     return value
 
 

@@ -66,7 +66,7 @@ class Files:
     def _write(self, path: str, at: Path, content: str) -> int:
         data = content.encode("utf-8", "replace")
         if len(data) > MOST_WRITE:
-            raise ToolError(f"content: {len(data):,} bytes, allowed are at most {MOST_WRITE:,}")
+            raise ToolError(f"content: {len(data):,} bytes, the limit is {MOST_WRITE:,}")
         if at == self._root or at.is_dir():
             raise ToolError(f"path {path!r}: it is a folder")
         try:
@@ -115,7 +115,7 @@ class Files:
         at, text = self._read(path)
         count = text.count(old) if old else 0
         if count != 1:
-            raise ToolError(f"path {path!r}: the old text stands there {count} times, wanted is exactly once")
+            raise ToolError(f"path {path!r}: the old text stands there {count} times, expected exactly once")
         self._write(path, at, text.replace(old, new))
         line = text[: text.index(old)].count("\n") + 1
         return f"{self._name(at)}: replaced in line {line}"

@@ -65,7 +65,7 @@ def archive(files: Files) -> bytes:
     """Files (path -> bytes and whether it may be run) as a tar: the same files, the same bytes. One that is too long to
     travel is compressed. Raises TooLarge."""
     if len(files) > MOST_FILES:
-        raise TooLarge(f"the folder has {len(files):,} files, allowed are at most {MOST_FILES:,}")
+        raise TooLarge(f"the folder has {len(files):,} files, the limit is {MOST_FILES:,}")
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in sorted(files):
@@ -75,10 +75,10 @@ def archive(files: Files) -> bytes:
             tar.addfile(entry, io.BytesIO(data))
     data = buffer.getvalue()
     if len(data) > MOST_UNPACKED:
-        raise TooLarge(f"the folder has {len(data):,} bytes as an archive, allowed are at most {MOST_UNPACKED:,}")
+        raise TooLarge(f"the folder has {len(data):,} bytes as an archive, the limit is {MOST_UNPACKED:,}")
     data = compressed(data)
     if len(data) > MOST_BYTES:
-        raise TooLarge(f"the folder has {len(data):,} bytes, compressed, allowed are at most {MOST_BYTES:,}")
+        raise TooLarge(f"the folder has {len(data):,} bytes, compressed, the limit is {MOST_BYTES:,}")
     return data
 
 

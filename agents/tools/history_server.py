@@ -119,9 +119,7 @@ class Past:
                 raise ToolError(f"commit {text!r}: it is not among those that were sent; history_log lists them")
             return found
         if not _COMMIT.fullmatch(text):
-            raise ToolError(
-                f"commit {text[:80]!r}: wanted are at least 4 hex digits of an id, as history_log shows them"
-            )
+            raise ToolError(f"commit {text[:80]!r}: expected at least 4 hex digits of an id, as history_log shows them")
         ids = [id_ for id_ in self._commits if id_.startswith(text)]
         if len(ids) != 1:
             raise ToolError(f"commit {text!r}: {len(ids)} of those that were sent begin so; history_log lists them")

@@ -1,4 +1,4 @@
-"""Starts a tool server with the variables named and no others, and ends it when whoever started it ends.
+"""Starts a tool server with the named variables and no others, and ends it when its starter ends.
 
     python -I -S launch.py PID NAME,NAME -- COMMAND ARGUMENT...
 

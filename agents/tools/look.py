@@ -1,4 +1,4 @@
-"""Whether the tool servers of an operator's list start here: looked at once, when an expert starts.
+"""Looks whether the tool servers of an operator's list start here, once, when an expert starts.
 
 Looked at are servers that do not ship, since these are of this software; and of the others those that need no history,
 which belongs to a task. A turn looks again: it starts its own servers, and goes on without those that do not start.

@@ -50,7 +50,7 @@ class FilePatch(NamedTuple):
 def parse(diff: str) -> tuple[FilePatch, ...]:
     """The changes that a unified diff holds. Raises PatchError where there are none, or one has no place."""
     if len(diff) > MOST_PATCH:
-        raise PatchError(f"the patch has {len(diff):,} characters, allowed are at most {MOST_PATCH:,}")
+        raise PatchError(f"the patch has {len(diff):,} characters, the limit is {MOST_PATCH:,}")
     rows = diff.split("\n")
     found: list[FilePatch] = []
     at = 0
@@ -59,12 +59,12 @@ def parse(diff: str) -> tuple[FilePatch, ...]:
             old, new = _path(rows[at][4:], "a/"), _path(rows[at + 1][4:], "b/")
             at, hunks = _hunks(rows, at + 2, new or old)
             if not hunks:
-                raise PatchError(f"{new or old}: no hunk follows, wanted is a line like @@ -1,3 +1,4 @@")
+                raise PatchError(f"{new or old}: no hunk follows, expected a line like @@ -1,3 +1,4 @@")
             found.append(FilePatch(old, new, hunks))
         else:
             at += 1
     if not found:
-        raise PatchError("the patch holds no change: wanted are lines --- a/PATH, +++ b/PATH and hunks")
+        raise PatchError("the patch holds no change: expected lines --- a/PATH, +++ b/PATH and hunks")
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""What a path inside a folder is.
+"""Says what a path inside a folder may be.
 
 A folder is a task's, and everything about it may have been written by a model or for one: links, names, archives.
 """
@@ -39,7 +39,7 @@ def inside(root: Path, given: str) -> Path:
     if "\x00" in given or given.startswith("~"):
         raise Outside(given, "it begins with ~ or has a zero byte")
     if len(given) > 4 * MOST_PATH:
-        raise Outside(given, f"it has {len(given):,} characters, allowed are at most {4 * MOST_PATH:,}")
+        raise Outside(given, f"it has {len(given):,} characters, the limit is {4 * MOST_PATH:,}")
     try:
         found = Path(os.path.realpath(root / given))
     except (OSError, UnicodeError, ValueError) as error:

@@ -1,4 +1,5 @@
-"""System calls that a command in the sandbox has no use for: those that no namespace and no count of its tree bounds.
+"""System calls that a command in the sandbox does not need. Neither a namespace nor a limit on its processes would
+bound them.
 
 A filter for the kernel (seccomp), as bubblewrap takes it. Left out of the sandbox are: files in memory that have no
 name (memfd), large shared memory of System V, sockets of other families than the internet's and Unix's (one reaches

@@ -1,4 +1,5 @@
-"""What of a folder is not sent: what its .gitignore files name, what tools leave behind, and what may hold a secret.
+"""Decides what of a folder is not sent: what its .gitignore files name, what tools leave behind, and what may hold a
+secret.
 
 Read as git reads them: a .gitignore in each folder, the deeper one over the higher, those above the folder up to the
 work tree's root, and last `.git/info/exclude`. git itself is not asked: a repository's settings may name programs that

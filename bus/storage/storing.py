@@ -1,4 +1,4 @@
-"""What one connection's messages to streams have met: that there is no room for them."""
+"""Remembers for one connection that a stream had no room for its messages."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A file's bytes as text: plain text as it is, a web page, a table or a PDF as the text in it."""
+"""The text in a file's bytes: plain text, a web page, a table or a PDF."""
 
 import logging
 import re
@@ -111,5 +111,5 @@ def _pdf(name: str, data: bytes) -> str:
         raise BadInput(FIELD, f"{name} cannot be read as a PDF: {str(error) or type(error).__name__}") from error
     text = _CONTROL.sub("", _SPLIT_WORD.sub("", "\n\n".join(pages)))
     if not text.strip():
-        raise BadInput(FIELD, f"{name} holds no text, only pictures of it; have it recognised first")
+        raise BadInput(FIELD, f"{name} holds no text, only pictures of it; run text recognition (OCR) on it first")
     return text

@@ -1,4 +1,4 @@
-"""A web page as text: headings, paragraphs, list items and tables; nothing of scripts, styles and menus."""
+"""The text of a web page: headings, paragraphs, list items and tables, without scripts, styles and menus."""
 
 from html.parser import HTMLParser
 

@@ -34,7 +34,7 @@ class _File(NamedTuple):
     """The folder that it must lie in, resolved; None: it was named itself."""
 
 
-def read(sources: Sources, roles: Collection[str] = ()) -> tuple[Document, ...]:
+def read_documents(sources: Sources, roles: Collection[str] = ()) -> tuple[Document, ...]:
     """Documents in the order of the sources, and of a folder in the order of their names. What is named twice is there
     once.
 
@@ -51,7 +51,7 @@ def read(sources: Sources, roles: Collection[str] = ()) -> tuple[Document, ...]:
     """
     several = [sources] if isinstance(sources, str | Path) else list(sources)
     if several.count("-") > 1:
-        raise BadInput(FIELD, "- stands there twice, and standard input is read once")
+        raise BadInput(FIELD, "standard input is named twice (-), but it can be read only once")
     seat = re.compile(rf"(?:{'|'.join(map(re.escape, roles))})(?:_\d+)?") if roles else re.compile(r"(?!)")
     found = _Found()
     for source in several:

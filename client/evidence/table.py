@@ -1,5 +1,6 @@
-"""A table as text: each row is a list item that says its column's header with each value, so that no passage of it is
-without them."""
+"""A table as text. Each row becomes a list item that repeats the header of each column, so every passage is
+complete.
+"""
 
 import csv
 from collections.abc import Iterable, Sequence

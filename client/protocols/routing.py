@@ -19,14 +19,14 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Who does what."""
+    """An expert that takes part, and what it does."""
 
     expert: str
     responsibility: str
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """Who does nothing, and why."""
+    """An expert that takes no part, and why."""
 
     expert: str
     reason: str
@@ -59,7 +59,7 @@ class Router(typing.Protocol):
         """Load what is loaded once, so that no task's duration has it. Raises BadInput."""
 
     async def route_all(self, tasks: Sequence[Task]) -> list[Route]:
-        """What each comes to, in their order. Raises BadInput."""
+        """The routes of many tasks, in their order. Raises BadInput."""
 
     def routed(self, task: Task, found: Matched, seconds: float = 0.0) -> Route:
         """What a task comes to that has been matched, which took so many seconds."""

@@ -55,7 +55,7 @@ def figures(record: Record) -> dict[str, Any]:
 
 
 def _presenter(record: Record) -> Presenter:
-    """What shows the session, after its last post."""
+    """The presenter of the session, after its last post."""
     opened = opening(record)
     presenter = face_of(opened.protocol).present(opened.settings)
     for post in posts_of(record):

@@ -1,4 +1,4 @@
-"""What a session is told in: styled lines, and blocks for what is said at length."""
+"""The lines and blocks in which a session is told: styled lines, and blocks for long texts."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     foot: tuple[StyledLine, ...] = ()
 
     def lines(self, width: int = COLUMNS) -> Iterator[StyledLine]:
-        """It without a frame."""
+        """The block as lines without a frame."""
         yield self.style, f"  {self.title}"
         for paragraph in self.text.split("\n"):
             yield from (("", f"      {part}") for part in wrapped(paragraph, min(width, COLUMNS) - 6))

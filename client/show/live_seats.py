@@ -1,4 +1,4 @@
-"""The seats and figures of a running session as they are now, whoever shows them."""
+"""The seats and figures of a running session as they are now, for every kind of view."""
 
 from client.show.presenter import Presenter
 from client.text import count

@@ -1,4 +1,4 @@
-"""A session as one page for a browser: no script, nothing from elsewhere, nothing in it that a text can break out of.
+"""A session as one page for a browser. It has no script and loads nothing, and no text can break out of its place.
 
 Whatever is said passes one place, `_shown`: control characters and bidirectional overrides are written out, as on a
 terminal, and the template escapes the rest. The page holds what a client may read of a session: its question, what was

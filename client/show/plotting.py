@@ -1,4 +1,4 @@
-"""What pictures of sessions share: formats, look, and how a figure becomes a file.
+"""What all pictures of sessions share: formats, look, and how a figure becomes a file.
 
 Matplotlib is imported where it draws: it takes longer than most commands. No text is read as mathematics or by TeX.
 """

@@ -1,4 +1,5 @@
-"""How one session is shown. The base shows any protocol's; each protocol's room overrides what it says otherwise.
+"""Shows one session in words. The base shows any protocol, and each protocol's presenter overrides what it says
+differently.
 
 A presenter is made when a session is opened or read, takes its posts in their order, and knows then what lines, the
 result, an explanation, the page and the live view are made of. The base reads nothing but the frame that all protocols
@@ -260,7 +261,7 @@ class Presenter:
         yield "quiet", self.usage_words(result)
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
-        """What stands beside the answer in a brief view."""
+        """The lines beside the answer in a brief view."""
         return iter(())
 
     def dissent(self, result: Result) -> str:
@@ -312,7 +313,7 @@ class Presenter:
             yield "quiet", text
 
     def closing_lines(self, result: Result) -> Iterator[StyledLine]:
-        """What a transcript ends with, beside that."""
+        """Further lines at the end of a transcript."""
         return iter(())
 
     def findings(self, result: Result) -> Iterator[str]:

@@ -34,7 +34,7 @@ class FoundSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search came to."""
+    """The sessions that a search found."""
 
     searched: int
     """Sessions that were looked at."""

@@ -1,4 +1,4 @@
-"""A result that says itself: in words where it is printed, as a small page in a notebook."""
+"""A result that prints itself: in words on a terminal, as a small page in a notebook."""
 
 from markupsafe import Markup
 
@@ -11,7 +11,7 @@ _STYLES = {
 
 
 class Result(result.Result, frozen=True, kw_only=True):
-    """What a session came to. `print` shows it in words, and a notebook as a small page."""
+    """The result of a session. `print` shows it in words, and a notebook shows it as a small page."""
 
     def __str__(self) -> str:
         """The answer, how sure it is, who dissents, why it stopped, what was used."""

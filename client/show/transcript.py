@@ -64,7 +64,7 @@ class Teller:
 
     @property
     def presenter(self) -> Presenter:
-        """What shows the session."""
+        """The presenter of the session."""
         return self._presenter
 
     @presenter.setter
@@ -126,7 +126,7 @@ class Teller:
         yield "", "still open" + (f" after {read} transitions" if read else "")
 
     def _more(self, result: Result) -> str:
-        """Where everything that was said is to be seen."""
+        """The hint that says where to see everything that was said."""
         again = "parley ask --verbose shows all of it as it comes"
         return f"parley sessions show {line(result.session)}{self._where}; {again}" if self.kept else again
 
@@ -162,7 +162,7 @@ class Teller:
                 yield "score", f"  {line(one.seat)} is missing ({line(one.kind)}): {line(one.why, REASON)}"
 
     def _flags_of(self, post: Post) -> Iterator[StyledLine]:
-        """Those that the reply behind this post came with."""
+        """The flags of the reply behind this post."""
         replies = self.turns.flagged
         while self._flagged < len(replies) and replies[self._flagged].transition <= post.transition:
             self._waiting.append(replies[self._flagged])

@@ -1,4 +1,4 @@
-"""Values of a post or a result read as what they should be, where nobody knows who wrote them, or which version."""
+"""Reads values of a post or a result that may come from anybody, in any version, as the types that they should have."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite

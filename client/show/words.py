@@ -1,4 +1,4 @@
-"""Words that sessions of every protocol are told in: limits, stops, turns that came to nothing."""
+"""The words that sessions of every protocol share: limits, stops, failed turns."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ _REASONS = 12
 
 
 def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[StyledLine]:
-    """What stands above a session."""
+    """The lines above a session."""
     yield "heading", f"{line(protocol)}: {line(question, WIDE)}"
     yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 

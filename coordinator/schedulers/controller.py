@@ -1,7 +1,28 @@
-"""The dual-dial controller (Algorithm 1): beliefs, scores and evidence of a round in; signals and the next dials out.
+"""The dual-dial controller of MACI (Algorithm 1): a round's beliefs, scores and evidence in, signals and dials out.
 
-It knows nothing of sessions: the protocol feeds it live, `parley signals` from a file, a bench from recorded debates.
-Every argument of a function here is a frozen value, and so is what it returns.
+It knows nothing of sessions. The protocol feeds it live, `parley signals` from a file, a bench from recorded debates.
+Every argument is a frozen value, and so is every result.
+
+What always holds:
+
+1. Signals describe the round that was played. Dials are for the round to come. So `State.cl`, `tau_q` and `tau_crit`
+   are in force in the next round, and each `Signals` keeps the dials under which its round was played.
+2. Round 0 is blind: no gate is in force, all agents weigh the same, and nothing can be a plateau yet.
+3. With the monotone gate on, the dispersion of the accepted beliefs rises by no more than `nu` a round.
+4. The gates never fall, and never rise above `tau_max`.
+
+Why `advance` has this order:
+
+- The monotone gate comes first (M.2). A round that it holds back keeps the old beliefs, and every signal must be of
+  the beliefs that stand. Averaging (M.1) precedes it, because the gate judges what would stand.
+- Reliability comes before the mixture: the weights of a round include the scores of that round. Scores count even when
+  the gate holds the beliefs back, because an argument was made and judged.
+- Entropy and disagreement come next, then the ratios r_I and r_D over the history, then the plateau flags (eq. 7).
+- What the flags say about minds (`reading: debate`) may override them, so it comes after them.
+- The dials turn last (eq. 8 and 9), from the final flags. Other orders let a dial react to noise that a later step
+  takes out.
+
+Whether the debate ends is not decided here: `verdict` asks the stop rule, which sees all rounds.
 """
 
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ def under(roots: Sequence[Path], path: str) -> Path:
 def read(folder: Path) -> Project:
     """The texts of a folder, in the order of their names, as many as one session takes. What version control ignores,
     what may be a secret, and what is no text stays out. Raises BadInput where nothing is left."""
-    sent = task_folder.read(folder)
+    sent = task_folder.read_folder(folder)
     documents: list[Document] = []
     left = [f"{one.path}: {one.why}" for one in sent.left_out if one.why]
     size = 0

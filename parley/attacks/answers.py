@@ -1,4 +1,4 @@
-"""Answers that are wanted where their asker may not publish; headers and message ids.
+"""Attacks by answers that arrive where their asker may not publish, and by headers and message ids.
 
 The server checks where a user publishes, not where it wants the answer. Whatever answers, a moderator, a stream or a
 consumer, would then speak in the asker's place. Across accounts such an answer stays in the asker's account.
@@ -30,7 +30,7 @@ _STAYED = "the answer stayed in its own account"
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     for what, target in _targets(actor):
         yield f"has an answer arrive {what}", _history(actor, target)
         if actor.agent:

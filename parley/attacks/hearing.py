@@ -1,5 +1,6 @@
-"""Hearing what one may not: subscriptions by name, by wildcard, in queue groups, on inboxes and on the server's own
-subjects. The secret is posted wherever a subscription gets through."""
+"""Attacks that try to hear: subscriptions by name, by wildcard, in queue groups, on inboxes and on the server's own
+subjects. If a subscription gets through, the secret is posted there.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -15,7 +16,7 @@ Stimulus = Callable[[], Awaitable[object]]
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     for channel in actor.foreign():
         yield from _of_channel(actor, channel)
     yield from _of_core(actor)
@@ -71,7 +72,7 @@ def _hears_live(actor: Actor, subject: str, at: str, speaker: Credentials) -> Ca
 
 
 def _of_core(actor: Actor) -> Iterator[Attack]:
-    """What belongs to moderators."""
+    """Subjects that belong to moderators."""
     sid = actor.scene.sid
     public, log = subjects.post(sid, "public", "said"), subjects.log(sid, subjects.STEP)
     owned = partial(subjects.owned, "somebody")

@@ -1,4 +1,4 @@
-"""JetStream's API: no user outside CORE has any of it but the pull of his own queue, and observers, who read LOG and
+"""Attacks on JetStream's API. Users outside CORE may only pull from their own queue; observers may also read LOG and
 look at streams and consumers.
 
 Every request here would work where the API is open. What it would change or take is the check's own, or the request
@@ -30,7 +30,7 @@ OBSERVED = (
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     granted = OBSERVED if actor.observer else ()
     for part in (_reading, _consumers, _streams, _looking, _destroying, _taking):
         yield from (found for found in part(actor) if found[0] not in granted)
@@ -123,7 +123,7 @@ def _consumers(actor: Actor) -> Iterator[Attack]:
 
 
 async def _change(actor: Actor, consumer: str) -> Verdict:
-    """To what it is already."""
+    """Changes it to the state that it has already, so that a success does no harm."""
     config = (await actor.scene.referee.api(f"CONSUMER.INFO.WORK.{consumer}"))["config"]
     body = json.dumps({"stream_name": "WORK", "config": config}).encode()
     return await actor.asks(API + f"CONSUMER.DURABLE.CREATE.WORK.{consumer}", body)
@@ -157,7 +157,7 @@ def _streams(actor: Actor) -> Iterator[Attack]:
 
 
 async def _update(actor: Actor) -> Verdict:
-    """To what it is already."""
+    """Changes it to the state that it has already, so that a success does no harm."""
     config = (await actor.scene.referee.api("STREAM.INFO.LOG"))["config"]
     return await actor.asks(API + "STREAM.UPDATE.LOG", json.dumps(config).encode())
 

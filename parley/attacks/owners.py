@@ -1,4 +1,4 @@
-"""What a client may not hear, ask or do of a session that another opened.
+"""Attacks on another client's session: to hear it, ask about it, or change it.
 
 On the subjects of its own account, with the other's session id: there it must be answered as if there were no such
 session. On those under the other's name, or under any name, the broker refuses it. What a row of the accounts' table
@@ -49,7 +49,7 @@ _TRIES = 3
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     if actor.user.kind not in (accounts.CLIENT, accounts.VIEWER):
         return
     for owned in actor.scene.owned.values():
@@ -284,7 +284,7 @@ async def _why(actor: Actor, owned: Owned) -> Verdict:
 
 
 async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
-    """In its own name, and in the owner's."""
+    """Asks for a fate in the user's own name, and in the owner's."""
     scene = actor.scene
     scene.needs(owned)
     found = []

@@ -1,5 +1,6 @@
-"""Speaking where one may not: in another's name, on another's channel, as a moderator, as a client, as an owner, as the
-server. Where something gets through, it is looked whether it arrived."""
+"""Attacks that try to speak: in another's name, on another's channel, as a moderator, a client, an owner or the
+server. If one gets through, the check looks whether it arrived.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -14,7 +15,7 @@ _ASKED = ("sessions", "mine", "workers", "log", "index", "erase")
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     yield from _as_others(actor)
     yield from _elsewhere(actor)
     yield from _as_a_moderator(actor)

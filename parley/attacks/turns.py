@@ -1,5 +1,6 @@
-"""What the broker cannot know and a moderator refuses: tokens, others' turns, events that an author has no right to,
-others' sessions. Tried on a session of the check's own that is really open, with its real turns and tokens."""
+"""Attacks that only a moderator can refuse: false tokens, others' turns, events that an author has no right to,
+others' sessions. They run on a session of the check's own that is really open, with its real turns and tokens.
+"""
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -22,7 +23,7 @@ _KNOWN_KEYS = (b"\0" * 32, b"k" * 32, b"parley", b"secret", b"changeme")
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """Those that this user may try."""
+    """The attacks that this user tries."""
     if actor.agent:
         yield "answers an open turn with a forged token", lambda: _forge(actor)
         yield "answers another seat's turn with its stolen token", lambda: _steal(actor)
@@ -160,7 +161,7 @@ async def _cancel(actor: Actor) -> Verdict:
 
 
 def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]:
-    """In its own name, and in the victim's."""
+    """Asks for a fate in the user's own name, and in the victim's."""
     scene = actor.scene
 
     async def attack() -> Verdict:
@@ -186,7 +187,7 @@ def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]
 
 
 async def _time(actor: Actor) -> Verdict:
-    """In its own name, and in the timers'."""
+    """Fires a timer in the user's own name, and in the timers'."""
     scene = actor.scene
     scene.needs_session()
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, encode(TimerDue()))

@@ -145,7 +145,7 @@ def _distinct(rows: Sequence[Row]) -> int:
 
 
 def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """As JSON values."""
+    """The report as JSON values."""
     counts = Counter(row.outcome for row in rows)
     return {
         "bus": url,

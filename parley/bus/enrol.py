@@ -221,7 +221,9 @@ def _take_back(folder: Path, before: bytes, fresh: dict[str, Credentials], there
 def _operator(users: dict[str, Credentials]) -> Credentials:
     found = [c for c in users.values() if c.kind == accounts.OPERATOR]
     if not found:
-        raise StackFailed("there is no operator's key, which a server is told by to read its configuration again")
+        raise StackFailed(
+            "there is no operator's key; without it the server cannot be told to read its configuration again"
+        )
     return found[0]
 
 

@@ -25,7 +25,7 @@ def import_all(folder: Path, out: Path | None) -> dict[str, Any]:
         raise BadInput("--out", f"{out} is the folder that is read; name another one")
     paths = sorted(p for p in folder.rglob("*.md") if p.stem.upper() != "README")
     if len(paths) > MOST_FILES:
-        raise BadInput(str(folder), f"has {len(paths):,} Markdown files, allowed are at most {MOST_FILES:,}")
+        raise BadInput(str(folder), f"has {len(paths):,} Markdown files, the limit is {MOST_FILES:,}")
     if not paths:
         raise BadInput(str(folder), "has no Markdown file")
     rows: list[dict[str, Any]] = []
@@ -63,7 +63,7 @@ def _drafted(path: Path) -> Draft:
         with path.open("rb") as file:
             data = file.read(experts.MAX_BYTES + 1)
         if len(data) > experts.MAX_BYTES:
-            return Draft(notes=(f"it is too large, allowed are at most {experts.MAX_BYTES:,} bytes",))
+            return Draft(notes=(f"it is too large, the limit is {experts.MAX_BYTES:,} bytes",))
         return draft(data.decode("utf-8-sig"), path.stem)
     except OSError as error:
         return Draft(notes=(f"it cannot be read: {error.strerror}",))

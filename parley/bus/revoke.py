@@ -1,4 +1,4 @@
-"""`parley bus revoke`: a user is put out of a running bus, and stays out, while everybody else goes on.
+"""`parley bus revoke`: removes a user from a running bus for good, while everybody else goes on.
 
 The user leaves the server's configuration and the server reads it again: it closes his connections and knows his key no
 more. His credentials file goes too, so that `parley bus config` (or the embedded stack's next start) would make a fresh
@@ -58,7 +58,7 @@ def revoke(url: str, folder: Path, name: str) -> dict[str, Any]:
         raise BadInput("name", f"no credentials of {name!r} in {folder}; there are {', '.join(sorted(users))}")
     operators = [c for c in users.values() if c.kind == accounts.OPERATOR]
     if found.kind == accounts.OPERATOR or not operators:
-        raise BadInput("name", "the operator's key is what a server is told by to read its configuration again")
+        raise BadInput("name", "without the operator's key the server cannot be told to read its configuration again")
     path, embedded = configuration(folder)
     try:
         return asyncio.run(_revoke(url, folder, found, operators[0], path, embedded))

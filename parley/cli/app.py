@@ -142,7 +142,7 @@ def sit(
     seat: Annotated[str, typer.Argument(metavar="SEAT", help="Which seat: pro_2, panelist_1.")],
     seconds: Annotated[float, typer.Option(help="For each of your turns; 1 to 86,400.")] = 300.0,
     then: Annotated[
-        str, typer.Option(metavar="agent|miss|wait", help="When they are over: who goes on, or a day for each turn.")
+        str, typer.Option(metavar="agent|miss|wait", help="Then the agent goes on, the turn is missed, or all wait.")
     ] = "agent",
     nats: Nats = None,
     creds: Creds = None,
@@ -256,7 +256,7 @@ def replay(
 ) -> None:
     """Recompute a session from its events alone.
 
-    With --set, say where it parts from the record.
+    With --set, show where the run parts from the record.
 
     \b
     Examples:
@@ -293,7 +293,7 @@ def explain(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Why a session stopped, in words and figures.
+    """Explain why a session stopped, in words and figures.
 
     \b
     Examples:
@@ -316,7 +316,7 @@ def explain(
 def schema(
     name: Annotated[str | None, typer.Argument(help="One module's messages, such as consensus or log.")] = None,
 ) -> None:
-    """JSON Schemas of all messages, as one JSON document.
+    """Print the JSON Schemas of all messages, as one JSON document.
 
     \b
     Example:
@@ -331,7 +331,7 @@ def schema(
 @app.command()
 def doctor(
     probe: Annotated[
-        bool, typer.Option("--probe", help="Ask every model a few tokens' worth, also where that is paid for.")
+        bool, typer.Option("--probe", help="Ask every model for a few tokens, also models that cost money.")
     ] = False,
     protocol: Protocol = None,
     panel_file: PanelFile = None,
@@ -341,7 +341,7 @@ def doctor(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """What works and what is missing.
+    """Show what works and what is missing.
 
     It looks at the bus, the credentials, the living workers and the models.
 
@@ -373,7 +373,7 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where (default: here).")] = Path(),
     json: Json = False,
 ) -> None:
-    """Fill a folder to begin in.
+    """Create the files to begin with in a folder.
 
     It gets .env, panel.yaml, parley.yaml, and an example with documents. Nothing is overwritten.
 
@@ -394,7 +394,7 @@ def init(
 
 @app.command()
 def completion(shell: Annotated[completing.Shell, typer.Argument(help="Which shell.")]) -> None:
-    """A script by which the shell completes what you type.
+    """Print a script for the shell that completes what you type.
 
     It completes commands, options, protocols and sessions.
 

@@ -120,7 +120,7 @@ def ask(
         if settings_given:
             plan = plan.over(settings_given)
         if question == "-" and "-" in (evidence or ()):
-            raise BadInput("evidence", "- is the question already, and standard input is read once")
+            raise BadInput("evidence", "- is the question already, and standard input can be read only once")
         if folder is None:
             plan = plan.without_folder()
         documents = evidence or motion.evidence

@@ -11,7 +11,9 @@ from parley.cli.options import Humans, Json
 from parley.cli.output import write_lines
 from parley.cli.protocol_options import NOTHING, Given, ProtocolCommand, takes
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The bus: its configuration, attacks, revoking.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Configure a bus, attack it as a check, revoke users."
+)
 
 Keys = Annotated[Path, typer.Option("--dir", help="Folder of everybody's keys: of parley bus config, or STATE/keys.")]
 Address = Annotated[
@@ -22,7 +24,7 @@ Address = Annotated[
 @app.command("config", cls=ProtocolCommand)
 @takes("key_options")
 def bus_config(
-    folder: Annotated[Path, typer.Option("--dir", help="Where to write; what is there already is kept.")],
+    folder: Annotated[Path, typer.Option("--dir", help="Folder to write into; existing keys are kept.")],
     own: Given = NOTHING,
     moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
     clients: Annotated[
@@ -50,7 +52,7 @@ def bus_config(
         str | None, typer.Option(help="Where the server listens (default: as before, else 0.0.0.0).")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(help="On which port (default: as before, else 4222).", min=1, max=65_535)
+        int | None, typer.Option(help="The server's port (default: as before, else 4222).", min=1, max=65_535)
     ] = None,
     store: Annotated[
         str | None,
@@ -108,7 +110,7 @@ def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
     for text in texts:
         name, sign, owner = text.partition("=")
         if not name or not sign:
-            raise BadInput("reader", f"got {text!r}, wanted is NAME=CLIENT, or NAME=* for all clients")
+            raise BadInput("reader", f"got {text!r}, expected NAME=CLIENT, or NAME=* for all clients")
         granted[name] = (*granted.get(name, ()), *([owner] if owner else []))
     return granted
 
@@ -155,7 +157,7 @@ def bus_revoke(
     nats: Address = None,
     json: Json = False,
 ) -> None:
-    """Put a user out of a running bus; sessions go on without it.
+    """Remove a user from a running bus; sessions go on without it.
 
     \b
     Example:

@@ -9,7 +9,7 @@ from parley.cli import options
 from parley.cli.options import Config, Creds, Json, Nats, State
 from parley.cli.output import write_lines
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Experts of tasks: checked, enrolled, listed.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check, enroll and list experts of tasks.")
 
 Keys = Annotated[
     Path | None, typer.Option("--dir", help="Folder of parley bus config (default: the embedded stack's own keys).")
@@ -27,9 +27,7 @@ def experts_enroll(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option(
-            "--replace", help="Enroll it also where another specification has its id. The worker of that one ends."
-        ),
+        typer.Option("--replace", help="Enroll it even if another specification has its id. That one's worker ends."),
     ] = False,
     state: State = None,
     config: Config = None,
@@ -64,7 +62,7 @@ def experts_list(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Experts that run, and those that are only enrolled.
+    """List experts that run, and those that are only enrolled.
 
     Those run that the moderators hear.
 

@@ -8,14 +8,17 @@ from parley.cli import options
 from parley.cli.options import Config, Creds, Json, Nats, Sid, State
 from parley.cli.output import write_lines
 
-app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, help="Questions of tasks that wait for a human.")
+app = typer.Typer(
+    invoke_without_command=True, rich_markup_mode=None, help="List and answer questions of tasks that wait for a human."
+)
 
 
 @app.callback()
 def inbox(
     ctx: typer.Context,
     session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Of this one alone (else of all; owners only).")
+        str | None,
+        typer.Option("--session", metavar="ID", help="Only questions of this session (default: of all; owners only)."),
     ] = None,
     json: Json = False,
     nats: Nats = None,
@@ -56,7 +59,7 @@ def inbox_answer(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Answer a question of a task, or say who is to lead it from now on.
+    """Answer a question of a task, or change who leads it.
 
     \b
     Examples:

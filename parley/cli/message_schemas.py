@@ -13,5 +13,5 @@ def schema(name: str | None) -> Mapping[str, Any]:
     if name is None:
         return {key: schema_of(module) for key, module in found.items()}
     if name not in found:
-        raise BadInput("schema", f"got {name!r}, known are {', '.join(sorted(found))}")
+        raise BadInput("schema", f"got {name!r}, known: {', '.join(sorted(found))}")
     return schema_of(found[name])

@@ -14,7 +14,7 @@ def metrics(
     monitor: Annotated[
         str, typer.Option(metavar="URL", help="nats-server's monitor, such as http://nats:8222: its series as well.")
     ] = "",
-    once: Annotated[bool, typer.Option("--once", help="Count what is there, print it, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Count what the log has now, print it, and end.")] = False,
     json: Json = False,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, no live view.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Everything that is said; without it, one screen.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything that is said (default: one screen).")]
 Config = Annotated[
     Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
 ]
@@ -35,7 +35,7 @@ Roots = Annotated[
     typer.Option("--root", metavar="DIR", help="A folder under which a projectPath may lie; repeatable."),
 ]
 Everything = Annotated[
-    bool, typer.Option("--all", help="Also the teams' own channels and the judge's notes (owners only).")
+    bool, typer.Option("--all", help="Also show the teams' own channels and the judge's notes (owners only).")
 ]
 Humans = Annotated[
     list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
@@ -50,7 +50,7 @@ WaitForHuman = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="With --human: turns of that seat wait for the person from the start, so long each.",
+        help="With --human: each turn of that seat waits so many seconds for the person, from the start.",
     ),
 ]
 LogMaxAge = Annotated[
@@ -161,5 +161,5 @@ def print_each(documents: Iterable[object]) -> int:
             good += 1
             print_json(document)
     if not good:
-        print("parley: there is no good line in it", file=sys.stderr)
+        print("parley: it has no line that can be read", file=sys.stderr)
     return (1 if bad else 0) if good else 2

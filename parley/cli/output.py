@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:
-    """To a file, or to standard output."""
+    """Writes lines to a file, or to standard output."""
     if output is None:
         for text in lines:
             print(text)
@@ -25,7 +25,7 @@ def confirm(question: str, *, json: bool) -> None:
     from client.errors import BadInput
 
     if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadInput("--yes", "nobody is there to be asked; confirm with --yes")
+        raise BadInput("--yes", "there is no terminal to ask for confirmation; confirm with --yes")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise BadInput("--yes", "not confirmed; nothing was done")

@@ -1,4 +1,4 @@
-"""The command line as a process: its arguments, its streams, and how it ends whatever becomes of them."""
+"""The command line as a process: its arguments and streams, and its end in every case."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
             return told(f"{name}: got {text!r}, which is not UTF-8", name, 2, json=as_json, value=text)
         if (not text and _name(arguments, number) in PATHS) or text in [f"{name}=" for name in PATHS]:
             name = _name(arguments, number)
-            return told(f"{name}: got '', wanted is a path", name, 2, json=as_json, value="")
+            return told(f"{name}: got '', expected a path", name, 2, json=as_json, value="")
     try:
         return int(app(args=arguments, prog_name="parley", standalone_mode=False) or 0)
     except ClickException as error:

@@ -64,7 +64,7 @@ class ProtocolCommand(TyperCommand):
     """A command made by `takes`: it gets its parameters when it is first parsed or explained."""
 
     def get_params(self, ctx: Any) -> Any:
-        """As the whole function has them."""
+        """The options of the whole function."""
         make = getattr(inspect.unwrap(self.callback, stop=_is_bare), "whole", None) if self.callback else None
         if make is not None:
             whole = typer.main.get_command(make())

@@ -9,7 +9,7 @@ from parley.cli import options, process
 from parley.cli.options import Json
 from parley.cli.output import write_lines
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="How well Parley's parts do, on data.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure how well parts of Parley do, on data.")
 
 Experts = Annotated[
     Path | None, typer.Option("--experts", metavar="DIR", help="Folder of specifications (default: the shipped ones).")
@@ -27,11 +27,11 @@ def route(
         typer.Option("--file", metavar="FILE", help='Many tasks, {"prompt": ..., "files": [...]} a line; - is stdin.'),
     ] = None,
     keyword: Annotated[
-        bool, typer.Option("--keyword", help="As coordination does when degraded: trigger words alone, no claims.")
+        bool, typer.Option("--keyword", help="Route as degraded coordination does: by trigger words, without claims.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Which experts would take a task.
+    """Show which experts would take a task.
 
     It also says how deep the coordination goes. Nothing is worked on, and no bus is needed. With --file, one JSON
     document a line, in the order of the tasks; a bad line gets one that says why. Exit status: 0 all were routed,
@@ -65,11 +65,11 @@ def eval_routing(
         Path | None, typer.Option(help="A golden file (default: the shipped set; docs/routing.md has its form).")
     ] = None,
     half: Annotated[
-        str, typer.Option(help="Of the shipped set: test, or dev, which the matcher is fitted on.")
+        str, typer.Option(help="Half of the shipped set: test, or dev, on which the matcher is fitted.")
     ] = "test",
     experts: Experts = None,
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Measure the public sets too: where they lie (minutes).")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the public sets, to measure them too (takes minutes).")
     ] = None,
     sets: Annotated[
         list[str] | None,
@@ -106,7 +106,7 @@ def eval_routing(
     ] = None,
     json: Json = False,
 ) -> None:
-    """How often tasks find a right lead, with intervals.
+    """Measure how often tasks find a right lead, with intervals.
 
     It compares the baseline and the better matcher: what is right, by kind and by depth; abstention; calibration;
     who is taken for whom. The last matcher of each set is

@@ -97,7 +97,7 @@ def _local(own: Any) -> bool:
 
 
 def cure(found: EncoderFound) -> str:
-    """What mends one that does not answer."""
+    """Says how to fix an encoder that does not answer."""
     if "401" in found.why or "403" in found.why:
         return "put a key that it takes into ENCODER_API_KEY"
     if found.encoder == "openai":

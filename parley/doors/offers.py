@@ -10,7 +10,7 @@ from client.protocols import SETUPS, setup_of
 from coordinator.protocols import PROTOCOLS
 from gateway.offers import Offer, Offers
 from parley.plan import Plan
-from parley.stack.panel_file import Panel, read, role_of
+from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.rows import AgentRow
 from schemas.session import SESSION_ID, Budget, Seat
 
@@ -90,7 +90,7 @@ def _read(folder: Path) -> dict[str, Panel]:
             raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
         if path.stem in found:
             raise BadInput("panels", f"{path.name}: there is another file of that name")
-        panel = found[path.stem] = read(path)
+        panel = found[path.stem] = read_panel(path)
         if PROTOCOLS[panel.protocol].experts:
             why = f"{panel.protocol} finds its experts by the task, so a panel for it would join every task"
             raise BadInput("panels", f"{path.name}: {why}; enrol experts with parley experts")

@@ -1,4 +1,4 @@
-"""`parley route`: what it does once its arguments are read."""
+"""The work of `parley route`, after its arguments are read."""
 
 import asyncio
 import sys
@@ -26,7 +26,7 @@ def route(prompt: str | None, files: Sequence[str], experts: Path | None, *, key
         No task, or one that cannot be routed; names the field, the value and the limit.
     """
     if prompt is None:
-        raise BadInput("task", "nothing is to be routed: give a task, - to read it, or --file")
+        raise BadInput("task", "there is nothing to route: give a task, - to read it, or --file")
     try:
         task, notes = task_of(Wanted(prompt=read_question() if prompt == "-" else prompt, files=tuple(files)))
     except InvalidValue as error:

@@ -1,4 +1,4 @@
-"""`parley eval routing`: what it does once its arguments are read."""
+"""The work of `parley eval routing`, after its arguments are read."""
 
 import asyncio
 import math
@@ -54,9 +54,9 @@ def evaluate(
     """
     for name in sets:
         if name not in SETS:
-            raise BadInput("--set", f"--set: got {name!r}, known are {', '.join(SETS)}")
+            raise BadInput("--set", f"--set: got {name!r}, known: {', '.join(SETS)}")
     if half not in ("test", "dev"):
-        raise BadInput("--half", f"--half: got {half!r}, wanted is test or dev")
+        raise BadInput("--half", f"--half: got {half!r}, expected test or dev")
     wanted = sets or (SETS if data is not None else (GOLDEN,))
     reports: list[Report] = []
     for name in wanted:
@@ -69,7 +69,7 @@ def evaluate(
     if wanted == (GOLDEN,):
         print(f"not measured: {', '.join(routing_data.PUBLIC)}; --data DIR says where they lie", file=sys.stderr)
     if not reports:
-        raise BadInput("--data", "no set is there to measure")
+        raise BadInput("--data", "there is no set to measure")
     return reports
 
 

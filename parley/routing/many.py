@@ -1,4 +1,4 @@
-"""Many tasks routed by several processes, a core each: whoever has a file of prompts waits for encoders alone.
+"""Routes many tasks in several processes, one for each core. So a long file of prompts waits only for encoders.
 
 A helper process is this module, started with pipes: `python -m parley.routing.many`. It is sent a Set-up, then chunks
 of tasks; it answers each with its routes, and ends with its input. A frame is its length in 4 bytes, then JSON.
@@ -28,7 +28,7 @@ _AHEAD = 4
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process routes with."""
+    """The settings with which a process routes."""
 
     specs: tuple[ExpertSpec, ...]
     keyword: bool = False
@@ -39,7 +39,7 @@ class HelperLost(ParleyError):
 
 
 def cores() -> int:
-    """Of this process."""
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -36,7 +36,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def routing() -> Routing:
-    """That of the protocol to which tasks go."""
+    """The routing of the protocol that takes tasks."""
     found = setup_of(DEFAULT).routing()
     assert found is not None, f"{DEFAULT} routes tasks"
     return found
@@ -85,7 +85,7 @@ async def route_one(task: Task, specs: Sequence[ExpertSpec], *, keyword: bool = 
 
 
 def chunks(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
-    """So many at once as are matched together."""
+    """Cuts tasks into groups that are matched together."""
     return (tasks[i : i + _CHUNK] for i in range(0, len(tasks), _CHUNK))
 
 
@@ -129,7 +129,7 @@ def _bytes(path: str, name: str) -> bytes:
     except OSError as error:
         raise BadInput("file", f"{path}: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise BadInput("file", f"{name}: it is too large, allowed are at most {MAX_BYTES:,} bytes")
+        raise BadInput("file", f"{name}: it is too large, the limit is {MAX_BYTES:,} bytes")
     return data.removeprefix(b"\xef\xbb\xbf")
 
 

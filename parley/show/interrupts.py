@@ -1,4 +1,4 @@
-"""What signals and keys do while a session is opened and followed."""
+"""Handles signals and keys while a session is opened and followed."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Lines that a person types, as they are typed: read on the event loop, so that a clock can end them."""
+"""Reads lines while a person types them, on the event loop, so that a clock can end them."""
 
 import asyncio
 import contextlib

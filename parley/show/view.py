@@ -111,7 +111,7 @@ class AnswerView(QuietView):
     Without an answer, why not goes to stderr."""
 
     def result(self, result: Result) -> None:
-        """It is over."""
+        """Shows the result: the session is over."""
         answer, told = clean(transcript.answer_of(result)), transcript.stop_words(result)
         if not answer:
             self.note(f"parley: no answer: {told}")
@@ -145,7 +145,7 @@ class PlainView(QuietView):
             self._print([("quiet", f"      {line(live.seat)}: {line(live.text, _CALL)}")])
 
     def result(self, result: Result) -> None:
-        """It is over."""
+        """Shows the result: the session is over."""
         self._print([("", ""), *self._teller.end(result)])
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
@@ -201,7 +201,7 @@ class LiveView(PlainView):
         self._print([("score", clean(text))])
 
     def result(self, result: Result) -> None:
-        """It is over."""
+        """Shows the result: the session is over."""
         self.close()
         super().result(result)
 

@@ -1,5 +1,6 @@
-"""What the agents of a stack are, so that whoever shares it gets the models that he named. Keys never leave: what may
-be one is compared by its digest."""
+"""Compares the agents of a shared stack with those that a command names. A digest stands for whatever may be a key,
+so keys never leave.
+"""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the workers of a stack's rows will announce, without starting them: models, prices, expertise."""
+"""Works out what the workers of a stack's rows will announce, without starting them: models, prices, expertise."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

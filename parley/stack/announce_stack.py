@@ -1,4 +1,6 @@
-"""What a stack in the foreground says of itself. Imported before its services are forked, so it loads little."""
+"""Prints the addresses and files of a stack in the foreground. It is imported before services are forked, so it
+loads little.
+"""
 
 import asyncio
 import contextlib

@@ -1,5 +1,6 @@
-"""Sessions that a command on this machine follows at the moment: they are somebody's, and nobody else is asked about
-them. A file a session, locked for as long as somebody follows it; the kernel takes the lock back however they die."""
+"""Marks sessions that a command on this machine follows, so that nobody else is asked about them. The mark is a
+locked file for each session. The kernel releases the lock however the command ends.
+"""
 
 import contextlib
 import errno

@@ -74,7 +74,7 @@ def moderator(
     url, credentials = _bus(settings)
     if credentials.kind != accounts.MODERATOR:
         raise BadInput(
-            "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; wanted are a moderator's"
+            "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; expected a moderator's"
         )
     try:
         key = accounts.load_token_key(token_key)
@@ -137,7 +137,7 @@ def observer(settings: Settings) -> tuple[str, accounts.Credentials]:
     if credentials.kind != accounts.OBSERVER:
         raise BadInput(
             "creds",
-            f"they are for {credentials.user!r}, of kind {credentials.kind}; wanted are an observer's"
+            f"they are for {credentials.user!r}, of kind {credentials.kind}; expected an observer's"
             " (metrics.json: parley bus config adds it to a folder of keys)",
         )
     return url, credentials

@@ -1,4 +1,4 @@
-"""The embedded stack, seen from its users: described, started if nobody has, shared, and gone with its last user.
+"""The embedded stack as its users see it: described, started by the first user, shared, and ended with the last one.
 
 A state directory holds one stack at most. Its supervisor (parley.stack.supervisor) is a process of its own; those who
 use it hold a shared lock on `users.lock`, which the kernel takes back however they die. The supervisor ends when it
@@ -67,7 +67,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the supervisor is told on its standard input."""
+    """An order that the supervisor gets on its standard input."""
 
     stack: Stack
     state: str

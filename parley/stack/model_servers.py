@@ -1,4 +1,4 @@
-"""Whether the servers of language models are there, looked at before a stack starts that would wait for them.
+"""Looks whether the servers of language models are there, before a stack starts that would wait for them.
 
 Each is asked for its list of models, which costs nothing. Refused is only what could answer no turn: nobody listens at
 the address, or the key is not taken.
@@ -30,7 +30,7 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
     settings = plan.settings
     if ephemeral and settings.nats.url:
         raise BadInput(
-            "--ephemeral", f"--ephemeral keeps nothing, and the bus at {settings.nats.url} keeps its sessions"
+            "--ephemeral", f"--ephemeral keeps nothing, but the bus at {settings.nats.url} keeps its sessions"
         )
     rows = plan.rows
     if settings.nats.url or not names_models(rows):

@@ -68,7 +68,7 @@ class PanelFile(Section):
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file comes to."""
+    """The seats and settings that a panel file describes."""
 
     protocol: str
     rows: tuple[AgentRow, ...]
@@ -81,7 +81,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
         return sum(seat.role == role for seat in self.seats)
 
 
-def read(path: Path) -> Panel:
+def read_panel(path: Path) -> Panel:
     """A panel from its file.
 
     Raises
@@ -151,7 +151,7 @@ def role_of(row: AgentRow) -> str:
     known = ", ".join(sorted(ACCOUNT_OF_ROLE))
     if row.roles:
         if row.roles[0] not in ACCOUNT_OF_ROLE:
-            raise BadInput(f"seats.{row.queue}.role", f"got {row.roles[0]!r}, known are {known}")
+            raise BadInput(f"seats.{row.queue}.role", f"got {row.roles[0]!r}, known: {known}")
         return row.roles[0]
     try:
         return load(row.spec or row.queue).roles[0]
@@ -165,5 +165,5 @@ def _known(given: Mapping[Any, Any], names: list[str], prefix: str, path: Path) 
     for key in given:
         if key not in names:
             near = difflib.get_close_matches(str(key), names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
             raise BadInput(f"{prefix}{key}", f"{prefix}{key} in {path} is no field; {hint}")

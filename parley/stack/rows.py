@@ -31,7 +31,7 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counting(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose sessions are counted."""
+    """The service that counts sessions, and for which tenant."""
 
     tenant: str = "default"
     budget_usd: float = 0.0

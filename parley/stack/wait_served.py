@@ -1,5 +1,6 @@
-"""A stack of one's own that is still starting: a session that is refused there for want of a worker is opened again
-once the worker is there, and what no moderator takes yet is done again."""
+"""Waits for a stack that is still starting. A session that is refused for lack of a worker is opened again when the
+worker is there. A request that no moderator takes yet is repeated.
+"""
 
 import asyncio
 import contextlib

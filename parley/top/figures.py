@@ -1,4 +1,4 @@
-"""What `parley top` shows, worked out of two snapshots: objectives, queues, protocols, models, the bus."""
+"""Computes the figures of `parley top` from two snapshots: objectives, queues, protocols, models, the bus."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Series of several services, fetched over HTTP and put together.
+"""Fetches the series of several services over HTTP and puts them together.
 
 Copies of `parley metrics` show the same totals, so of their series the largest counts. Those of all other services add
 up (observability.watching.slos says why).
@@ -48,7 +48,7 @@ def pages(urls: Sequence[str]) -> list[str]:
         parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadInput(
-                "--metrics", f"got {url!r}, wanted is the address of a service, such as http://127.0.0.1:9464"
+                "--metrics", f"got {url!r}, expected the address of a service, such as http://127.0.0.1:9464"
             )
         found.append(
             f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or ''}".removesuffix("/metrics") + "/metrics"

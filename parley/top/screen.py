@@ -11,7 +11,7 @@ _MOST = 28
 
 
 def lines(figures: Mapping[str, Any], width: int = 100) -> Iterator[str]:
-    """What a person reads, cut at the terminal's width."""
+    """The lines that a person reads, cut at the terminal's width."""
     for text in _all(figures):
         yield text[:width]
 

@@ -117,7 +117,7 @@ async def test_what_does_not_fit_is_asked_again_with_the_fault_and_what_was_type
 async def test_each_line_is_checked_as_it_is_typed() -> None:
     found, said = await fills(["perhaps", "n", "much", "", ""], shown(Bid))
     assert found == Bid(wants=False)
-    assert "wants: got 'perhaps', wanted is y or n" in said and "urgency: got 'much', a number is wanted" in said
+    assert "wants: got 'perhaps', expected y or n" in said and "urgency: got 'much', a number is wanted" in said
 
 
 async def test_a_seat_is_chosen_on_a_line_of_its_own_and_is_no_word_of_the_speech() -> None:
@@ -125,7 +125,7 @@ async def test_a_seat_is_chosen_on_a_line_of_its_own_and_is_no_word_of_the_speec
     wanted = shown(Questions, kind="question", brief=brief)
     found, said = await fills(["con_7", "", "con_2", "Who pays?", ""], wanted)
     assert found == Questions(answerer="con_2", questions=("Who pays?",))
-    assert said.count("answerer (con_1 or con_2)") == 3 and "answerer: got 'con_7', wanted is con_1 or con_2" in said
+    assert said.count("answerer (con_1 or con_2)") == 3 and "answerer: got 'con_7', expected con_1 or con_2" in said
     assert "of 30 words" not in said
 
 

@@ -45,7 +45,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("7: {}", "7", "a name has"),
         ("quiet: loud", "quiet", "a mapping with name and characteristics is wanted"),
         ("quiet: {nam: x}", "quiet.nam", "did you mean name?"),
-        ("quiet: {zzz: x}", "quiet.zzz", "known are name, characteristics"),
+        ("quiet: {zzz: x}", "quiet.zzz", "known: name, characteristics"),
         ("quiet: {name: x}", "quiet.characteristics", "it is missing"),
         ("quiet: {name: 7, characteristics: x}", "quiet.name", "got 7, a text is wanted"),
         ("quiet: {name: '', characteristics: x}", "quiet.name", "got ''"),

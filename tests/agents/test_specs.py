@@ -32,7 +32,7 @@ def test_shipped_agent_files_are_good() -> None:
     ("text", "field", "message"),
     [
         ("quueue: a", "quueue", "did you mean queue"),
-        ("queue: a\nroles: [panelist]\nzzz: 1", "zzz", "known are expertise, model"),
+        ("queue: a\nroles: [panelist]\nzzz: 1", "zzz", "known: expertise, model"),
         ("queue: a\nroles: [panelst]", "roles", "'panelst'; did you mean panelist"),
         ("queue: a", "roles", "required"),
         ("queue: a\nroles: []", "roles", "at least 1"),

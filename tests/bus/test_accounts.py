@@ -474,7 +474,7 @@ def test_token_key(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert accounts.load_token_key(path) == key
     path.write_text("00ff")
-    with pytest.raises(BadKeyFile, match="2 bytes, wanted are 32"):
+    with pytest.raises(BadKeyFile, match="2 bytes, expected 32"):
         accounts.load_token_key(path)
 
 

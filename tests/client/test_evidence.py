@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from client.errors import BadInput
-from client.evidence import read
+from client.evidence import read_documents
 from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE
 
 ROLES = ("panelist", "analyst")
@@ -23,7 +23,7 @@ def write(folder: Path, name: str, text: str = "a text") -> Path:
 def test_texts_of_any_suffix_in_the_order_of_their_names(tmp_path: Path) -> None:
     for name in ("b.txt", "a.md", "sub/c.csv", "d.json", ".hidden", ".git/x"):
         write(tmp_path, name, f"text of {name}")
-    found = read(tmp_path, ROLES)
+    found = read_documents(tmp_path, ROLES)
     assert [d.name for d in found] == ["a.md", "b.txt", "d.json", "sub/c.csv"]
     assert found[0].text == "text of a.md"
     assert found[0].id == hashlib.sha256(b"text of a.md").hexdigest()
@@ -33,7 +33,7 @@ def test_a_folder_named_like_a_seat_holds_that_seats_documents(tmp_path: Path) -
     write(tmp_path, "panelist_2/x/one.md")
     write(tmp_path, "panelists/two.md")
     write(tmp_path, "three.md")
-    assert {d.name: d.holders for d in read(tmp_path, ROLES)} == {
+    assert {d.name: d.holders for d in read_documents(tmp_path, ROLES)} == {
         "panelist_2/x/one.md": ("panelist_2",),
         "panelists/two.md": (),
         "three.md": (),
@@ -42,12 +42,12 @@ def test_a_folder_named_like_a_seat_holds_that_seats_documents(tmp_path: Path) -
 
 def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbftext")
-    assert read(tmp_path)[0].text == "text"
+    assert read_documents(tmp_path)[0].text == "text"
 
 
 def refusal(folder: Path) -> str:
     with pytest.raises(BadInput) as caught:
-        read(folder, ROLES)
+        read_documents(folder, ROLES)
     assert caught.value.field == "evidence"
     return str(caught.value)
 
@@ -63,7 +63,7 @@ def test_folders_files_and_patterns_together(tmp_path: Path) -> None:
         write(tmp_path, name, f"text of {name}")
     write(tmp_path, "other/a.md", "another a")
     sources = ["docs", "notes/**/*.md", "one[1].md", "docs/a.md", "other/a.md"]
-    found = read([tmp_path / s if s == "docs" else str(tmp_path / s) for s in sources], ROLES)
+    found = read_documents([tmp_path / s if s == "docs" else str(tmp_path / s) for s in sources], ROLES)
     assert [(d.name, d.holders) for d in found] == [
         ("a.md", ()),
         ("panelist_1/b.md", ("panelist_1",)),
@@ -109,7 +109,7 @@ def test_a_large_file_is_refused_by_its_size_before_it_is_read(tmp_path: Path) -
 
 def test_a_document_may_have_exactly_so_many_characters(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "ž" * MAX_DOCUMENT)
-    assert len(read(tmp_path)[0].text) == MAX_DOCUMENT
+    assert len(read_documents(tmp_path)[0].text) == MAX_DOCUMENT
     write(tmp_path, "a.md", "ž" * (MAX_DOCUMENT + 1))
     assert f"a.md has {MAX_DOCUMENT + 1:,} characters" in refusal(tmp_path)
 
@@ -128,7 +128,7 @@ def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     assert "link.md is a link out of the folder" in refusal(inside)
     (inside / "link.md").unlink()
     (inside / "within.md").symlink_to(inside / "a.md")
-    assert [d.name for d in read(inside)] == ["a.md", "within.md"]
+    assert [d.name for d in read_documents(inside)] == ["a.md", "within.md"]
     (inside / "up").symlink_to(tmp_path)
     assert "link to a folder" in refusal(inside)
 

@@ -9,7 +9,7 @@ import pytest
 
 from agents.retrieval.passages import passages
 from client.errors import BadInput
-from client.evidence import formats, read
+from client.evidence import formats, read_documents
 from client.evidence.formats import MOST_PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -45,14 +45,14 @@ def pdf(*pages: str) -> bytes:
 
 
 def text(path: Path) -> str:
-    (document,) = read(path)
+    (document,) = read_documents(path)
     assert document.name == path.name
     return document.text
 
 
 def refusal(path: Path) -> str:
     with pytest.raises(BadInput) as caught:
-        read(path)
+        read_documents(path)
     return str(caught.value)
 
 
@@ -76,7 +76,7 @@ def test_each_row_of_a_table_says_the_headers(tmp_path: Path, name: str, table: 
 def test_no_passage_of_a_table_is_without_its_headers(tmp_path: Path) -> None:
     rows = "".join(f"station {i},{i * 7} mm\n" for i in range(300))
     (tmp_path / "rain.csv").write_text(f"Station,Rain in March\n{rows}")
-    (document,) = read(tmp_path)
+    (document,) = read_documents(tmp_path)
     pieces, _ = passages(document)
     assert len(pieces) > 10
     for piece in pieces:
@@ -137,8 +137,8 @@ def test_without_what_reads_a_pdf_the_error_says_how_to_install_it(tmp_path: Pat
     (tmp_path / "report.pdf").write_bytes(pdf("text"))
     program = (
         "import sys; sys.modules['pypdf'] = None\n"
-        "from client.evidence import read\n"
-        "try: read(sys.argv[1])\n"
+        "from client.evidence import read_documents\n"
+        "try: read_documents(sys.argv[1])\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
     asked = [sys.executable, "-c", program, str(tmp_path)]
@@ -152,7 +152,7 @@ def test_without_what_reads_a_pdf_the_error_says_how_to_install_it(tmp_path: Pat
     [(b"plain <b>\n", "plain <b>\n"), (b" <!DOCTYPE html><p>page", "page\n"), (pdf("from a pipe"), "from a pipe\n")],
 )
 def test_standard_input_is_read_by_how_it_begins(given: bytes, wanted: str) -> None:
-    program = "from client.evidence import read; print(*read('-'), sep='|')"
+    program = "from client.evidence import read_documents; print(*read_documents('-'), sep='|')"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, input=given, capture_output=True, timeout=30)
     assert done.stderr == b""
     assert repr(wanted) in done.stdout.decode() and "name='standard input'" in done.stdout.decode()

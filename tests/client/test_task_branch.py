@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Path:
 
 def put(folder: Path, branch: str = "fix", *, removed: tuple[str, ...] = (), **files: str) -> task_branch.Committed:
     """Commit the folder with other files, as a task's accepted change."""
-    sent = task_folder.read(folder)
+    sent = task_folder.read_folder(folder)
     held = {path: held for path, held in folders.unpacked(sent.data).items() if path not in removed}
     for name, text in files.items():
         held[name.replace("__", "/").replace("_py", ".py")] = (text.encode(), name.startswith("run"))
@@ -109,7 +109,7 @@ def change(sent: task_folder.Sent, **files: str) -> task_folder.Compared:
 
 
 def test_what_stands_in_the_folder_meanwhile_plays_no_part(project: Path) -> None:
-    sent = task_folder.read(project)
+    sent = task_folder.read_folder(project)
     (project / "src" / "a.py").write_text("mine()\n")
     (project / "extra.py").write_text("more\n")
     before = state(project)
@@ -119,7 +119,7 @@ def test_what_stands_in_the_folder_meanwhile_plays_no_part(project: Path) -> Non
 
 
 def test_what_head_has_is_applied_already(project: Path) -> None:
-    sent = task_folder.read(project)
+    sent = task_folder.read_folder(project)
     found = change(sent, src__a_py="fast()\n")
     assert task_branch.is_possible(sent, found)
     (project / "src" / "a.py").write_text("fast()\n")
@@ -139,7 +139,7 @@ def test_what_stands_in_head_and_was_not_sent_is_not_replaced(project: Path) -> 
     (project / "deep" / "objects").symlink_to("/tmp")
     git(project, "add", "deep/objects")
     git(project, "commit", "-q", "-m", "second")
-    sent = task_folder.read(project)
+    sent = task_folder.read_folder(project)
     for files, why in (
         ({"link__b": "x"}, "'link' stands in HEAD"), ({"kept": "x"}, "'kept' stands in HEAD"),
         ({"deep__HEAD": "x"}, "'deep': it makes a repository"),

@@ -55,7 +55,7 @@ def read(folder: Path, **most: int) -> History:
 
 
 def sent_of(folder: Path, **most: int) -> Sent:
-    return task_history.with_history(task_folder.read(folder), **most)
+    return task_history.with_history(task_folder.read_folder(folder), **most)
 
 
 def messages(found: History) -> list[str]:
@@ -208,7 +208,7 @@ def test_where_there_is_no_history_the_folder_goes_without(root: Path, tmp_path:
 def test_without_git_the_folder_goes_without(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(root, "first", a_dot_py="one\n")
     monkeypatch.setenv("PATH", "/nowhere")
-    assert sent_of(root).history_told == f"the history of {root} is not sent: the program git is not there"
+    assert sent_of(root).history_told == f"the history of {root} is not sent: the program git is not installed"
 
 
 def test_a_shallow_repositorys_oldest_commit_is_no_beginning(root: Path, tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ def made(root: Path, /, *files: str, **rules: str) -> Path:
 
 
 def sent(root: Path) -> set[str]:
-    return set(unpacked(task_folder.read(root).data))
+    return set(unpacked(task_folder.read_folder(root).data))
 
 
 def words(root: Path) -> str:
-    return "\n".join(task_folder.read(root).words())
+    return "\n".join(task_folder.read_folder(root).words())
 
 
 FILES = (
@@ -126,7 +126,7 @@ def test_every_reason_is_named_and_all_names_where_that_is_asked_for(tmp_path: P
         (root / f"link{i}").symlink_to("/etc/passwd")
     (root / "new\nline").write_text("x")
     (root / os.fsdecode(b"latin\xe9.txt")).write_text("x")
-    brief, whole = ("\n".join(task_folder.read(root).words(everything=all_)) for all_ in (False, True))
+    brief, whole = ("\n".join(task_folder.read_folder(root).words(everything=all_)) for all_ in (False, True))
     assert "'latin\\udce9.txt': its name is not UTF-8" in brief and "'new\\nline': it has a control character" in brief
     assert brief.endswith("and 3 more (--verbose names them)") and "'link7'" not in brief
     assert "'link7'" in whole and "more" not in whole

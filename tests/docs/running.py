@@ -141,7 +141,7 @@ class Page:
             raise Failed(f"{block.where}: {command}: not over within {PATIENCE_S:g} s") from None
         if done.returncode not in wanted:
             said = (done.stdout[-1_500:] + done.stderr[-1_500:]).decode(errors="replace")
-            raise Failed(f"{block.where}: {command}\nended with {done.returncode}, wanted is one of {wanted}\n{said}")
+            raise Failed(f"{block.where}: {command}\nended with {done.returncode}, expected one of {wanted}\n{said}")
         return done.stdout.decode()
 
     def _start_stack(self, block: Block, command: str) -> None:

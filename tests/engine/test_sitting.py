@@ -140,7 +140,7 @@ async def test_a_person_plays_a_seat_to_the_end(hall: Hall, tmp_path: Path) -> N
     assert "[4:59, 4 of 20 words]" in person.said, "words counted, and the clock"
     person.types("nobody", "con_1", "Who pays?", "When?", "")
     await person.hears("Your last reply was not taken: questions: got 2, at least 3 are wanted")
-    assert "answerer: got 'nobody', wanted is con_1" in person.said
+    assert "answerer: got 'nobody', expected con_1" in person.said
     person.types("", "Who pays?", "When?", "How?", "")
     await person.hears("pro_1: answer, round 1")
     person.types("Everybody, and soon.", ".", "")

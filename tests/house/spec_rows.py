@@ -1,4 +1,4 @@
-"""The rows of docs/spec-map.md: clause -> symbol -> test.
+"""The rows of the pages in docs/spec-map: clause -> symbol -> test.
 
 A row whose test can only skip on some machines names, behind its test, the folders that it needs, from the root of the
 checkout: `tests/x.py::test_y` (needs ../shared/data/clinc150). Where one of them is absent the row is not checked, and
@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.house.stub import NoSuchSymbol, resolve
 
 ROOT = Path(__file__).parents[2]
-MAP = ROOT / "docs" / "spec-map.md"
+MAP = ROOT / "docs" / "spec-map"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class BadRow(Exception):
 
 
 def read(path: Path = MAP) -> list[Row]:
-    """The rows of every table whose last two columns are headed symbol and test.
+    """The rows of every table whose last two columns are headed symbol and test: of one page, or of a folder of pages.
 
     Raises
     ------
@@ -49,7 +49,8 @@ def read(path: Path = MAP) -> list[Row]:
     """
     rows: list[Row] = []
     inside = False
-    for line in path.read_text(encoding="utf-8").splitlines():
+    pages = sorted(path.glob("*.md")) if path.is_dir() else [path]
+    for line in (line for page in pages for line in page.read_text(encoding="utf-8").splitlines()):
         cells = [c.strip() for c in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
         if not line.startswith("|"):
             inside = False

@@ -1,4 +1,4 @@
-"""Finds the rows of docs/spec-map.md (clause -> symbol -> test) whose test does not need its symbol.
+"""Finds the rows of docs/spec-map (clause -> symbol -> test) whose test does not need its symbol.
 
     python -m tests.house.specmap               every row
     python -m tests.house.specmap --row 7       one of them

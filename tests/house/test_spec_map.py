@@ -1,9 +1,10 @@
-"""docs/spec-map.md is true: its symbols and tests exist, and each test fails once its symbol is stubbed out.
+"""docs/spec-map is true: its symbols and tests exist, and each test fails once its symbol is stubbed out.
 
 Here that is seen of the rows that changed, some of them at most, and of those that need data which does not come with a
 clone. `make specmap` sees it of all.
 """
 
+import re
 import subprocess
 import sys
 
@@ -27,6 +28,12 @@ def test_every_symbol_and_test_exists() -> None:
     rows = read(MAP)
     assert len(rows) >= 40
     assert missing(rows) == []
+
+
+def test_the_index_links_every_page() -> None:
+    pages = {p.name for p in MAP.glob("*.md")} - {"README.md"}
+    assert set(re.findall(r"\]\((\w+\.md)\)", (MAP / "README.md").read_text())) == pages
+    assert all(read(MAP / name) for name in pages), "each page has rows"
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ def test_what_contradicts_itself_is_named(front: Front, given: tuple[str, ...], 
 def test_a_bad_line_of_dotenv_is_named_by_its_number_everywhere(tmp_path: Path) -> None:
     front = Front(tmp_path)
     (tmp_path / ".env").write_text(f"# models\n\nLLM_PROVIDER=ollama\nLLM_API_KEY {KEY}\n")
-    why = "parley: .env, line 4: this is no assignment, wanted is NAME=value or # a comment\n"
+    why = "parley: .env, line 4: this is no assignment, expected NAME=value or # a comment\n"
     for command in (("ask", QUESTION), ("ask", QUESTION, "--dry-run"), ("up",)):
         assert front.run(*command) == (2, "", why)
     code, out, err = front.run("doctor")

@@ -82,6 +82,6 @@ def test_it_takes_no_other_users_credentials(tmp_path: Path) -> None:
     owner = ("--nats", "nats://127.0.0.1:1", "--creds", str(tmp_path / "keys" / "owner.json"))
     code, _, err = front.run("metrics", *owner, "--once")
     assert code == 2
-    assert "of kind owner; wanted are an observer's" in err
+    assert "of kind owner; expected an observer's" in err
     code, _, err = front.run("metrics", "--once")
     assert code == 2 and "--nats URL --creds FILE" in err

@@ -171,7 +171,7 @@ BAD = [
         ("ask", "q", "--set", "consensus.treshold=9"),
         "consensus.treshold in the command line is no setting; did you mean",
     ),
-    (("ask", "q", "--set", "threshold"), "--set: got 'threshold', wanted is key=value"),
+    (("ask", "q", "--set", "threshold"), "--set: got 'threshold', expected key=value"),
     (("ask", "q", "--round-limit", "0"), "consensus.round_limit: got 0, allowed is 1 to 50"),
     (("ask", "q", "--max-rounds", "0"), "consensus.round_limit: got 0, allowed is 1 to 50"),
     (("ask", "q", "--max-rounds", "2", "--round-limit", "2"), "--max-rounds is the former name of --round-limit"),

@@ -242,10 +242,10 @@ async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said()
 
 SETTINGS = [
     (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),
-    (("ask", "q", "--evidence", ""), "--evidence: got '', wanted is a path"),
-    (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known are nats, tls, ws, wss (got 'http://x:1')"),
+    (("ask", "q", "--evidence", ""), "--evidence: got '', expected a path"),
+    (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known: nats, tls, ws, wss (got 'http://x:1')"),
     (("ask", "q", "--threshold", "1.5"), "consensus.threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
-    (("up", "--protocol", "nope"), "protocol: 'nope' is no protocol; known are competition, consensus, critic, maci"),
+    (("up", "--protocol", "nope"), "protocol: 'nope' is no protocol; known: competition, consensus, critic, maci"),
     (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
     (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
 ]
@@ -279,7 +279,7 @@ def test_up_is_as_its_settings_file_says_and_others_are_told_what_differs(fresh:
         client = ("--nats", running["url"], "--creds", running["credentials"]["panelist_1"])
         code, _, err = fresh.run("ask", QUESTION, "--panel", "2", *client)
         assert code == 2
-        assert err.endswith("is for 'panelist_1', of kind agent; wanted are a client's or an owner's\n")
+        assert err.endswith("is for 'panelist_1', of kind agent; expected a client's or an owner's\n")
     finally:
         up.terminate()
         up.communicate(timeout=20)

@@ -29,7 +29,7 @@ from tests.protocols.maci.play import belief
 def said(given: str) -> str:
     """Why it is refused."""
     with pytest.raises(BadInput) as caught:
-        outcomes.read(given)
+        outcomes.read_outcomes(given)
     assert caught.value.field == "outcomes"
     return str(caught.value)
 
@@ -38,10 +38,11 @@ def test_outcomes_are_a_list_between_commas_a_json_array_or_a_file_of_either(tmp
     file = tmp_path / "o"
     for text in ("a\n# no\n\nb, c\n", '["a", "b, c"]', "\ufeffa\r\nb, c\r\n"):
         file.write_bytes(text.encode())
-        assert outcomes.read(str(file)) == ["a", "b, c"]
-    assert outcomes.read("a, b") == ["a", "b"]
-    assert outcomes.read(' ["a", "b, c"]') == ["a", "b, c"]
-    assert outcomes.read("東京\u3000都, می\u200cخواهم") == ["東京\u3000都", "می\u200cخواهم"], "scripts need these"
+        assert outcomes.read_outcomes(str(file)) == ["a", "b, c"]
+    assert outcomes.read_outcomes("a, b") == ["a", "b"]
+    assert outcomes.read_outcomes(' ["a", "b, c"]') == ["a", "b, c"]
+    scripts = outcomes.read_outcomes("東京\u3000都, می\u200cخواهم")
+    assert scripts == ["東京\u3000都", "می\u200cخواهم"], "scripts need these"
 
 
 def test_what_is_no_list_of_outcomes_says_what_it_is(tmp_path: Path) -> None:
@@ -50,8 +51,8 @@ def test_what_is_no_list_of_outcomes_says_what_it_is(tmp_path: Path) -> None:
     assert said(str(file)) == f"outcomes: {file} holds a JSON object, and no list of outcomes"
     assert said('{"a": 1}') == "outcomes: it holds a JSON object, and no list of outcomes"
     assert said('["a",').startswith("outcomes: it begins like JSON and is none: ")
-    assert said('["a", 3]') == "outcomes: it holds 3, wanted are texts"
-    assert said("/dev/null") == "outcomes: /dev/null names 0, wanted are two or more"
+    assert said('["a", 3]') == "outcomes: it holds 3, expected texts"
+    assert said("/dev/null") == "outcomes: /dev/null names 0, expected two or more"
     assert said(str(tmp_path)) == f"outcomes: cannot read {tmp_path}: Is a directory"
     assert said("/dev/zero") == "outcomes: /dev/zero has more than the 1,000,000 bytes that are allowed"
     assert said("word") == "outcomes: got 'word': no such file, and no list of outcomes between commas"

@@ -97,6 +97,6 @@ def test_what_an_operator_wrote_into_the_configuration_stays(front: Front) -> No
 def test_a_grant_that_names_nobody_is_refused(front: Front) -> None:
     code, _, err = front.run("bus", "config", "--dir", str(front.folder / "keys"), "--reader", "audit")
     assert code == 2
-    assert "reader: got 'audit', wanted is NAME=CLIENT, or NAME=* for all clients" in err
+    assert "reader: got 'audit', expected NAME=CLIENT, or NAME=* for all clients" in err
     code, _, err = front.run("bus", "config", "--dir", str(front.folder / "keys"), "--reader", "audit=nobody")
     assert (code, "reader: audit: there is no other client 'nobody'; there are client, owner" in err) == (2, True), err

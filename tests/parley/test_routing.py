@@ -199,7 +199,7 @@ def test_a_bad_line_is_named_with_its_number_and_field(line: str, what: str, tmp
 def test_bytes_that_are_no_text_and_a_file_without_prompts(tmp_path: Path) -> None:
     file = tmp_path / "prompts.jsonl"
     file.write_bytes(b'{"prompt": "\xff"}')
-    with pytest.raises(BadInput, match="line 1: the line: got 'byte 12', wanted is UTF-8 text"):
+    with pytest.raises(BadInput, match="line 1: the line: got 'byte 12', expected UTF-8 text"):
         read_prompts(str(file))
     file.write_text("\n \n")
     with pytest.raises(BadInput, match="there is no prompt in it"):
@@ -351,8 +351,8 @@ def test_eval_names_what_is_not_as_it_should_be(tmp_path: Path) -> None:
         assert what in str(error.value)
     for given, what in (
         ({"golden": tmp_path / "none"}, "none: No such file"),
-        ({"half": "both"}, "--half: got 'both', wanted is test or dev"),
-        ({"sets": ["mnist"]}, "--set: got 'mnist', known are golden"),
+        ({"half": "both"}, "--half: got 'both', expected test or dev"),
+        ({"sets": ["mnist"]}, "--set: got 'mnist', known: golden"),
     ):
         whole: dict[str, Any] = {"golden": None, "half": "test", "experts": None, "data": None, "sets": [], **given}
         with pytest.raises(BadInput) as error:
@@ -361,7 +361,7 @@ def test_eval_names_what_is_not_as_it_should_be(tmp_path: Path) -> None:
 
 
 def test_a_public_set_that_is_not_there_is_left_out_loudly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(BadInput, match="no set is there to measure"):
+    with pytest.raises(BadInput, match="there is no set to measure"):
         routing_eval.evaluate(None, "test", None, tmp_path, ["clinc150", "marge_experts"])
     said = capsys.readouterr().err
     assert "LEFT OUT: clinc150 is not in" in said and "LEFT OUT: marge_experts is not in" in said

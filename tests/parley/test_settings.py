@@ -9,7 +9,7 @@ from agents import strict_yaml
 from client.errors import BadInput
 from parley.cli import options
 from parley.settings import load, merge, parse_sets, read_environment
-from parley.stack.panel_file import read as read_panel
+from parley.stack.panel_file import read_panel
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_a_higher_layer_is_over_a_lower_one_that_uses_the_former_name(
         ("protocl: consensus", "protocl", "did you mean protocol?"),
         ("budget: {token: 5}", "budget.token", "did you mean tokens?"),
         ("consensus: {treshold: 80}", "consensus.treshold", "did you mean threshold?"),
-        ("zzz: 1", "zzz", "known are"),
+        ("zzz: 1", "zzz", "known: "),
     ],
 )
 def test_a_misspelt_key_is_named_with_its_file_and_the_nearest(tmp_path: Path, text: str, key: str, near: str) -> None:
@@ -96,7 +96,7 @@ def test_pairs_are_read_as_yaml_scalars() -> None:
 
 @pytest.mark.parametrize("pair", ["threshold", "=1", ""])
 def test_a_pair_without_key_or_value_is_refused(pair: str) -> None:
-    with pytest.raises(BadInput, match="wanted is key=value"):
+    with pytest.raises(BadInput, match="expected key=value"):
         parse_sets([pair])
 
 

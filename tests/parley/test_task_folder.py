@@ -24,7 +24,7 @@ def sent(tmp_path: Path) -> Sent:
     (root / "src").mkdir(parents=True)
     (root / "src" / "a.py").write_text("slow()\n")
     (root / "old.txt").write_text("old\n")
-    return task_folder.read(root)
+    return task_folder.read_folder(root)
 
 
 def accepted(**files: str) -> bytes:
@@ -115,7 +115,7 @@ def test_links_and_repositories_are_not_sent_and_that_is_said(sent: Sent) -> Non
     (sent.folder / "link").symlink_to("/etc/passwd")
     (sent.folder / ".git").mkdir()
     (sent.folder / ".git" / "config").write_text("x")
-    again = task_folder.read(sent.folder)
+    again = task_folder.read_folder(sent.folder)
     assert again.id == sent.id
     (told,) = again.words()
     assert told.endswith("'link': it is a symbolic link"), "and nothing of .git, which nobody expects"
@@ -123,18 +123,18 @@ def test_links_and_repositories_are_not_sent_and_that_is_said(sent: Sent) -> Non
 
 def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere is no folder"):
-        task_folder.read(tmp_path / "nowhere")
+        task_folder.read_folder(tmp_path / "nowhere")
     big = tmp_path / "big"
     big.mkdir()
     for i in range(60):
         (big / f"file{i}").write_bytes(os.urandom(400_000 if i == 7 else 300_000))
     with pytest.raises(BadInput, match=r"16,000,000 bytes.*the biggest are file7 \(0\.4 MB\), file0 \(0\.3 MB\)"):
-        task_folder.read(big)
+        task_folder.read_folder(big)
 
 
 def test_of_a_folder_that_is_too_much_large_files_stay_and_are_named(sent: Sent) -> None:
     (sent.folder / "model.bin").write_bytes(os.urandom(5_000_000))
-    again = task_folder.read(sent.folder)
+    again = task_folder.read_folder(sent.folder)
     assert again.id == sent.id
     assert list(again.words()) == [f"not sent of {sent.folder}: 'model.bin': it has 5.0 MB, and the folder is too much"]
     assert task_folder.write(again, accepted(old="x")) == ["old", "old.txt", "src/a.py"]
@@ -143,7 +143,7 @@ def test_of_a_folder_that_is_too_much_large_files_stay_and_are_named(sent: Sent)
 
 def test_a_checkout_of_this_project_can_be_sent() -> None:
     root = Path(__file__).parents[2]
-    found = folders.unpacked(task_folder.read(root).data)
+    found = folders.unpacked(task_folder.read_folder(root).data)
     assert "client/task_folder.py" in found and not any(p.startswith((".venv", ".git/", ".cache")) for p in found)
 
 

@@ -50,7 +50,7 @@ def sent(tmp_path: Path) -> Sent:
     root = tmp_path / "project"
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "index.md").write_text("hello\n")
-    return task_folder.read(root)
+    return task_folder.read_folder(root)
 
 
 def written(root: Path, files: Files) -> None:
@@ -94,7 +94,7 @@ def test_a_bare_repository_in_the_users_folder_is_neither_sent_nor_changed(sent:
     subprocess.run(["git", "init", "-q", "--bare", "."], cwd=inner, check=True)
     (sent.folder / "fixtures" / "read.me").write_text("x")
     before = {p: p.read_bytes() for p in inner.rglob("*") if p.is_file()}
-    again = task_folder.read(sent.folder)
+    again = task_folder.read_folder(sent.folder)
     assert "'fixtures/kept.git'" in "".join(again.words())
     kept: Files = {"docs/index.md": (b"hello\n", False), "fixtures/read.me": (b"x", False)}
     assert again.data == archive(kept), "the rest is sent"
@@ -111,4 +111,4 @@ def test_a_repositorys_own_folder_is_not_sent(tmp_path: Path, at: str) -> None:
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
     subprocess.run(["git", "init", "-q", "--bare", "bare.git"], cwd=tmp_path, check=True)
     with pytest.raises(BadInput, match="repository"):
-        task_folder.read(tmp_path / at)
+        task_folder.read_folder(tmp_path / at)

@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
         ({"tools": {"t": {}}}, r"servers.s.command: Field required"),
         ({**GOOD, "tools": {}}, r"servers.s.tools: .*at least 1"),
         ({**GOOD, "command": ["no-such-program-here"]}, r"no program 'no-such-program-here'"),
-        ({**GOOD, "command": ["{python}", "{key}"]}, r"servers.s.command: {key} is not known; known are "),
+        ({**GOOD, "command": ["{python}", "{key}"]}, r"servers.s.command: {key} is not known; known: "),
         ({**GOOD, "command": "python -m x"}, r"servers.s.command"),
         ({**GOOD, "env": {"A B": "x"}}, r"servers.s.env: 'A B' is no variable"),
         ({**GOOD, "env": {"HOME": "/"}}, r"HOME is not for this list"),
@@ -53,7 +53,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     for text, why in (
         ("servers: [", "is not YAML"),
         ("servers: {}\nservers: {}", "line 2: the key servers"),
-        ("- a", "wanted is a mapping"),
+        ("- a", "expected a mapping"),
         ("server: {}", "server: Extra"),
         ("servers: {A b: {command: [x], tools: {t: {}}}}", "'A b' is no name|no program"),
     ):

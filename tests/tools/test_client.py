@@ -109,9 +109,9 @@ async def test_what_the_files_server_cannot_do_it_says() -> None:
         ("read_file", '{"path": "a", "extra": "--config=/etc/passwd"}', "extra looks like a path"),
         ("read_file", '{"path": "a", "extra": "x;cat ../y"}', "extra looks like a path"),
         ("read_file", '{"path": "a", "extra": "linked"}', "extra looks like a path"),
-        ("read_file", "[]", "wanted is a JSON object"),
-        ("read_file", "{", "wanted is a JSON object"),
-        ("read_file", "[" * 100_000, "wanted is a JSON object"),
+        ("read_file", "[]", "expected a JSON object"),
+        ("read_file", "{", "expected a JSON object"),
+        ("read_file", "[" * 100_000, "expected a JSON object"),
         ("run", "{}", "tool 'run' of files is not allowed"),
     ],
 )

@@ -159,7 +159,7 @@ async def test_calls_that_cannot_be_made_are_answered_and_the_turn_goes_on(tmp_p
     assert all(isinstance(json.loads(c["function"]["arguments"]), dict) for c in assistant["tool_calls"])
     assert assistant["tool_calls"][2]["function"]["name"] == "files__no_such"
     answers = [m["content"] for m in requests[1].body["messages"] if m["role"] == "tool"]
-    assert "wanted is a JSON object" in answers[0] and "is not allowed" in answers[2] and "not known" in answers[3]
+    assert "expected a JSON object" in answers[0] and "is not allowed" in answers[2] and "not known" in answers[3]
     assert "no calls are left" in answers[-1]
 
 

@@ -69,7 +69,7 @@ def test_lines_keep_their_ends(root: Path) -> None:
         (diff(FIRST, old="a/../app.py", new="b/../app.py"), "leads out of the task's folder"),
         (diff("@@ -0,0 +1 @@\n+x\n", old="/dev/null"), "creates it, and it is there"),
         (diff("@@ -0,0 +1 @@\n+x\n", old="/dev/null", new="b/.git/hooks/pre-commit"), "repository"),
-        ("x" * 400_001, "allowed are at most 400,000"),
+        ("x" * 400_001, "the limit is 400,000"),
     ],
 )
 def test_what_cannot_be_applied_is_said(root: Path, text: str, why: str) -> None:

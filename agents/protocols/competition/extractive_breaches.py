@@ -41,7 +41,7 @@ NOTHING: Found = ("", "")
 def breaches(
     brief: ScoreBrief, it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str]
 ) -> tuple[Breach, ...]:
-    """The violations of a speech, of those that one of its kind can be of."""
+    """The violations of a speech, among those that its kind can have."""
     rules: dict[Violation, Callable[[], Found]] = {
         "counter_question": lambda: _counter_question(it),
         "not_direct_answer": lambda: _not_direct(it, before),

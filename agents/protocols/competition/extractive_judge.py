@@ -218,7 +218,7 @@ def _ballot(choice: str, why: str) -> Ballot:
 
 
 def _number(seat: str) -> int:
-    """Of audience_3, 2."""
+    """The number of an audience seat, from 0: 2 of audience_3."""
     number = seat.rpartition("_")[2]
     return int(number) - 1 if number.isdecimal() and number.isascii() else 0
 

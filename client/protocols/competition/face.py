@@ -37,7 +37,7 @@ class CompetitionFace(Face):
         """A format may be a built-in name or a file."""
         found = dict(settings)
         if isinstance(found.get("format"), str):
-            found["format"] = msgspec.to_builtins(files.read(found["format"]))
+            found["format"] = msgspec.to_builtins(files.read_format(found["format"]))
         return found
 
     def tells_why(self, say: log.Say) -> str:

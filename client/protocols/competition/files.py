@@ -1,4 +1,4 @@
-"""What a competition is run by, from files: formats, personalities and topics, made into settings of its protocol.
+"""Reads the files of a competition (formats, personalities, topics) into settings of its protocol.
 
     parley ask --protocol competition --format oxford --topic topics.yaml#four-day-week --style pro_1=logical
 
@@ -47,7 +47,7 @@ def built_in() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FORMATS.glob("*.yaml")))
 
 
-def read(given: str) -> Format:
+def read_format(given: str) -> Format:
     """A format by its built-in name, or from a YAML file.
 
     Raises
@@ -98,7 +98,7 @@ def topic(given: str, file: Path | None = None) -> tuple[Topic, Path | None]:
     data = _mapping(path, "topic")
     topics = data.get("topics", data)
     if not isinstance(topics, dict) or not topics:
-        raise BadInput("topic", f"{path} holds no topics: wanted are names with a motion each")
+        raise BadInput("topic", f"{path} holds no topics: expected names with a motion each")
     names = [str(n) for n in topics]
     if not name:
         if len(names) > 1:
@@ -123,7 +123,7 @@ def styles(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         seat, equals, name = (part.strip() for part in pair.partition("="))
         if not equals or not seat or not name:
-            raise BadInput("style", f"got {pair!r}, wanted is SEAT=NAME, for example pro_1=logical")
+            raise BadInput("style", f"got {pair!r}, expected SEAT=NAME, for example pro_1=logical")
         if found.setdefault(seat, name) != name:
             raise BadInput("style", f"seat {seat} is given two styles, {found[seat]} and {name}")
     return found
@@ -139,11 +139,11 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
         As `read` and `personalities`; a style of a seat that is not there, or of a name that nobody knows.
     """
     format_ = given.get("format", DEFAULT)
-    rules = parsed(format_, "competition.format") if isinstance(format_, dict) else read(str(format_))
+    rules = parsed(format_, "competition.format") if isinstance(format_, dict) else read_format(str(format_))
     named = given.get("styles") or {}
     settings = {**given, "format": msgspec.to_builtins(rules)}
     if not isinstance(named, dict):
-        raise BadInput("competition.styles", f"got {named!r}, wanted are seats with the name of a style each")
+        raise BadInput("competition.styles", f"got {named!r}, expected seats with the name of a style each")
     if not named and not given.get("personalities"):
         return settings
     source = given.get("personalities")
@@ -160,7 +160,7 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
             )
         if name not in known:
             near = difflib.get_close_matches(str(name), known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             raise BadInput(f"competition.styles.{seat}", f"{seat}: {name!r} is no personality; {hint}")
     used = {name: msgspec.to_builtins(known[name]) for name in dict.fromkeys(named.values())}
     return {**settings, "personalities": used}

@@ -48,7 +48,7 @@ class Chapter(msgspec.Struct, kw_only=True):
 
 
 def facts_of(posts: Iterable[Post], result: Result | None, story: Story) -> dict[str, Any]:
-    """What the template shows. `story`: before its first post."""
+    """The values that the template shows. `story` has no post yet."""
     chapters = _chapters(posts, story)
     outcome = outcome_of(result.outcome) if result is not None else None
     return {

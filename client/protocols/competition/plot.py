@@ -73,7 +73,7 @@ def _scores(part: "Axes", found: Story) -> None:
 
 
 def _stages(above: "Axes", below: "Axes", found: Story) -> None:
-    """Where each stage begins."""
+    """The speech at which each stage begins."""
     steps = [s for s, _ in found.cumulative()]
     for i, (before, after) in enumerate(itertools.pairwise(steps), 1):
         if before.round != after.round:

@@ -124,7 +124,7 @@ class CompetitionPresenter(Presenter):
         return PagePart(template=template, facts=facts, transcript=False)
 
     def draw(self, stop: Stop | None, form: str) -> bytes:
-        """Each speech's score, and the totals after it."""
+        """Draws each speech's score, and the totals after it."""
         if not self.story.cumulative():
             raise NoPicture("has no speech that was scored: there are no scores to draw")
         return draw(self.story, form)

@@ -50,7 +50,7 @@ class CompetitionSetup(Setup):
         refuse_controls("question", question)
 
     def motion(self, question: str | None, given: Mapping[str, Any]) -> Motion:
-        """What `--topic` and `--topics` name. Raises BadInput."""
+        """The topic that `--topic` and `--topics` name. Raises BadInput."""
         from client.errors import BadInput
         from client.protocols.competition import files
 

@@ -1,5 +1,6 @@
-"""What the posts of a competition add up to: speeches with their marks, clocks, totals, fines. The terminal view, the
-page and the exports are made from it."""
+"""Adds up the posts of a competition: speeches with their marks, clocks, totals, fines. The terminal view, the page
+and the exports use it.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -152,7 +153,7 @@ class Story:
         return tuple(sorted(s for s in heard if team_of(s) == team and s != team))
 
     def team_name(self, team: str) -> str:
-        """As the format calls it."""
+        """The name that the format gives a team."""
         return self.format.teams[team].name if self.format is not None else team.capitalize()  # type: ignore[index]
 
     def stage_words(self, round_: int) -> str:
@@ -173,7 +174,7 @@ class Story:
         return words / pace.words_per_minute * 60
 
     def total(self, name: str) -> float:
-        """Of a seat or a team, so far."""
+        """The total of a seat or a team so far."""
         return self.totals.get(name, 0.0)
 
     def spoken(self, seat: str) -> int:

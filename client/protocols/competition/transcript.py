@@ -286,7 +286,7 @@ def _row(name: str, shown: str, speeches: int | None, story: Story) -> Standing:
 
 
 def scoreboard(story: Story) -> Iterator[StyledLine]:
-    """It in lines of at most 60 columns."""
+    """The scoreboard in lines of at most 60 columns."""
     if not story.totals:
         return
     yield "score", f"  {'scoreboard':24} {'speeches':>8} {'taken':>7} {'total':>8}"
@@ -336,7 +336,7 @@ def best_words(outcome: Outcome) -> str:
 
 
 def outcome_lines(body: Mapping[str, Any], story: Story | None = None) -> Iterator[StyledLine]:
-    """What stands below the verdict: scoreboard, violations, votes, silences."""
+    """The lines below the verdict: scoreboard, violations, votes, silences."""
     outcome, known = outcome_of(body), story or Story()
     if known.totals != {**outcome.individual_totals, **outcome.team_totals}:
         known = _recounted(outcome, known)

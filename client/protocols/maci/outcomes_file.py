@@ -1,4 +1,4 @@
-"""What `--outcomes` names: the answers between which a MACI session may choose."""
+"""Reads what `--outcomes` names: the answers between which a MACI session may choose."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ MAX_BYTES = 1_000_000
 _FIELD = "outcomes"
 
 
-def read(given: str) -> list[str]:
+def read_outcomes(given: str) -> list[str]:
     """The lines of a file that is there (or the texts of its JSON array; empty lines and those that begin with `#` are
     passed over), else what stands between commas, or a JSON array itself.
 
@@ -37,7 +37,7 @@ def read(given: str) -> list[str]:
     else:
         raise BadInput(_FIELD, f"got {given!r}: no such file, and no list of outcomes between commas")
     if len(found) < 2:
-        raise BadInput(_FIELD, f"{given} names {len(found)}, wanted are two or more")
+        raise BadInput(_FIELD, f"{given} names {len(found)}, expected two or more")
     for name in found:
         if clean(name) != name or "\n" in name or "\t" in name:
             raise BadInput(_FIELD, f"got {name!r}: a name has no control characters")
@@ -75,5 +75,5 @@ def _of_json(text: str, name: str) -> list[str]:
         raise BadInput(_FIELD, f"{name} holds a JSON object, and no list of outcomes")
     for item in items:
         if not isinstance(item, str) or not item.strip():
-            raise BadInput(_FIELD, f"{name} holds {item!r}, wanted are texts")
+            raise BadInput(_FIELD, f"{name} holds {item!r}, expected texts")
     return [item.strip() for item in items]

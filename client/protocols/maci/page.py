@@ -27,7 +27,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def facts_of(found: Story, result: Result | None) -> dict[str, Any]:
-    """What the template shows."""
+    """The values that the template shows."""
     outcome = _outcome(result)
     certificate = result.stop.certificate if result is not None else {}
     mixture = found.rounds[-1].signals.mixture if found.rounds else {}

@@ -8,7 +8,7 @@ from client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, S
 def _outcomes(given: str) -> list[str]:
     from client.protocols.maci import outcomes_file
 
-    return outcomes_file.read(given)
+    return outcomes_file.read_outcomes(given)
 
 
 def _preset(given: str) -> str:
@@ -26,7 +26,7 @@ def _preset(given: str) -> str:
 def _signals(path: str, preset: str | None, lines: bool) -> Any:
     from client.protocols.maci import signals_file
 
-    return signals_file.read(path, preset=preset and _preset(preset), lines=lines)
+    return signals_file.read_debates(path, preset=preset and _preset(preset), lines=lines)
 
 
 _PRESET = Option(
@@ -36,7 +36,7 @@ _PRESET = Option(
     sets="reading",
     read=_preset,
 )
-_SIGNALS_HELP = """MACI's signals and stop over a recorded debate.
+_SIGNALS_HELP = """Compute MACI's signals and stop over a recorded debate.
 
 They are one JSON document, with the dials. No model is asked. The first round is
 the blind one. Who is absent from a later round keeps its last belief. What a round may have beside beliefs: evidence,

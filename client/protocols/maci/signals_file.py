@@ -53,7 +53,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dials(msgspec.Struct, frozen=True, kw_only=True):
-    """In force in the round after the last."""
+    """The dials that are in force in the round after the last."""
 
     cl: float
     tau_q: float
@@ -61,7 +61,7 @@ class Dials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What is printed."""
+    """The document that is printed for one debate."""
 
     rounds: tuple[Signals, ...]
     """As far as the debate goes: the last is the one it stops after."""
@@ -71,7 +71,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """None: it stopped."""
 
 
-def read(path: str, *, preset: str | None = None, lines: bool = False) -> Report | Iterator[Report | BadLine]:
+def read_debates(path: str, *, preset: str | None = None, lines: bool = False) -> Report | Iterator[Report | BadLine]:
     """One recorded debate, or many: with `lines`, where the file's name says so, and where the first line is a whole
     debate and more follow.
 
@@ -181,7 +181,7 @@ def _parsed(
     except InvalidValue as error:
         raise InvalidValue(_SECTION.sub("", error.field), error.value, error.limit) from error
     if not file.rounds:
-        raise InvalidValue("rounds", [], "wanted is one at least, the blind one")
+        raise InvalidValue("rounds", [], "expected one at least, the blind one")
     rounds: list[controller.Observation] = []
     for place, one in enumerate(file.rounds):
         agents = list(rounds[0].beliefs) if rounds else None
@@ -202,7 +202,7 @@ def _observation(
     if agents is None:
         agents = list(seen.beliefs)
         if len(agents) < 2:
-            raise InvalidValue(f"{path}.beliefs", len(agents), "wanted are two agents or more")
+            raise InvalidValue(f"{path}.beliefs", len(agents), "expected two agents or more")
         for agent in agents:
             not_empty(f"{path}.beliefs", agent, 200)
     elif strange := sorted(set(seen.beliefs) - set(agents)):
@@ -246,5 +246,5 @@ def _belief(value: Any, outcomes: tuple[str, ...], path: str) -> Belief:
         return parse_belief([Share(outcome=name, p=p) for name, p in by_name.items()], outcomes, path)
     listed = value_of(value, tuple[float, ...], path)
     if len(listed) != len(outcomes):
-        raise InvalidValue(path, len(listed), f"wanted are {len(outcomes)} probabilities, one an outcome")
+        raise InvalidValue(path, len(listed), f"expected {len(outcomes)} probabilities, one an outcome")
     return checked(listed, path)

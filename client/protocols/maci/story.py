@@ -1,5 +1,6 @@
-"""What the posts of a MACI session add up to: rounds, arguments, passages, blind answers, plan. Pictures, the page and
-explanations are made from it."""
+"""Adds up the posts of a MACI session: rounds, arguments, passages, blind answers, plan. Pictures, the page and
+explanations use it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -228,7 +228,7 @@ class Test(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """All of it but whether it holds."""
+        """The test, its value and what was wanted, without the verdict."""
         return f"{self.what}: {self.value}" + (f", wanted {self.wanted}" if self.wanted else "")
 
 

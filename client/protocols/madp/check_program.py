@@ -1,4 +1,4 @@
-"""Whether the program of a task's check is there, before anybody is paid for work that it could not bear out."""
+"""Looks whether the program of a task's check exists, before anybody pays for work that it could not confirm."""
 
 import shlex
 import shutil

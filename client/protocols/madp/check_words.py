@@ -1,5 +1,6 @@
-"""The check of a task in words: each run, what it came to in the end, and what a run that says little means for the
-person who waits."""
+"""The check of a task in words: each run, its result, and what a run that says little means for the person who
+waits.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

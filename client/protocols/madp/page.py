@@ -12,7 +12,7 @@ from schemas.result import Result
 
 
 def facts_of(posts: Iterable[Post], result: Result | None) -> dict[str, Any]:
-    """What the template shows."""
+    """The values that the template shows."""
     posts = tuple(posts)
     story = Story(posts)
     bodies = [(p, body_of(p)) for p in posts]

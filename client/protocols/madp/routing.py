@@ -1,4 +1,5 @@
-"""Who would lead a task, and who would support: the machine's way there, in this process and without a bus.
+"""Finds who would lead a task and who would support, with the protocol's own machine, in this process and without a
+bus.
 
 The protocol's own machine runs (coordinator.protocols.madp.protocol): the helper's match is asked and answered, every
 expert hears what is posted and speaks for itself as its process would (agents.protocols.madp.reactions), and it ends

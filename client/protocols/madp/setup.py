@@ -50,7 +50,7 @@ class MadpSetup(Setup):
         )
 
     def result_folder(self, outcome: Mapping[str, Any]) -> str:
-        """The folder of the work that was handed in, else of what there was of it; a plan has none."""
+        """The folder of the work that was handed in, or of the last work if none was. A plan has no folder."""
         work = outcome.get("work") or outcome.get("kept") or {}
         return str(work.get("folder") or "") if work.get("performed", True) else ""
 

@@ -1,5 +1,6 @@
-"""What the posts of a MADP task add up to: candidates, claims, who leads and why, work, reviews, questions to a human.
-The terminal view, the page and explanations are made from it."""
+"""Adds up the posts of a MADP task: candidates, claims, who leads and why, work, reviews, questions to a human. The
+terminal view, the page and explanations use it.
+"""
 
 from collections.abc import Iterable
 from typing import Any

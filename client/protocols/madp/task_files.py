@@ -1,4 +1,4 @@
-"""What goes with a task, from files: code to look at, an earlier conversation."""
+"""Reads the files that go with a task: code to look at, an earlier conversation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,11 +39,11 @@ def conversation(path: Path) -> list[dict[str, str]]:
         except SchemaError as error:
             raise BadInput("conversation", f"{path}, line {number}: {error}") from error
         if message.role not in _SPEAKERS:
-            told = f"role: got {line(message.role)!r}, wanted is {' or '.join(_SPEAKERS)}"
+            told = f"role: got {line(message.role)!r}, expected {' or '.join(_SPEAKERS)}"
             raise BadInput("conversation", f"{path}, line {number}: {told}")
         found.append(msgspec.to_builtins(message))
     if not found:
-        raise BadInput("conversation", f"{path} has no message; wanted are lines such as " + _MESSAGE)
+        raise BadInput("conversation", f"{path} has no message; expected lines such as " + _MESSAGE)
     return found
 
 
@@ -55,5 +55,5 @@ def _text(field: str, path: Path, most: int) -> str:
     except UnicodeDecodeError as error:
         raise BadInput(field, f"{path} is not UTF-8 text (byte {error.start})") from error
     if len(text) > most:
-        raise BadInput(field, f"{path} has {len(text):,} characters, allowed are at most {most:,}")
+        raise BadInput(field, f"{path} has {len(text):,} characters, the limit is {most:,}")
     return text

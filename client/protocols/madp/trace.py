@@ -179,7 +179,7 @@ def _outcome(event: log.Replied) -> str:
 
 
 def _body(body: Json, wanted: Any) -> Any:
-    """As this type; None for what another version wrote."""
+    """The body as this type; None if another version wrote it."""
     try:
         return decode(body, wanted)
     except SchemaError:

@@ -1,4 +1,4 @@
-"""Work in words: calls of tools, diffs, findings of reviews; that work goes back to its lead, and how a task ended."""
+"""Work in words: calls of tools, diffs, findings of reviews, work that goes back to its lead, and how a task ended."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -145,5 +145,5 @@ def whose_word(answer: str, work: Mapping[str, Any]) -> str:
 
 
 def diff_note(work: Mapping[str, Any]) -> str:
-    """Whose word a diff is."""
+    """Says whose word a diff is."""
     return "as the lead reports it" if work.get("performed", True) else "proposed in the reply, and not applied"

@@ -96,7 +96,7 @@ def test_a_branch_that_cannot_be_is_refused_before_anything_starts(tmp_path: Pat
     code, _, err = Front(tmp_path).run(*ASK, "--folder", str(project), "--branch", "x", "--apply")
     assert code == 2 and "give one of them" in err
     code, _, err = Front(tmp_path).run(*ASK, "--branch", "x")
-    assert code == 2 and "--folder, and none is named" in err
+    assert code == 2 and "--folder, and no folder is named" in err
 
 
 def test_what_was_not_approved_is_applied_only_where_that_is_said(tmp_path: Path, project: Path) -> None:

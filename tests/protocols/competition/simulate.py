@@ -14,7 +14,7 @@ from agents.context import Shown
 from agents.models import Model, make_model
 from agents.protocols.competition import personas
 from agents.show_turn import show
-from client.evidence import read
+from client.evidence import read_documents
 from coordinator.admission import admit
 from coordinator.briefing import build
 from coordinator.machine import record, record_opening
@@ -73,7 +73,7 @@ def format_named(name: str) -> Format:
 
 def example() -> tuple[str, tuple[Document, ...]]:
     """(motion, documents) of the example."""
-    return (EXAMPLE / "question.txt").read_text(encoding="utf-8").strip(), read(EXAMPLE / "evidence", ROLES)
+    return (EXAMPLE / "question.txt").read_text(encoding="utf-8").strip(), read_documents(EXAMPLE / "evidence", ROLES)
 
 
 def run(

@@ -58,11 +58,11 @@ def opening(given: Mapping[str, Any], question: str = "This house would.", **mor
 
 def test_the_formats_that_are_shipped_can_be_read_by_name() -> None:
     assert formats.built_in() == ("four_stage", "oxford")
-    assert [formats.read(name).name for name in formats.built_in()] == ["four_stage", "oxford"]
+    assert [formats.read_format(name).name for name in formats.built_in()] == ["four_stage", "oxford"]
 
 
 def test_a_file_is_a_format_too_and_four_stage_is_the_default() -> None:
-    assert formats.read(written(small(speech("pro_1")))).name == "small"
+    assert formats.read_format(written(small(speech("pro_1")))).name == "small"
     assert formats.of({}).name == "four_stage"
     assert opening({}).settings["format"]["name"] == "four_stage"
     assert opening({"format": "oxford"}).settings["format"]["name"] == "oxford"
@@ -83,31 +83,35 @@ def test_a_file_is_a_format_too_and_four_stage_is_the_default() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file_is_told_with_field_value_and_limit(change: dict[str, Any], said: str) -> None:
-    assert said in refused(formats.read, changed(change))
+    assert said in refused(formats.read_format, changed(change))
 
 
 def test_an_agenda_that_cannot_be_played_is_refused_with_its_place() -> None:
     teams = {"pro": {"name": "P", "seats": 4}, "con": {"name": "C", "seats": 3}}
-    text = refused(formats.read, changed({"teams": teams}))
+    text = refused(formats.read_format, changed({"teams": teams}))
     assert "format.stages.closing.agenda[0].seat: got 'con_4', there is no such seat; seats are con_1" in text
     stages = [{"name": "a", "title": "A", "agenda": [{"t": "speech", "seat": "pro_1", "task": "speak", "words": 3}]}]
     assert "at format.stages[0].agenda[0]: format.agenda.words: got 3, allowed is 10 to 5000" in refused(
-        formats.read, changed({"stages": stages})
+        formats.read_format, changed({"stages": stages})
     )
     stages[0]["agenda"] = [{"t": "free", "seconds": 4}]
     assert "agenda[0].seconds: got 4.0, the 4 seats of pro cannot each speak in it" in refused(
-        formats.read, changed({"stages": stages})
+        formats.read_format, changed({"stages": stages})
     )
     stages[0]["agenda"] = []
-    assert "agenda: got 'nothing', at least one item is wanted" in refused(formats.read, changed({"stages": stages}))
+    assert "agenda: got 'nothing', at least one item is wanted" in refused(
+        formats.read_format, changed({"stages": stages})
+    )
 
 
 def test_a_name_that_is_none_and_a_file_that_is_no_yaml_are_refused() -> None:
-    assert refused(formats.read, "oxfrod") == "format: 'oxfrod' is no format and no file; did you mean oxford?"
-    assert "built in are four_stage, oxford" in refused(formats.read, "x.yaml")
-    assert "mine.yaml is not YAML" in refused(formats.read, written("name: ["))
-    assert "mine.yaml, line 2: the key name stands here again" in refused(formats.read, written("name: a\nname: b"))
-    assert "mine.yaml holds a list" in refused(formats.read, written("- a"))
+    assert refused(formats.read_format, "oxfrod") == "format: 'oxfrod' is no format and no file; did you mean oxford?"
+    assert "built in are four_stage, oxford" in refused(formats.read_format, "x.yaml")
+    assert "mine.yaml is not YAML" in refused(formats.read_format, written("name: ["))
+    assert "mine.yaml, line 2: the key name stands here again" in refused(
+        formats.read_format, written("name: a\nname: b")
+    )
+    assert "mine.yaml holds a list" in refused(formats.read_format, written("- a"))
 
 
 # ---------------------------------------------------------------- personalities
@@ -135,7 +139,7 @@ def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
         opening, {"styles": {"pro_5": "logical"}}
     )
     assert formats.styles(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
-    assert "wanted is SEAT=NAME" in refused(formats.styles, ["pro_1"])
+    assert "expected SEAT=NAME" in refused(formats.styles, ["pro_1"])
     assert "two styles, logical and emotional" in refused(formats.styles, ["pro_1=logical", "pro_1=emotional"])
 
 
@@ -197,7 +201,7 @@ def test_a_team_of_three_where_four_are_due_is_refused() -> None:
 
 def test_two_seats_with_one_id_are_refused() -> None:
     file = Path(panel_file(*sorted(FOUR), "con_2"))
-    assert "panel.yaml, line 12: the key con_2 stands here again" in refused(panels.read, file)
+    assert "panel.yaml, line 12: the key con_2 stands here again" in refused(panels.read_panel, file)
     rows = [{"queue": q} for q in (*sorted(FOUR), "con_2")]
     assert "stack.agents" in refused(lambda: opening({}, stack={"agents": rows}))
 
@@ -218,5 +222,5 @@ def test_the_stack_has_the_seats_of_its_format() -> None:
 
 def test_the_seats_are_those_that_the_machine_wants() -> None:
     for name in formats.built_in():
-        assert formats.seats({"format": name}) == tuple(due(formats.read(name)))
-        assert msgspec.to_builtins(formats.read(name)) == formats.whole({"format": name})["format"]
+        assert formats.seats({"format": name}) == tuple(due(formats.read_format(name)))
+        assert msgspec.to_builtins(formats.read_format(name)) == formats.whole({"format": name})["format"]

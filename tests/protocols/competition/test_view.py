@@ -113,7 +113,7 @@ def test_a_speech_is_shown_whole_with_its_words_and_time_against_the_limit() -> 
 def test_overtime_the_teams_clocks_and_what_a_speech_rests_on_stand_below_it() -> None:
     cited = (Citation(document="a.md", quote="first word"), Citation(document="a.md", quote="not in the speech"))
     body = said(n=130, act="free", left={"pro": 81.6, "con": 240}, citations=cited)
-    lines = told(posted("speech", body), story=Story(formats.read("oxford")))
+    lines = told(posted("speech", body), story=Story(formats.read_format("oxford")))
     assert "      ! overtime: 30 words beyond the limit of 100" in lines
     assert "      time left: For the motion 1:22, Against the motion 4:00" in lines
     assert lines[-2:] == ["      rests on a.md (2)", "      a.md: “not in the speech”"]
@@ -224,7 +224,7 @@ def drawn(pieces: Any, width: int = 80) -> list[str]:
 
 
 def under_way(text: str, due: Due | None, width: int = 80, story: Story | None = None) -> str:
-    found = story or Story(formats.read("four_stage"))
+    found = story or Story(formats.read_format("four_stage"))
     dues = {} if due is None else {"pro_1": due}
     return "\n".join(drawn(live.under_way(found, {"pro_1": ("thinking", text)}, dues, width, 40), width))
 

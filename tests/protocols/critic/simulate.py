@@ -9,7 +9,7 @@ from typing import Any
 from agents.context import Shown
 from agents.models import Model, make_model
 from agents.show_turn import show
-from client.evidence import read
+from client.evidence import read_documents
 from coordinator.admission import admit
 from coordinator.briefing import build
 from coordinator.machine import record, record_opening
@@ -47,7 +47,7 @@ class Ended:
 def example(name: str) -> tuple[str, tuple[Document, ...]]:
     """(question, documents) of an example."""
     root = EXAMPLES / name
-    return (root / "question.txt").read_text().strip(), read(root / "evidence", ROLES)
+    return (root / "question.txt").read_text().strip(), read_documents(root / "evidence", ROLES)
 
 
 def run(

@@ -9,7 +9,7 @@ from typing import Any
 from agents.context import Shown
 from agents.models import Model, make_model
 from agents.show_turn import show
-from client.evidence import read
+from client.evidence import read_documents
 from coordinator.admission import admit
 from coordinator.briefing import build
 from coordinator.machine import record, record_opening
@@ -61,7 +61,7 @@ def example(name: str) -> tuple[str, tuple[Document, ...], tuple[str, ...]]:
     """(question, documents, outcomes) of an example."""
     root = EXAMPLES / name
     outcomes = tuple(line.strip() for line in (root / "outcomes.txt").read_text().splitlines() if line.strip())
-    return (root / "question.txt").read_text().strip(), read(root / "evidence", ROLES), outcomes
+    return (root / "question.txt").read_text().strip(), read_documents(root / "evidence", ROLES), outcomes
 
 
 def run(

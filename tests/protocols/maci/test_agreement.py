@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.evidence import read
+from client.evidence import read_documents
 from client.protocols.maci.transcript import outcome_lines
 from client.records import read_record
 from coordinator.protocols import PROTOCOLS
@@ -369,7 +369,9 @@ def test_the_examples_end_within_four_rounds(name: str) -> None:
     root = EXAMPLES / name
     given = root / "outcomes.txt"
     outcomes = given.read_text(encoding="utf-8").splitlines() if given.exists() else []
-    ended = run((root / "question.txt").read_text(encoding="utf-8").strip(), read(root / "evidence", ROLES), outcomes)
+    ended = run(
+        (root / "question.txt").read_text(encoding="utf-8").strip(), read_documents(root / "evidence", ROLES), outcomes
+    )
     stop = ended.result.stop
     assert (stop.converged, stop.reason) in ((True, "agreement"), (True, "plateau"), (False, "plateau"))
     assert len(ended.rounds) - 1 <= 4 and (stop.converged or ended.rounds[-1].signals.jsd > 0.1)

@@ -114,7 +114,7 @@ def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path:
     assert (code, out, err) == (2, "", f"parley: {tmp_path}/none.json: No such file or directory\n")
     code, out, err = signals("-", said=b'{"outcomes": ["\xff"]}')
     assert (code, out) == (2, "")
-    assert err == "parley: standard input: the file: got 'byte 15', wanted is UTF-8 text\n"
+    assert err == "parley: standard input: the file: got 'byte 15', expected UTF-8 text\n"
 
 
 def test_its_help_shows_a_file() -> None:
@@ -375,7 +375,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         changed(*U0, to=[10**400, 0, 0]),
         f"rounds[0].beliefs.u[0]: got {'1' + '0' * 76}..., Number out of range",
     ),
-    "length": (changed(*U0, to=[0.5, 0.5]), "rounds[0].beliefs.u: got 2, wanted are 3 probabilities, one an outcome"),
+    "length": (changed(*U0, to=[0.5, 0.5]), "rounds[0].beliefs.u: got 2, expected 3 probabilities, one an outcome"),
     "type": (changed(*U0, to=[0.5, "0.5", 0]), "rounds[0].beliefs.u[1]: got '0.5', Expected `float`, got `str`"),
     "no list": (changed(*U0, to=7), "rounds[0].beliefs.u: got 7, Expected `array`, got `int`"),
     "unknown outcome": (
@@ -393,7 +393,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "one agent": (
         changed("rounds", 0, "beliefs", to={"u": [1, 0, 0]}),
-        "rounds[0].beliefs: got 1, wanted are two agents or more",
+        "rounds[0].beliefs: got 1, expected two agents or more",
     ),
     "evidence of nobody": (
         changed("rounds", 0, "evidence", to={"w": []}),
@@ -411,7 +411,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "q": (changed("rounds", 1, "q", to=1.5), "rounds[1].q: got 1.5, allowed is -1 to 1"),
     "variance": (changed("rounds", 1, "crit_variance", to=-1), "rounds[1].crit_variance: got -1.0, allowed is 0 to 1"),
     "tokens": (changed("rounds", 1, "tokens", to=-1), "rounds[1].tokens: got -1, allowed is 0 to 1e+12"),
-    "no rounds": (changed("rounds", to=[]), "rounds: got [], wanted is one at least, the blind one"),
+    "no rounds": (changed("rounds", to=[]), "rounds: got [], expected one at least, the blind one"),
     "no round": (changed("rounds", 1, to=7), "rounds[1]: got 7, Expected `object`, got `int`"),
     "key": (
         changed("rouns", to=[]),
@@ -447,7 +447,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "half a character": (
         '{"outcomes": ["\\ud800", "b"]}',
-        "outcomes[0]: got '\\ud800', half a character (a lone surrogate), wanted is text",
+        "outcomes[0]: got '\\ud800', half a character (a lone surrogate), expected text",
     ),
 }
 

@@ -24,7 +24,7 @@ def test_a_conversation_is_json_lines_of_role_and_text(tmp_path: Path) -> None:
         ('{"role": "user", "text": "a"}\n{"role": "user"}', r"line 2: .*missing required field `text`"),
         ('{"role": "user", "text": "a", "mood": "b"}', r"line 1: .*unknown field `mood`"),
         ('{"role": "user", "text": 7}', "line 1: .*Expected `str`"),
-        ('{"role": "system", "text": "a"}', r"line 1: role: got 'system', wanted is user or assistant"),
+        ('{"role": "system", "text": "a"}', r"line 1: role: got 'system', expected user or assistant"),
         ('{"role": "", "text": "a"}', r"line 1: .*prior_conversation\.role"),
         ("- role: user", "line 1: .*malformed"),
         ("\n", "has no message"),
@@ -44,7 +44,7 @@ def test_snippets_are_texts(tmp_path: Path) -> None:
     bad.write_bytes(b"\xff\xfe")
     long.write_text("x" * 50_001)
     assert task_files.snippets([good]) == ["def a(): ...\n"]
-    for path, why in ((bad, "is not UTF-8 text"), (long, "50,001 characters, allowed are at most 50,000"),
+    for path, why in ((bad, "is not UTF-8 text"), (long, "50,001 characters, the limit is 50,000"),
                       (tmp_path / "none.py", "cannot read")):  # fmt: skip
         with pytest.raises(BadInput, match=why):
             task_files.snippets([path])

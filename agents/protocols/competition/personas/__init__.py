@@ -55,7 +55,7 @@ def read(path: Path = BUILTIN) -> dict[str, Personality]:
     except OSError as error:
         raise PersonalityError(source, "", f"cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
-        raise PersonalityError(source, "", f"has {len(data):,} bytes, allowed are at most {MAX_BYTES:,}")
+        raise PersonalityError(source, "", f"has {len(data):,} bytes, the limit is {MAX_BYTES:,}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -72,7 +72,7 @@ def parse(text: str, source: str = "personalities") -> dict[str, Personality]:
     if not isinstance(data, dict) or not data:
         raise PersonalityError(source, "", "a mapping of names to personalities is wanted")
     if len(data) > MOST:
-        raise PersonalityError(source, "", f"has {len(data)} personalities, allowed are at most {MOST}")
+        raise PersonalityError(source, "", f"has {len(data)} personalities, the limit is {MOST}")
     return {_name(key, source): _one(key, value, source) for key, value in data.items()}
 
 
@@ -89,7 +89,7 @@ def _one(key: str, value: Any, source: str) -> Personality:
     for field in value:
         if field not in _FIELDS:
             near = difflib.get_close_matches(str(field), _FIELDS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_FIELDS)}"
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(_FIELDS)}"
             raise PersonalityError(source, f"{key}.{field}", f"no such field; {hint}")
     texts = {}
     for field in _FIELDS:
