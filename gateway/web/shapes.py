@@ -1,0 +1,753 @@
+"""Every JSON document of the web page, and every event of its streams. The page's scripts are written against these.
+
+Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer with the same shell (static/index.html).
+
+| route | takes | gives |
+|---|---|---|
+| GET /api/me | | Me |
+| GET /api/sessions | `q`, `status`, `protocol`, `before`, `limit` | SessionList |
+| POST /api/sessions | multipart: `request` (Start as JSON), any number of files `evidence` | Started, 201 |
+| POST /api/estimate | the same | Estimated |
+| GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
+| GET /api/sessions/{sid}/events | `from` or the header Last-Event-ID: a position; `everything=1` | a stream |
+| GET /api/events | `session=a,b` (at most 32), `from`, `everything=1` | one stream of several sessions |
+| POST /api/sessions/{sid}/cancel | Cancel | Done |
+| POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
+| GET /api/sessions/{sid}/shadow | | Shadow |
+| GET /api/sessions/{sid}/export/{form} | form: `record`, `html`, `json`; `everything=1` | a file |
+| POST /api/sessions/{sid}/decide | Decide: an open item, or an override such as the lead | Done |
+| GET /api/inbox | | Inbox |
+| GET /api/agents | owners only | Agents |
+| POST /api/sessions/{sid}/seats/{seat}/sit | SitDown | Done |
+| POST /api/sessions/{sid}/seats/{seat}/leave | | Done |
+| POST /api/sessions/{sid}/seats/{seat}/reply | SeatReply | Done |
+| POST /api/sessions/{sid}/feedback | where the engine has it (`Me.can` names `feedback`) | Done |
+| POST /api/sessions/{sid}/fork | where the engine has it (`Me.can` names `fork`) | Started, 201 |
+
+An error is `{"error": {"field", "message"}}` (gateway.errors).
+
+**A position** says how many posts of each channel were taken: `control:3,public:12`. The stream of several sessions
+writes it for each of them: `SID=control:3,public:12;SID=public:1`. `Session.position` is one; the page begins its stream
+with `?from=` it. An empty position is the beginning.
+
+**A stream** is SSE. Its events carry JSON:
+
+| event | data | id | |
+|---|---|---|---|
+| post | PostEvent | the position after it | each post once, whatever was cut |
+| live | LiveEvent | none | what a seat is at; lost when the stream is cut |
+| seats | SeatsEvent | none | all seats as they are now |
+| signals | SignalsEvent | none | all series as they are now |
+| usage | UsageEvent | none | what was used so far |
+| refused | RefusedEvent | none | replies that were not accepted, all of them so far |
+| items | ItemsEvent | none | questions that wait for a human now |
+| turn | TurnEvent | none | a turn of a seat that this principal sits on, or that it is over |
+| result | ResultEvent | none | what it came to |
+| trouble | TroubleEvent | none | the bus went away, or is back; the stream goes on by itself |
+| end | EndEvent | none | nothing more comes of this session |
+
+All but `post` and `live` tell a whole state that replaces the one before. A stream begins with each of them that is
+known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks again. A viewer that
+reads too slowly is cut, and goes on from its last id.
+
+Texts are data: whoever shows them sets textContent. Control characters are in them as they were said.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+# ---------------------------------------------------------------- who asks, and what may be started
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting of a protocol, for a form."""
+
+    name: str
+    kind: Literal["integer", "number", "switch", "choice", "text", "other"]
+    """`other`: a list or an object, written as JSON."""
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    help: str = ""
+    replayable: bool = True
+    """False: it acts before the first event, so no what-if changes with it."""
+
+
+class ProtocolOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A protocol that may be started."""
+
+    name: str
+    about: str
+    """One line."""
+    panel: str = ""
+    """The setting that says how many argue; empty: the protocol has none."""
+    panel_size: int = 0
+    """How many where nothing is said."""
+    round_name: str = "Round"
+    settings: tuple[Setting, ...] = ()
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """Who serves a seat."""
+
+    queue: str
+    role: str
+    model: str = ""
+    copies: int = 1
+
+
+class SeatToTake(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat that this principal may sit on."""
+
+    seat: str
+    role: str
+
+
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks, and what it may do."""
+
+    name: str
+    user: str
+    """Of the bus."""
+    operates: bool
+    """It sees all sessions of the tenant, their logs and the agents."""
+    can: tuple[str, ...] = ()
+    """Of: feedback, fork, sit, export, what-if."""
+    default_protocol: str
+    protocols: tuple[ProtocolOffer, ...]
+    queues: tuple[Queue, ...] = ()
+    """Who is alive; for owners."""
+    seats: tuple[SeatToTake, ...] = ()
+    limits: dict[str, int] = {}
+    """question (characters), document (characters), evidence (characters), upload (bytes)."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A session that somebody wants."""
+
+    question: str
+    protocol: str = ""
+    """Empty: the default, experts decide."""
+    settings: dict[str, Any] = {}
+    budget: dict[str, float | None] = {}
+    """tokens, calls, cost_usd, seconds."""
+    panel: int | None = None
+    seed: int | None = None
+    turn_timeout_s: float = 120.0
+    humans: tuple[str, ...] = ()
+    """Seats whose first turns wait for a person."""
+    continues: str = ""
+    """A finished session that this one follows up; owners only."""
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """A session was opened."""
+
+    session: str
+
+
+class EstimateAmount(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be used."""
+
+    turns: int
+    calls: int
+    tokens: int
+    cost_usd: float
+
+
+class Estimated(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session may come to."""
+
+    words: tuple[str, ...]
+    """The same in lines."""
+    likely: EstimateAmount
+    most: EstimateAmount | None
+    """None: not known before the task has chosen its experts."""
+    rounds: int
+    shortfall: str = ""
+    """Why the budget does not hold one round; empty: it does."""
+
+
+# ---------------------------------------------------------------- lists
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in a list."""
+
+    session: str
+    question: str
+    """As far as the index has it."""
+    protocol: str
+    status: str
+    """open | finished | failed | cancelled | refused | erased"""
+    reason: str = ""
+    converged: bool | None = None
+    """None: not known, or the reason does not say it."""
+    opened_ms: int
+    closed_ms: int | None = None
+    owner: str = ""
+
+
+class SessionList(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions, those that changed last first."""
+
+    sessions: tuple[Row, ...]
+    before: int | None = None
+    """For the next page; None: there is none."""
+    searched: int
+    """Rows that were looked at."""
+    whole: bool = True
+    """False: sessions of an earlier release may be missing until the index is rebuilt."""
+
+
+# ---------------------------------------------------------------- one session
+
+
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
+    """A span of a document."""
+
+    document: str
+    quote: str
+
+
+class Chip(msgspec.Struct, frozen=True, kw_only=True):
+    """A short fact beside a post."""
+
+    text: str
+    tone: Literal["plain", "good", "warn", "quiet"] = "plain"
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """That a seat changed its mind."""
+
+    by: str
+    """In words: `by argument`, `by what was quoted`, `without a reason that was found`."""
+    why: str = ""
+    post: int | None = None
+    """Number of the post that moved it."""
+    explained: bool = True
+
+
+class PostCard(msgspec.Struct, frozen=True, kw_only=True):
+    """A post as any page shows it. Whatever a protocol says beside that stands in `text` and `chips`."""
+
+    n: int
+    """Number in its session: the anchor of links, `p12`."""
+    channel: str
+    k: int
+    """Number on its channel."""
+    transition: int
+    at_ms: int
+    round: int
+    seat: str = ""
+    """Empty: the moderator."""
+    kind: str
+    """As the protocol calls it."""
+    place: Literal["post", "note", "score", "line", "hidden"] = "post"
+    """`post`: a seat's argument, at length; `note`: said beside it; `score`: a measure of the round; `line`: one line;
+    `hidden`: nothing that a reader needs, such as the stop and the result, which stand above."""
+    head: str = ""
+    """What kind of thing it is, in a word or two; empty: nothing to say."""
+    position: str = ""
+    """What it holds."""
+    confidence: float | None = None
+    """0 to 1."""
+    text: str = ""
+    """Why; several paragraphs are parted by empty lines."""
+    chips: tuple[Chip, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    changed: Changed | None = None
+    refers: tuple[int, ...] = ()
+    """Numbers of posts that it answers."""
+
+
+class RoundView(msgspec.Struct, frozen=True, kw_only=True):
+    """A round and what was said in it."""
+
+    round: int
+    name: str
+    """`Round 2`; `Beginning` of what comes before the first."""
+    note: str = ""
+    """`blind, nobody saw another answer`; empty: nothing."""
+    posts: tuple[PostCard, ...]
+
+
+class SeatView(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat as it is now."""
+
+    seat: str
+    role: str = ""
+    model: str = ""
+    family: str = ""
+    state: Literal["idle", "queued", "thinking", "retrying", "no worker", "done", "failed"] = "idle"
+    since_ms: int | None = None
+    """When it came to this state; None: not known."""
+    text: str = ""
+    """What it has said so far in the turn that it is at."""
+    person: bool = False
+    """A person sits there."""
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """A signal by round."""
+
+    name: str
+    label: str
+    rounds: tuple[float, ...]
+    values: tuple[float | None, ...]
+    threshold: float | None = None
+    threshold_label: str = ""
+    stops: Literal["above", "below", ""] = ""
+    """On which side of the threshold the session ends; empty: it ends nothing."""
+    least: float | None = None
+    most: float | None = None
+    """Of the axis."""
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply, or an argument, that was not accepted."""
+
+    seat: str
+    round: int
+    kind: str
+    why: str
+    attempt: int = 1
+    last: bool = False
+    """Nothing came of the turn."""
+    transition: int = -1
+    post: int | None = None
+    """The post that says so; None: the log alone knows."""
+
+
+class MindChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Who changed when and on what."""
+
+    seat: str
+    round: int
+    post: int
+    before: str = ""
+    after: str = ""
+    by: str
+    why: str = ""
+    because: int | None = None
+    """Number of the post that moved it."""
+    explained: bool = True
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """A budget; None is no limit."""
+
+    tokens: int | None = None
+    calls: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+
+class SeatUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What one seat used."""
+
+    seat: str
+    turns: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    cost_usd: float
+    unpriced: bool = False
+
+
+class Use(msgspec.Struct, frozen=True, kw_only=True):
+    """What was used so far."""
+
+    turns: int = 0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    estimated: bool = False
+    unpriced: bool = False
+    seconds: float = 0.0
+    words: str = ""
+    by_seat: tuple[SeatUse, ...] = ()
+
+
+class Warn(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader must know before believing the answer."""
+
+    kind: Literal["one_family", "weak_evidence", "no_language_model", "estimated", "missing_seats", "left_out"]
+    text: str
+
+
+class CertificateRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure that the stop rests on."""
+
+    name: str
+    value: str
+
+
+class ResultView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session came to."""
+
+    status: str
+    """finished | failed | cancelled"""
+    answer: str
+    """Empty: there is none."""
+    answer_word: str = "Answer"
+    reasoning: str = ""
+    confidence: str = ""
+    converged: bool
+    reason: str
+    """The stop's name."""
+    stop: str
+    """Why it ended, in the words of docs/stops.md."""
+    why: str = ""
+    """What kept it from convergence, in short."""
+    certificate: tuple[CertificateRow, ...] = ()
+    dissent: str
+    """Who holds something else, always said: `nobody`, or that this protocol does not ask it."""
+    quotes: tuple[Quote, ...] = ()
+    carried_by: tuple[int, ...] = ()
+    """Numbers of the posts that carried the answer."""
+    beside: tuple[str, ...] = ()
+    """Lines that the protocol says beside the answer."""
+    in_short: str = ""
+    duration_s: float
+    usage: str = ""
+    exit_code: int
+
+
+class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that waits for a human."""
+
+    session: str
+    task: str = ""
+    """The session's question; empty: not known."""
+    item: str
+    kind: str
+    question: str
+    choices: tuple[str, ...] = ()
+    """None: free text."""
+    default: str = ""
+    """What holds without an answer."""
+    deadline_ms: int
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """What a human may decide unasked: sent as Decide with this item."""
+
+    item: str
+    about: str
+
+
+class HumanTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that waits for the person who asks."""
+
+    seat: str
+    turn: str
+    """Sent back with the reply."""
+    kind: str
+    round: int
+    deadline_ms: int
+    prompt: str
+    """What the seat is asked, as the terminal shows it."""
+    fields: tuple["HumanField", ...] = ()
+    """What is to be filled in, in this order."""
+    error: str = ""
+    """Why the last attempt was not accepted."""
+
+
+class HumanField(msgspec.Struct, frozen=True, kw_only=True):
+    """One field of a reply."""
+
+    name: str
+    label: str
+    kind: Literal["text", "long", "integer", "number", "switch", "choice", "list", "other"]
+    required: bool = True
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    help: str = ""
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One session, whole, as far as who asks may see it."""
+
+    session: str
+    question: str
+    """Empty: not known to who asks."""
+    protocol: str
+    status: str
+    """open | finished | failed | cancelled | refused | erased"""
+    opened_ms: int
+    closed_ms: int | None = None
+    owner: str = ""
+    position: str
+    """Where this snapshot ends: a stream from here misses and repeats nothing."""
+    settings: dict[str, Any] = {}
+    continues: str = ""
+    forked_from: str = ""
+    forked_at: int | None = None
+    """The round up to which the other's record was taken over."""
+    parent: str = ""
+    round: int = 0
+    """The one that is played, or the last one."""
+    round_limit: int | None = None
+    round_name: str = "Round"
+    documents: tuple[str, ...] = ()
+    """Names of the evidence."""
+    seats: tuple[SeatView, ...] = ()
+    rounds: tuple[RoundView, ...] = ()
+    signals: tuple[Series, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    changes: tuple[MindChange, ...] = ()
+    budget: Limits = Limits()
+    usage: Use = Use()
+    result: ResultView | None = None
+    warnings: tuple[Warn, ...] = ()
+    items: tuple[OpenItem, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    sits: tuple[str, ...] = ()
+    """Seats on which who asks sits now."""
+    left_out: str = ""
+    """That posts are not shown, in words; empty: none, or nobody knows."""
+    feedback: dict[str, Any] | None = None
+    """What somebody said of the answer: right or wrong; None: nothing."""
+    may: tuple[str, ...] = ()
+    """Of: cancel, decide, what-if, everything, export, sit, feedback, fork."""
+
+
+# ---------------------------------------------------------------- what is asked of a session
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """End it before its protocol does."""
+
+    reason: str = ""
+
+
+class Decide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answer an open item, or decide what may be decided unasked."""
+
+    item: str
+    choice: str
+    note: str = ""
+
+
+class SitDown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Take a seat."""
+
+    seconds: float = 300.0
+    then: Literal["agent", "miss", "wait"] = "agent"
+    """When the time of a turn is over."""
+
+
+class SeatReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person says in a turn."""
+
+    turn: str
+    body: dict[str, Any]
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """It was done."""
+
+    ok: bool = True
+    message: str = ""
+
+
+class WhatIfAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The session's own settings, changed."""
+
+    settings: dict[str, Any]
+
+
+class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
+    """The recorded events under other settings."""
+
+    settings: dict[str, Any]
+    parts_at: int | None
+    """The transition at which the runs part; None: they never do, within the record."""
+    round: int | None = None
+    """The round in which they part."""
+    how: str
+    stop: str = ""
+    """The stop reason that this run reaches; empty: none within the record."""
+    stop_words: str = ""
+    answer: str = ""
+    """What it would have answered, where the record carries it."""
+    saved_tokens: int | None = None
+    """None: it does not end earlier."""
+    saved_cost_usd: float | None = None
+    words: tuple[str, ...] = ()
+
+
+class ShadowRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Where another rule would have ended it."""
+
+    settings: dict[str, Any]
+    label: str
+    """`threshold 80`."""
+    stop: str
+    round: int | None
+    saved_tokens: int
+    saved_cost_usd: float
+    answer_differs: bool | None = None
+    """None: not known, since the record does not carry that run's last turns."""
+    words: str
+    """`At threshold 80 it would have ended in round 3 and saved 7,400 tokens.`"""
+
+
+class Shadow(msgspec.Struct, frozen=True, kw_only=True):
+    """Other rules over the same events: no call is made."""
+
+    rows: tuple[ShadowRow, ...]
+    note: str = ""
+    """Why there are none."""
+
+
+class Inbox(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for a human, the most urgent first."""
+
+    items: tuple[OpenItem, ...]
+
+
+class Expert(msgspec.Struct, frozen=True, kw_only=True):
+    """An expert that was announced."""
+
+    id: str
+    about: str = ""
+    domains: tuple[str, ...] = ()
+    state: str = ""
+    calibration: float | None = None
+
+
+class Worker(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker that is alive."""
+
+    queue: str
+    role: str
+    model: str = ""
+    family: str = ""
+    copies: int = 1
+    room: int = 0
+    """Turns at once."""
+    metered: bool = False
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that answers for queues."""
+
+    model: str
+    family: str = ""
+    queues: tuple[str, ...] = ()
+    health: Literal["ok", "warning", "failed", "unknown"] = "unknown"
+    words: str = ""
+
+
+class Agents(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is there."""
+
+    heard: bool
+    """A moderator has listened for long enough to know all."""
+    workers: tuple[Worker, ...] = ()
+    experts: tuple[Expert, ...] = ()
+    models: tuple[Model, ...] = ()
+
+
+# ---------------------------------------------------------------- events
+
+
+class PostEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`post`."""
+
+    session: str
+    post: PostCard
+    round_name: str
+
+
+class LiveEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`live`: a seat's text or state as it comes. `text` is to be added to what came of this turn before."""
+
+    session: str
+    seat: str
+    turn: str
+    state: str
+    """queued | thinking | retrying | text | tool | done | failed"""
+    text: str = ""
+    attempt: int = 1
+
+
+class SeatsEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`seats`."""
+
+    session: str
+    round: int
+    seats: tuple[SeatView, ...]
+
+
+class SignalsEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`signals`."""
+
+    session: str
+    signals: tuple[Series, ...]
+    changes: tuple[MindChange, ...] = ()
+
+
+class UsageEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`usage`."""
+
+    session: str
+    usage: Use
+
+
+class RefusedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`refused`."""
+
+    session: str
+    refused: tuple[Refused, ...]
+
+
+class ItemsEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`items`."""
+
+    session: str
+    items: tuple[OpenItem, ...]
+
+
+class TurnEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`turn`: what the person on this seat is asked now; None: nothing."""
+
+    session: str
+    seat: str
+    turn: HumanTurn | None
+    message: str = ""
+
+
+class ResultEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`result`."""
+
+    session: str
+    status: str
+    result: ResultView
+    warnings: tuple[Warn, ...] = ()
+
+
+class TroubleEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`trouble`."""
+
+    away: bool
+    """False: it is back."""
+    message: str
+    session: str = ""
+    """Empty: of all sessions of the stream."""
+
+
+class EndEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`end`."""
+
+    session: str
+    why: str = ""
+    """Empty: the session is closed; else why nothing more comes."""
