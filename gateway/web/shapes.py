@@ -27,8 +27,8 @@ Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer w
 An error is `{"error": {"field", "message"}}` (gateway.errors).
 
 **A position** says how many posts of each channel were taken: `control:3,public:12`. The stream of several sessions
-writes it for each of them: `SID=control:3,public:12;SID=public:1`. `Session.position` is one; the page begins its stream
-with `?from=` it. An empty position is the beginning.
+writes it for each of them: `SID=control:3,public:12;SID=public:1`. `Session.position` is one; the page begins its
+stream with `?from=` it. An empty position is the beginning.
 
 **A stream** is SSE. Its events carry JSON:
 
