@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from client.show import cards
+from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.untrusted import body_of, figures, items, mapping, number, object_of, words
 from client.show.words import REASON, because, limit_words, reason_words, usage_words
 from client.text import clean, count, line
 from schemas import log
-from schemas.post import Post
+from schemas.post import CLOSED, Post
 from schemas.result import Result, Stop
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _CERTIFICATE = {
     "missing": "who was missing",
 }  # fmt: skip
 """Names in certificates of any protocol, in words."""
+_WIDTH = 20_000
+_HIDDEN = ("stop", CLOSED)
+"""Kinds of posts that are told with the result."""
 _ANSWER = ("answer", "reasoning", "citations", "confidence")
 """Of an outcome: told in words of their own."""
 
@@ -115,6 +120,21 @@ class Presenter:
     def is_reply(self, post: Post) -> bool:
         """Whether a post that names a seat is what this seat replied."""
         return True
+
+    def card(self, post: Post) -> Card:
+        """A post that was just taken, as data for a page."""
+        if post.kind in _HIDDEN:
+            return Card(place="hidden")
+        found = cards.answered(body_of(post.body))
+        return found or cards.told(list(self.lines(post, _WIDTH)), post.kind, seated=bool(post.seat))
+
+    def signals(self) -> tuple[Series, ...]:
+        """What was measured by the posts that were taken, by round."""
+        return ()
+
+    def round_note(self, round_: int) -> str:
+        """What is to be said of a round before its posts; empty: nothing."""
+        return ""
 
     # -- questions to a human
 

@@ -24,6 +24,9 @@ Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer w
 | POST /api/sessions/{sid}/feedback | where the engine has it (`Me.can` names `feedback`) | Done |
 | POST /api/sessions/{sid}/fork | where the engine has it (`Me.can` names `fork`) | Started, 201 |
 
+The documents that a page sends, and the answers to them, stand in `asked.py`, those of a session and of lists here,
+and events in `events.py`.
+
 An error is `{"error": {"field", "message"}}` (gateway.errors).
 
 **A position** says how many posts of each channel were taken: `control:3,public:12`. The stream of several sessions
@@ -50,6 +53,8 @@ All but `post` and `live` tell a whole state that replaces the one before. A str
 known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks again. A viewer that
 reads too slowly is cut, and goes on from its last id.
 
+Cards, chips, quotes, changes of mind and series are those of client/show/cards.py.
+
 Texts are data: whoever shows them sets textContent. Control characters are in them as they were said.
 """
 
@@ -57,120 +62,7 @@ from typing import Any, Literal
 
 import msgspec
 
-# ---------------------------------------------------------------- who asks, and what may be started
-
-
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting of a protocol, for a form."""
-
-    name: str
-    kind: Literal["integer", "number", "switch", "choice", "text", "other"]
-    """`other`: a list or an object, written as JSON."""
-    default: Any = None
-    least: float | None = None
-    most: float | None = None
-    choices: tuple[str, ...] = ()
-    help: str = ""
-    replayable: bool = True
-    """False: it acts before the first event, so no what-if changes with it."""
-
-
-class ProtocolOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A protocol that may be started."""
-
-    name: str
-    about: str
-    """One line."""
-    panel: str = ""
-    """The setting that says how many argue; empty: the protocol has none."""
-    panel_size: int = 0
-    """How many where nothing is said."""
-    round_name: str = "Round"
-    settings: tuple[Setting, ...] = ()
-
-
-class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves a seat."""
-
-    queue: str
-    role: str
-    model: str = ""
-    copies: int = 1
-
-
-class SeatToTake(msgspec.Struct, frozen=True, kw_only=True):
-    """A seat that this principal may sit on."""
-
-    seat: str
-    role: str
-
-
-class Me(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, and what it may do."""
-
-    name: str
-    user: str
-    """Of the bus."""
-    operates: bool
-    """It sees all sessions of the tenant, their logs and the agents."""
-    can: tuple[str, ...] = ()
-    """Of: feedback, fork, sit, export, what-if."""
-    default_protocol: str
-    protocols: tuple[ProtocolOffer, ...]
-    queues: tuple[Queue, ...] = ()
-    """Who is alive; for owners."""
-    seats: tuple[SeatToTake, ...] = ()
-    limits: dict[str, int] = {}
-    """question (characters), document (characters), evidence (characters), upload (bytes)."""
-
-
-class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A session that somebody wants."""
-
-    question: str
-    protocol: str = ""
-    """Empty: the default, experts decide."""
-    settings: dict[str, Any] = {}
-    budget: dict[str, float | None] = {}
-    """tokens, calls, cost_usd, seconds."""
-    panel: int | None = None
-    seed: int | None = None
-    turn_timeout_s: float = 120.0
-    humans: tuple[str, ...] = ()
-    """Seats whose first turns wait for a person."""
-    continues: str = ""
-    """A finished session that this one follows up; owners only."""
-
-
-class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A session was opened."""
-
-    session: str
-
-
-class EstimateAmount(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be used."""
-
-    turns: int
-    calls: int
-    tokens: int
-    cost_usd: float
-
-
-class Estimated(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session may come to."""
-
-    words: tuple[str, ...]
-    """The same in lines."""
-    likely: EstimateAmount
-    most: EstimateAmount | None
-    """None: not known before the task has chosen its experts."""
-    rounds: int
-    shortfall: str = ""
-    """Why the budget does not hold one round; empty: it does."""
-
-
-# ---------------------------------------------------------------- lists
+from client.show.cards import Card, Quote, Series
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,36 +94,8 @@ class SessionList(msgspec.Struct, frozen=True, kw_only=True):
     """False: sessions of an earlier release may be missing until the index is rebuilt."""
 
 
-# ---------------------------------------------------------------- one session
-
-
-class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """A span of a document."""
-
-    document: str
-    quote: str
-
-
-class Chip(msgspec.Struct, frozen=True, kw_only=True):
-    """A short fact beside a post."""
-
-    text: str
-    tone: Literal["plain", "good", "warn", "quiet"] = "plain"
-
-
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """That a seat changed its mind."""
-
-    by: str
-    """In words: `by argument`, `by what was quoted`, `without a reason that was found`."""
-    why: str = ""
-    post: int | None = None
-    """Number of the post that moved it."""
-    explained: bool = True
-
-
-class PostCard(msgspec.Struct, frozen=True, kw_only=True):
-    """A post as any page shows it. Whatever a protocol says beside that stands in `text` and `chips`."""
+class PostCard(Card, frozen=True, kw_only=True):
+    """A post as any page shows it: what it says (client.show.cards.Card), and where it stands."""
 
     n: int
     """Number in its session: the anchor of links, `p12`."""
@@ -245,22 +109,6 @@ class PostCard(msgspec.Struct, frozen=True, kw_only=True):
     """Empty: the moderator."""
     kind: str
     """As the protocol calls it."""
-    place: Literal["post", "note", "score", "line", "hidden"] = "post"
-    """`post`: a seat's argument, at length; `note`: said beside it; `score`: a measure of the round; `line`: one line;
-    `hidden`: nothing that a reader needs, such as the stop and the result, which stand above."""
-    head: str = ""
-    """What kind of thing it is, in a word or two; empty: nothing to say."""
-    position: str = ""
-    """What it holds."""
-    confidence: float | None = None
-    """0 to 1."""
-    text: str = ""
-    """Why; several paragraphs are parted by empty lines."""
-    chips: tuple[Chip, ...] = ()
-    quotes: tuple[Quote, ...] = ()
-    changed: Changed | None = None
-    refers: tuple[int, ...] = ()
-    """Numbers of posts that it answers."""
 
 
 class RoundView(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,22 +136,6 @@ class SeatView(msgspec.Struct, frozen=True, kw_only=True):
     """What it has said so far in the turn that it is at."""
     person: bool = False
     """A person sits there."""
-
-
-class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal by round."""
-
-    name: str
-    label: str
-    rounds: tuple[float, ...]
-    values: tuple[float | None, ...]
-    threshold: float | None = None
-    threshold_label: str = ""
-    stops: Literal["above", "below", ""] = ""
-    """On which side of the threshold the session ends; empty: it ends nothing."""
-    least: float | None = None
-    most: float | None = None
-    """Of the axis."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -517,237 +349,3 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody said of the answer: right or wrong; None: nothing."""
     may: tuple[str, ...] = ()
     """Of: cancel, decide, what-if, everything, export, sit, feedback, fork."""
-
-
-# ---------------------------------------------------------------- what is asked of a session
-
-
-class Cancel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """End it before its protocol does."""
-
-    reason: str = ""
-
-
-class Decide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Answer an open item, or decide what may be decided unasked."""
-
-    item: str
-    choice: str
-    note: str = ""
-
-
-class SitDown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Take a seat."""
-
-    seconds: float = 300.0
-    then: Literal["agent", "miss", "wait"] = "agent"
-    """When the time of a turn is over."""
-
-
-class SeatReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a person says in a turn."""
-
-    turn: str
-    body: dict[str, Any]
-
-
-class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """It was done."""
-
-    ok: bool = True
-    message: str = ""
-
-
-class WhatIfAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The session's own settings, changed."""
-
-    settings: dict[str, Any]
-
-
-class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """The recorded events under other settings."""
-
-    settings: dict[str, Any]
-    parts_at: int | None
-    """The transition at which the runs part; None: they never do, within the record."""
-    round: int | None = None
-    """The round in which they part."""
-    how: str
-    stop: str = ""
-    """The stop reason that this run reaches; empty: none within the record."""
-    stop_words: str = ""
-    answer: str = ""
-    """What it would have answered, where the record carries it."""
-    saved_tokens: int | None = None
-    """None: it does not end earlier."""
-    saved_cost_usd: float | None = None
-    words: tuple[str, ...] = ()
-
-
-class ShadowRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Where another rule would have ended it."""
-
-    settings: dict[str, Any]
-    label: str
-    """`threshold 80`."""
-    stop: str
-    round: int | None
-    saved_tokens: int
-    saved_cost_usd: float
-    answer_differs: bool | None = None
-    """None: not known, since the record does not carry that run's last turns."""
-    words: str
-    """`At threshold 80 it would have ended in round 3 and saved 7,400 tokens.`"""
-
-
-class Shadow(msgspec.Struct, frozen=True, kw_only=True):
-    """Other rules over the same events: no call is made."""
-
-    rows: tuple[ShadowRow, ...]
-    note: str = ""
-    """Why there are none."""
-
-
-class Inbox(msgspec.Struct, frozen=True, kw_only=True):
-    """What waits for a human, the most urgent first."""
-
-    items: tuple[OpenItem, ...]
-
-
-class Expert(msgspec.Struct, frozen=True, kw_only=True):
-    """An expert that was announced."""
-
-    id: str
-    about: str = ""
-    domains: tuple[str, ...] = ()
-    state: str = ""
-    calibration: float | None = None
-
-
-class Worker(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker that is alive."""
-
-    queue: str
-    role: str
-    model: str = ""
-    family: str = ""
-    copies: int = 1
-    room: int = 0
-    """Turns at once."""
-    metered: bool = False
-
-
-class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that answers for queues."""
-
-    model: str
-    family: str = ""
-    queues: tuple[str, ...] = ()
-    health: Literal["ok", "warning", "failed", "unknown"] = "unknown"
-    words: str = ""
-
-
-class Agents(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is there."""
-
-    heard: bool
-    """A moderator has listened for long enough to know all."""
-    workers: tuple[Worker, ...] = ()
-    experts: tuple[Expert, ...] = ()
-    models: tuple[Model, ...] = ()
-
-
-# ---------------------------------------------------------------- events
-
-
-class PostEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`post`."""
-
-    session: str
-    post: PostCard
-    round_name: str
-
-
-class LiveEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`live`: a seat's text or state as it comes. `text` is to be added to what came of this turn before."""
-
-    session: str
-    seat: str
-    turn: str
-    state: str
-    """queued | thinking | retrying | text | tool | done | failed"""
-    text: str = ""
-    attempt: int = 1
-
-
-class SeatsEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`seats`."""
-
-    session: str
-    round: int
-    seats: tuple[SeatView, ...]
-
-
-class SignalsEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`signals`."""
-
-    session: str
-    signals: tuple[Series, ...]
-    changes: tuple[MindChange, ...] = ()
-
-
-class UsageEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`usage`."""
-
-    session: str
-    usage: Use
-
-
-class RefusedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`refused`."""
-
-    session: str
-    refused: tuple[Refused, ...]
-
-
-class ItemsEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`items`."""
-
-    session: str
-    items: tuple[OpenItem, ...]
-
-
-class TurnEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`turn`: what the person on this seat is asked now; None: nothing."""
-
-    session: str
-    seat: str
-    turn: HumanTurn | None
-    message: str = ""
-
-
-class ResultEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`result`."""
-
-    session: str
-    status: str
-    result: ResultView
-    warnings: tuple[Warn, ...] = ()
-
-
-class TroubleEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`trouble`."""
-
-    away: bool
-    """False: it is back."""
-    message: str
-    session: str = ""
-    """Empty: of all sessions of the stream."""
-
-
-class EndEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`end`."""
-
-    session: str
-    why: str = ""
-    """Empty: the session is closed; else why nothing more comes."""
