@@ -7,7 +7,7 @@ the wire did.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -43,9 +43,14 @@ class Reader:
         self._of: dict[str, str] = {}
 
     async def follow(
-        self, sid: str, channels: Sequence[str], from_k: int = 0, on_live: Callable[[Live], None] | None = None
+        self,
+        sid: str,
+        channels: Sequence[str],
+        from_k: int | Mapping[str, int] = 0,
+        on_live: Callable[[Live], None] | None = None,
     ) -> AsyncGenerator[Post, None]:
-        """Posts of the channels, each channel in order from number `from_k`; ends after `closed` on `control`.
+        """Posts of the channels, each channel in order from number `from_k`, which may be one for each channel; ends
+        after `closed` on `control`.
 
         Parameters
         ----------
@@ -68,7 +73,7 @@ class Reader:
             got.put_nowait(None)
 
         self._connection.on_reconnect.append(on_reconnect)
-        following = _Following({c: from_k for c in channels})
+        following = _Following({c: from_k if isinstance(from_k, int) else from_k.get(c, 0) for c in channels})
         try:
             async for post in self._catch_up(sid, channels, following):
                 yield post

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -167,7 +167,7 @@ class Client:
 
     # -- reading
     async def posts(
-        self, sid: str, from_k: int = 0, on_live: Callable[[Live], None] | None = None
+        self, sid: str, from_k: int | Mapping[str, int] = 0, on_live: Callable[[Live], None] | None = None
     ) -> AsyncGenerator[Post, None]:
         """Posts of the channels that clients read, as they come, until the session is closed. Raises as
         bus.posts.Reader.follow."""
@@ -196,24 +196,31 @@ class Client:
         to a client those that its credential reads."""
         return (await self.listed(limit, only_open=only_open)).rows
 
-    async def listed(self, limit: int | None = None, *, only_open: bool = False) -> Listed:
-        """As `sessions`, and whether sessions of a release before may be missing."""
+    async def listed(self, limit: int | None = None, *, only_open: bool = False, before: int | None = None) -> Listed:
+        """As `sessions`, and whether sessions of a release before may be missing. `before`: those alone that stand
+        behind this `seq` of a row."""
         rows: dict[tuple[str, str], SessionRow] = {}
         whole = True
         for subject in self._lists():
             floor, pages = 0, 2
             while pages > 1:  # what changed meanwhile moved from pages to come to those that were read
-                floor, pages, said = await self._pages(subject, floor, limit, only_open, rows)
+                floor, pages, said = await self._pages(subject, floor, limit, only_open, rows, before)
                 whole = whole and said
         found = sorted(rows.values(), key=lambda row: row.seq, reverse=True)
         return Listed(found[:limit], whole)
 
     async def _pages(
-        self, subject: str, floor: int, limit: int | None, only_open: bool, rows: dict[tuple[str, str], SessionRow]
+        self,
+        subject: str,
+        floor: int,
+        limit: int | None,
+        only_open: bool,
+        rows: dict[tuple[str, str], SessionRow],
+        before: int | None = None,
     ) -> tuple[int, int, bool]:
         """Read the rows behind `floor`, newest first, into `rows`: the newest one's sequence, how many pages that took,
         whether the index is whole."""
-        top, pages, read, before = floor, 0, 0, None
+        top, pages, read = floor, 0, 0
         while True:
             size = _PAGE if limit is None else min(_PAGE, limit - read)
             page = await self._list(subject, ListSessions(before_seq=before, limit=size, open=only_open))

@@ -13,11 +13,12 @@ PATIENCE_S = 0.3
 """So long a gap is waited for: what is missing may have been said where we do not read."""
 
 
-async def in_order(posts: AsyncIterator[Post], patience_s: float = PATIENCE_S) -> AsyncIterator[Post]:
-    """The same posts by their numbers; a post behind a gap is held back for `patience_s` at most, the last one's end
-    releases all. Raises what `posts` raises, after what was heard."""
+async def in_order(
+    posts: AsyncIterator[Post], patience_s: float = PATIENCE_S, expected: int = 0
+) -> AsyncIterator[Post]:
+    """The same posts by their numbers, from `expected` on; a post behind a gap is held back for `patience_s` at most,
+    the last one's end releases all. Raises what `posts` raises, after what was heard."""
     held: list[Post] = []
-    expected = 0
     loop = asyncio.get_running_loop()
     until = 0.0
     coming = asyncio.ensure_future(_next(posts))

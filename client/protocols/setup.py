@@ -183,6 +183,9 @@ class Setup:
         """The settings with what stands in files read in. Raises BadInput."""
         return dict(settings)
 
+    def from_afar(self, settings: Mapping[str, Any]) -> None:
+        """Raise BadInput where settings that came from another machine name a file of this one."""
+
     def beneath(self, settings: Mapping[str, Any]) -> Beneath | None:
         """The session that one of these settings may start; None: none."""
         return None

@@ -22,6 +22,7 @@ from client.text import clean, count, line
 from schemas import log
 from schemas.post import CLOSED, Post
 from schemas.result import Result, Stop
+from schemas.text import normalise
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -265,6 +266,11 @@ class Presenter:
     def dissent(self, result: Result) -> str:
         """Who holds something else in the end, and what; `nobody`; empty: the protocol has no such thing."""
         return ""
+
+    def carried(self, result: Result, held: Mapping[str, tuple[int, str]]) -> tuple[int, ...]:
+        """Numbers of the posts that carried the answer. `held`: seat -> (post, position) of what it held last."""
+        answer = normalise(self.answer(result))
+        return tuple(n for n, position in held.values() if answer and normalise(position) == answer)
 
     def in_short(self, result: Result) -> str:
         """What a reader needs, in one sentence: the last line of a brief view."""

@@ -213,10 +213,10 @@ class Expert(msgspec.Struct, frozen=True, kw_only=True):
     """An expert that was announced."""
 
     id: str
-    about: str = ""
-    domains: tuple[str, ...] = ()
-    state: str = ""
-    calibration: float | None = None
+    name: str = ""
+    version: str = ""
+    general: bool = False
+    """It takes what nobody else does."""
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True):

@@ -166,6 +166,16 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "personalities": used}
 
 
+def refuse_paths(given: Mapping[str, Any]) -> None:
+    """Raise BadInput where a format is no built-in name and not whole, or personalities are not whole."""
+    rules, known = given.get("format", DEFAULT), given.get("personalities")
+    if not isinstance(rules, dict) and rules not in built_in():
+        named = ", ".join(built_in())
+        raise BadInput("format", f"got {str(rules)[:80]!r}, wanted is one of {named}, or a whole format")
+    if known is not None and not isinstance(known, dict):
+        raise BadInput("personalities", f"got {str(known)[:80]!r}, wanted are the personalities themselves")
+
+
 def of(given: Mapping[str, Any]) -> Format:
     """The format of a competition's settings, as `whole` takes them. Raises BadInput."""
     return msgspec.convert(whole({"format": given.get("format", DEFAULT)})["format"], Format)

@@ -37,6 +37,12 @@ class CompetitionSetup(Setup):
 
         return files.whole(settings)
 
+    def from_afar(self, settings: Mapping[str, Any]) -> None:
+        """Raise BadInput where format or personalities are a file's."""
+        from client.protocols.competition import files
+
+        files.refuse_paths(settings)
+
     def check_question(self, question: str) -> None:
         """Raise coordinator.table.Inadmissible where it holds control characters: it is shown as it stands."""
         from coordinator.admission import refuse_controls

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from client.errors import BadInput
+from client.people import inbox as questions
+from client.people.inbox import Waiting
 from client.show.presenter import Presenter
 from parley import inbox, settings
-from parley.inbox import Waiting
 from parley.sessions import NoSession
 from schemas.post import Post
 from schemas.session import DecideItem
@@ -24,29 +25,29 @@ def asked() -> Presenter:
     play.reply(SRE, done())
     for seat in [s for s, _ in play.asked()]:
         play.reply(seat, REVISE)
-    return inbox.presenter_of("madp", play.session.posts)
+    return questions.presenter_of("madp", play.session.posts)
 
 
 def test_a_choice_that_it_does_not_have_is_named_with_those_it_has(asked: Presenter) -> None:
-    inbox.check(asked, "1", "emit")
+    questions.check(asked, "1", "emit")
     with pytest.raises(BadInput, match=r"got 'ship'; item 1 \(review_limit\) takes emit, revise, reject") as found:
-        inbox.check(asked, "1", "ship")
+        questions.check(asked, "1", "ship")
     assert found.value.field == "choice"
 
 
 def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Presenter) -> None:
     with pytest.raises(BadInput, match=r"item '7' does not exist; open are: 1 \(review_limit\); `expert`") as found:
-        inbox.check(asked, "7", "emit")
+        questions.check(asked, "7", "emit")
     assert found.value.field == "item"
 
 
 def test_one_that_is_answered_is_closed() -> None:
     play = Play().working()
     play.reply(SRE, blocked())
-    inbox.check(inbox.presenter_of("", play.session.posts), "1", "anything at all")
+    questions.check(questions.presenter_of("", play.session.posts), "1", "anything at all")
     play.decide("1", "Postgres")
     with pytest.raises(BadInput, match="item '1' is closed; open are: none"):
-        inbox.check(inbox.presenter_of("", play.session.posts), "1", "SQLite")
+        questions.check(questions.presenter_of("", play.session.posts), "1", "SQLite")
 
 
 def test_each_is_told_with_the_command_that_answers_it() -> None:
@@ -78,10 +79,10 @@ async def test_what_waits_is_shown_until_it_is_answered() -> None:
     play = Play().working()
     play.reply(SRE, blocked())
     client = Played(play)
-    (item,) = await inbox.waiting(client, "s1")  # type: ignore[arg-type]
+    (item,) = await questions.waiting(client, "s1")  # type: ignore[arg-type]
     assert (item.session, item.item, item.kind, item.choices) == ("s1", "1", "blocked", ())
-    await inbox.answer(client, "s1", "1", "Postgres", "It is there already.")  # type: ignore[arg-type]
-    assert await inbox.waiting(client, "s1") == []  # type: ignore[arg-type]
+    await questions.answer(client, "s1", "1", "Postgres", "It is there already.")  # type: ignore[arg-type]
+    assert await questions.waiting(client, "s1") == []  # type: ignore[arg-type]
     assert play.asked() == [(SRE, "work")] and "Postgres" in play.brief(SRE)["advice"]
 
 

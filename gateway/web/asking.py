@@ -1,0 +1,74 @@
+"""Reading what a request asks: query, JSON body, session."""
+
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from client.errors import BadInput
+from gateway.app import principal_of
+from gateway.errors import TooLarge
+from gateway.web.hub import Hub
+from schemas.session import SESSION_ID
+from schemas.wire import InvalidValue
+
+T = TypeVar("T")
+MOST_JSON = 400_000
+"""Bytes of a JSON body."""
+_TRUE = ("1", "true", "yes")
+
+
+def hub_of(request: Request) -> Hub:
+    """The feeds of this gateway."""
+    found: Hub = request.app.state.hub
+    return found
+
+
+def sid_of(request: Request) -> str:
+    """The session in the path. Raises BadInput."""
+    return known_id(request.path_params["sid"])
+
+
+def known_id(sid: str) -> str:
+    """A session's id. Raises BadInput."""
+    if not SESSION_ID.fullmatch(sid):
+        raise BadInput("session", f"{sid[:80]!r} is no session's id")
+    return sid
+
+
+def everything_of(request: Request) -> bool:
+    """Whether every channel is asked for. Raises BadInput where only owners see them."""
+    wanted = request.query_params.get("everything", "").lower() in _TRUE
+    if wanted and not principal_of(request).operates:
+        raise BadInput("everything", "only an owner's credentials see every channel of a session")
+    return wanted
+
+
+def whole_number(request: Request, name: str, default: int | None, most: int) -> int | None:
+    """A number of the query, from 1. Raises BadInput."""
+    text = request.query_params.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= most:
+        raise BadInput(name, f"got {text[:40]!r}, wanted is a number from 1 to {most:,}")
+    return int(text)
+
+
+async def body_of(request: Request, wanted: type[T]) -> T:
+    """The JSON document in a request's body. Raises BadInput, TooLarge."""
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > MOST_JSON:
+            raise TooLarge(f"body: it is larger than {MOST_JSON:,} bytes")
+    return document(data or b"{}", wanted)
+
+
+def document(data: bytes, wanted: type[T], name: str = "body") -> T:
+    """A JSON document. Raises BadInput with the field."""
+    try:
+        return msgspec.json.decode(data, type=wanted)
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
+    except (msgspec.DecodeError, RecursionError) as error:  # a ValidationError too
+        raise BadInput(name, str(error)) from error

@@ -1,0 +1,54 @@
+"""The web page's routes (what they take and give: gateway/web/shapes.py)."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from gateway.app import STATIC, Door
+from gateway.web import people, reading, starting
+from gateway.web.hub import hub
+
+_PAGES = ("/", "/new", "/inbox", "/agents", "/compare", "/s/{sid}")
+_Answer = Callable[[Request], Awaitable[Response]]
+
+
+async def _shell(request: Request) -> Response:
+    """The same page everywhere: its scripts look at the address."""
+    return FileResponse(STATIC / "index.html", media_type="text/html", headers={"cache-control": "no-cache"})
+
+
+@asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    async with hub(app.state.shared.pool) as feeds:
+        app.state.hub = feeds
+        yield
+
+
+def _routes() -> tuple[Route, ...]:
+    asked: tuple[tuple[str, str, _Answer], ...] = (
+        ("GET", "/api/me", starting.me),
+        ("GET", "/api/sessions", reading.listed),
+        ("POST", "/api/sessions", starting.start),
+        ("POST", "/api/estimate", starting.estimated),
+        ("GET", "/api/events", reading.stream),
+        ("GET", "/api/inbox", people.inbox),
+        ("GET", "/api/agents", people.agents),
+        ("GET", "/api/sessions/{sid}", reading.snapshot),
+        ("GET", "/api/sessions/{sid}/events", reading.stream),
+        ("GET", "/api/sessions/{sid}/shadow", reading.shadow),
+        ("GET", "/api/sessions/{sid}/export/{form}", reading.export),
+        ("POST", "/api/sessions/{sid}/what-if", reading.what_if),
+        ("POST", "/api/sessions/{sid}/cancel", people.cancel),
+        ("POST", "/api/sessions/{sid}/decide", people.decide),
+    )
+    pages = tuple(Route(path, _shell, methods=["GET"]) for path in _PAGES)
+    return pages + tuple(Route(path, answer, methods=[method]) for method, path, answer in asked)
+
+
+def web() -> Door:
+    """The web page."""
+    return Door(routes=_routes(), uploads=("/api/sessions", "/api/estimate"), lifespan=_lifespan)

@@ -1,0 +1,142 @@
+"""The recorded events of a session under other rules: pure replays, in threads, few at once, and remembered."""
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from client import what_if
+from client.errors import BadInput
+from client.protocols import setup_of
+from client.records import record_of
+from client.show.words import reason_words
+from client.text import count
+from gateway.web.asked import Shadow, ShadowRow, WhatIf
+from gateway.web.fold import Fold
+from schemas import log
+from schemas.wire import decode, figure
+
+AT_ONCE = 2
+"""Replays that run at the same time."""
+KEPT = 256
+"""Answers that are remembered."""
+MOST_ENTRIES = 20_000
+"""Entries of a record that is replayed here."""
+PATIENCE_S = 30.0
+_POINTS = (0.75, 0.85, 0.95, 1.05)
+"""Shares of a threshold at which the shadow looks."""
+_ROUNDS = (2, 3, 4, 6, 8)
+_THRESHOLDS = ("threshold",)
+
+
+class Shadows:
+    """Replays under other settings."""
+
+    def __init__(self) -> None:
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._kept: OrderedDict[tuple[str, int, bytes], WhatIf | BadInput] = OrderedDict()
+
+    async def what_if(self, fold: Fold, settings: Mapping[str, Any]) -> WhatIf:
+        """The session under these settings of its protocol. Raises BadInput, Altered."""
+        if not settings:
+            raise BadInput("settings", "name at least one setting to change")
+        setup_of(fold.protocol).from_afar(settings)
+        if len(fold.entries) > MOST_ENTRIES:
+            raise BadInput("session", f"{len(fold.entries):,} entries, replayed here are at most {MOST_ENTRIES:,}")
+        key = fold.sid, len(fold.entries), msgspec.json.encode(settings, order="deterministic")
+        found = self._kept.get(key)
+        if found is None:
+            found = await self._replayed(fold, settings)
+            self._kept[key] = found
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        if isinstance(found, BadInput):
+            raise found
+        return found
+
+    async def _replayed(self, fold: Fold, settings: Mapping[str, Any]) -> WhatIf | BadInput:
+        record, protocol = record_of(fold.sid, tuple(fold.entries)), fold.protocol
+        async with self._gate:
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    found = await asyncio.to_thread(what_if.compare, record, {protocol: dict(settings)})
+            except BadInput as error:
+                return error
+            except TimeoutError:
+                raise BadInput("session", f"the replay took longer than {PATIENCE_S:g} s") from None
+        return _told(fold, settings, found)
+
+    async def shadow(self, fold: Fold) -> Shadow:
+        """Where other thresholds and round limits would have ended it."""
+        rows: list[ShadowRow] = []
+        wanted = list(candidates(fold))
+        for settings in wanted:
+            with contextlib.suppress(BadInput):  # out of its range, or it acts before the first event
+                found = await self.what_if(fold, settings)
+                if found.stop and found.saved_tokens is not None and found.round is not None:
+                    rows.append(_row(fold, settings, found))
+        note = "" if rows else "no other rule would have ended it earlier" if wanted else "it has no rule to vary"
+        return Shadow(rows=tuple(rows), note=note)
+
+
+def candidates(fold: Fold) -> Iterator[dict[str, Any]]:
+    """Settings that might have ended the session earlier."""
+    settings = fold.opened.settings if fold.opened else {}
+    for name in _THRESHOLDS:
+        value = settings.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            for share in _POINTS:
+                at = round(value * share, 2) if value <= 1 else float(round(value * share))
+                if at < value or (at <= 100 < value * 2 and at > value):
+                    yield {name: at}
+    limit = settings.get("round_limit")
+    if isinstance(limit, int):
+        yield from ({"round_limit": n} for n in _ROUNDS if n < min(limit, fold.scene.round))
+
+
+def _told(fold: Fold, settings: Mapping[str, Any], found: dict[str, Any]) -> WhatIf:
+    at, stop = found["n"], found["stop"] or ""
+    earlier = at is not None and stop
+    tokens, cost = _after(fold, at) if earlier else (None, None)
+    result = found["result"] or {}
+    answer = (result.get("outcome") or {}).get("answer")
+    converged = bool((result.get("stop") or {}).get("converged", True))
+    return WhatIf(
+        settings=dict(settings), parts_at=at, round=_round(fold, at) if at is not None else None, how=found["how"],
+        stop=stop, stop_words=reason_words(stop, converged) if stop else "",
+        answer=answer if isinstance(answer, str) else "", saved_tokens=tokens, saved_cost_usd=cost,
+        words=tuple(what_if.comparison_words(found)),
+    )  # fmt: skip
+
+
+def _after(fold: Fold, at: int) -> tuple[int, float]:
+    """What the recorded run used behind a transition."""
+    tokens, cost = 0, 0.0
+    for text in fold.entries[at + 1 :]:
+        event = decode(text.encode(), log.Entry).event
+        if isinstance(event, log.Replied):
+            tokens += event.usage.input_tokens + event.usage.output_tokens
+            cost += event.usage.cost_usd
+    return tokens, cost
+
+
+def _round(fold: Fold, at: int) -> int | None:
+    """The round that was played at a transition."""
+    return max((post.round for post in fold.posts if post.transition <= at), default=None)
+
+
+def _row(fold: Fold, settings: Mapping[str, Any], found: WhatIf) -> ShadowRow:
+    ((name, value),) = settings.items()
+    label = f"{name.replace('_', ' ')} {figure(float(value))}"
+    saved = found.saved_tokens or 0
+    recorded = str(fold.result.outcome.get("answer", "")) if fold.result else ""
+    differs = found.answer != recorded if found.answer and recorded else None
+    what = f"and saved {count(saved, 'token')}" if saved else "and saved no tokens"
+    words = f"At {label} it would have ended in round {found.round} {what}."
+    return ShadowRow(
+        settings=dict(settings), label=label, stop=found.stop, round=found.round, saved_tokens=saved,
+        saved_cost_usd=found.saved_cost_usd or 0.0, answer_differs=differs, words=words,
+    )  # fmt: skip

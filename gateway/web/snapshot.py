@@ -1,0 +1,248 @@
+"""What is known of a session (gateway.web.fold) as the documents that pages show."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from client.protocols import face_of, setup_of
+from client.show.cards import Quote
+from client.show.presenter import Presenter
+from client.show.transcript import read_by_nobody
+from client.show.untrusted import items, mapping, number, shaped, words
+from client.text import clean, count
+from gateway.web import events
+from gateway.web.fold import Fold
+from gateway.web.positions import written
+from gateway.web.shapes import (
+    CertificateRow,
+    Limits,
+    OpenItem,
+    Override,
+    ResultView,
+    RoundView,
+    Session,
+    Warn,
+)
+from schemas.post import SessionRow
+from schemas.result import Result
+from schemas.session import Document
+from schemas.stops import STOPS
+
+_QUESTION = 20_000
+_WEAK = 0.6
+"""Below this confidence an answer that all share is called weakly founded."""
+NO_DISSENT = "this protocol does not ask who dissents"
+
+
+def states(fold: Fold) -> Iterator[tuple[str, Any]]:
+    """Events that tell a whole state."""
+    sid = fold.sid
+    yield "seats", events.SeatsEvent(session=sid, round=fold.scene.round, seats=fold.seat_views())
+    yield "signals", events.SignalsEvent(session=sid, signals=_signals(fold), changes=tuple(fold.changes))
+    yield "usage", events.UsageEvent(session=sid, usage=fold.usage())
+    yield "refused", events.RefusedEvent(session=sid, refused=fold.refused())
+    yield "items", events.ItemsEvent(session=sid, items=open_items(fold))
+    if fold.result is not None:
+        view = result_view(fold, fold.result)
+        yield (
+            "result",
+            events.ResultEvent(session=sid, status=fold.result.status, result=view, warnings=warnings(fold, view)),
+        )
+
+
+def session(fold: Fold, *, owner: bool, can: tuple[str, ...], sits: tuple[str, ...] = ()) -> Session:
+    """The whole of it.
+
+    Parameters
+    ----------
+    owner
+        Whether who asks operates: what it may do follows.
+    can
+        What this gateway can do beside that.
+    sits
+        Seats on which who asks sits.
+    """
+    opened, result, row = fold.opened, fold.result, fold.row
+    view = None if result is None else result_view(fold, result)
+    budget = opened.budget if opened else None
+    return Session(
+        session=fold.sid, question=fold.question[:_QUESTION], protocol=fold.protocol,
+        status=result.status if result else (row.status if row and row.status != "finished" else "open"),
+        opened_ms=fold.opened_ns // 1_000_000, closed_ms=fold.closed_ns // 1_000_000 if fold.closed_ns else None,
+        owner=row.owner if row else "", position=written(fold.position),
+        settings=dict(opened.settings) if opened else {}, continues=opened.continues if opened else "",
+        forked_from=getattr(opened, "forked_from", "") or "", forked_at=getattr(opened, "forked_at", None) or None,
+        parent=opened.parent if opened else "", round=fold.scene.round,
+        round_limit=_limit(opened.settings if opened else {}), round_name=fold.presenter.round_name,
+        documents=tuple(_name(d) for d in opened.documents) if opened else (),
+        seats=fold.seat_views(), rounds=rounds(fold), signals=_signals(fold), refused=fold.refused(),
+        changes=tuple(fold.changes),
+        budget=Limits(tokens=budget.tokens, calls=budget.calls, cost_usd=budget.cost_usd, seconds=budget.seconds)
+        if budget else Limits(),
+        usage=fold.usage(), result=view, warnings=warnings(fold, view), items=open_items(fold),
+        overrides=overrides(fold), sits=sits, left_out=_left_out(fold),
+        feedback=None, may=_may(fold, owner=owner, can=can),
+    )  # fmt: skip
+
+
+def of_row(row: SessionRow) -> Session:
+    """A session of which nothing but its row is left, or ever was."""
+    return Session(
+        session=row.session, question=row.question, protocol=row.protocol, status=row.status,
+        opened_ms=row.opened_ns // 1_000_000, closed_ms=row.closed_ns // 1_000_000 if row.closed_ns else None,
+        owner=row.owner, position="", left_out=_gone(row),
+    )  # fmt: skip
+
+
+def _gone(row: SessionRow) -> str:
+    if row.status == "erased":
+        return f"its texts were removed by {clean(row.erased_by)}" if row.erased_by else "its texts were removed"
+    return f"it was refused: {clean(row.reason)}" if row.status == "refused" else ""
+
+
+def _name(document: Document) -> str:
+    return document.name[:1_000]
+
+
+def _limit(settings: dict[str, Any]) -> int | None:
+    found = settings.get("round_limit", settings.get("max_rounds", settings.get("cap")))
+    return found if isinstance(found, int) else None
+
+
+def _left_out(fold: Fold) -> str:
+    if not fold.left_out:
+        return ""
+    return f"{count(fold.left_out, 'post')} {fold.presenter.left_out} are not shown"
+
+
+def _may(fold: Fold, *, owner: bool, can: tuple[str, ...]) -> tuple[str, ...]:
+    """What who asks may do with it now."""
+    closed = fold.result is not None
+    wanted = {
+        "cancel": not closed,
+        "decide": not closed and bool(open_items(fold) or overrides(fold)),
+        "what-if": owner,
+        "everything": owner and (fold.left_out > 0 or fold.everything),
+        "export": True,
+        "sit": not closed and "sit" in can,
+        "feedback": closed and "feedback" in can,
+        "fork": owner and "fork" in can,
+    }
+    return tuple(name for name, may in wanted.items() if may)
+
+
+def rounds(fold: Fold) -> tuple[RoundView, ...]:
+    """Posts by rounds; what comes after the last round, such as the stop, stays with it."""
+    held: list[tuple[int, list[Any]]] = []
+    for card in fold.cards:
+        if not held or card.round > held[-1][0]:
+            held.append((card.round, []))
+        held[-1][1].append(card)
+    shows = fold.presenter
+    return tuple(
+        RoundView(
+            round=number_, name=f"{shows.round_name} {number_}" if number_ else "Beginning",
+            note=shows.round_note(number_), posts=tuple(posts),
+        )
+        for number_, posts in held
+    )  # fmt: skip
+
+
+def _signals(fold: Fold) -> tuple[Any, ...]:
+    return tuple(shaped(fold.presenter.signals, lambda: ()))
+
+
+def open_items(fold: Fold) -> tuple[OpenItem, ...]:
+    """Questions that wait for a human."""
+    if fold.result is not None:
+        return ()
+    return tuple(
+        OpenItem(
+            session=fold.sid, task=fold.question[:500], item=i.id, kind=i.kind, question=i.question, choices=i.choices,
+            default=i.default, deadline_ms=i.deadline_ns // 1_000_000,
+        )
+        for i in fold.presenter.open_items()
+    )  # fmt: skip
+
+
+def overrides(fold: Fold) -> tuple[Override, ...]:
+    """What a human may decide unasked."""
+    if fold.result is not None:
+        return ()
+    return tuple(Override(item=item, about=about) for item, about in fold.presenter.decisions.items())
+
+
+def result_view(fold: Fold, result: Result) -> ResultView:
+    """What a session came to, as its protocol says it; as any protocol's where another version wrote it."""
+    (view,) = shaped(
+        lambda: [_result_view(fold, result, fold.presenter)], lambda: [_result_view(fold, result, Presenter())]
+    )
+    return view
+
+
+def _result_view(fold: Fold, result: Result, shows: Presenter) -> ResultView:
+    stop, row = result.stop, STOPS.get(result.stop.reason)
+    rows = shows.certificate_rows(stop.certificate)
+    return ResultView(
+        status=result.status, answer=shows.answer(result), answer_word=shows.answer_word,
+        reasoning=shows.reasoning(result), confidence=shows.confidence(result), converged=stop.converged,
+        reason=stop.reason, stop=shows.why_stopped(stop, result.rounds) or stop.reason,
+        why=shows.kept_apart(stop.certificate),
+        certificate=tuple(CertificateRow(name=name, value=value) for name, value in rows),
+        dissent=shows.dissent(result) or NO_DISSENT,
+        quotes=tuple(Quote(document=d, quote=q) for d, q in shows.quotes(result.outcome)),
+        carried_by=shows.carried(result, {seat: (card.n, card.position) for seat, card in fold.last.items()}),
+        beside=tuple(text for _, text in shows.beside(result)), in_short=shows.in_short(result),
+        duration_s=result.duration_s, usage=shows.usage_words(result),
+        exit_code=row.exit_status(stop.converged) if row else 1,
+    )  # fmt: skip
+
+
+def warnings(fold: Fold, view: ResultView | None) -> tuple[Warn, ...]:
+    """What a reader must know before believing the answer."""
+    return tuple(_warnings(fold, view))
+
+
+def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
+    unread = read_by_nobody(fold.result) if fold.result is not None else ""
+    families = {seat.family for seat in _arguing(fold)}
+    if unread:
+        yield Warn(kind="no_language_model", text=f"{unread[:1].upper()}{unread[1:]}.")
+    elif len(_arguing(fold)) > 1 and len(families) == 1 and families != {""}:
+        text = "All seats are of one model family. They agree more easily than different families would."
+        yield Warn(kind="one_family", text=text)
+    if view is None or fold.result is None:
+        return
+    if unanimous(view) and (why := _weak(fold, view)):
+        yield Warn(kind="weak_evidence", text=f"All agree, and on weak evidence: {why}.")
+    gone = [words(seat) for seat in items(mapping(fold.result.rounds[-1]).get("missing"))] if fold.result.rounds else []
+    if gone:
+        yield Warn(kind="missing_seats", text=f"Missing in the last round: {', '.join(gone)}.")
+    if fold.result.usage.estimated:
+        yield Warn(kind="estimated", text="Some of the token counts are estimates.")
+
+
+def unanimous(view: ResultView) -> bool:
+    """Whether it converged and nobody dissents."""
+    return view.converged and view.dissent == "nobody"
+
+
+def _weak(fold: Fold, view: ResultView) -> str:
+    """Why what all agree on has little to rest on; empty: it has more, or nobody can say."""
+    confidence = number(mapping(fold.result.outcome if fold.result else {}).get("confidence"))
+    cited = view.quotes or any(card.quotes for card in fold.last.values())
+    parts = [] if cited else ["no document is quoted"]
+    if confidence is not None and confidence < _WEAK:
+        parts.append(f"confidence is {view.confidence}")
+    return ", and ".join(parts)
+
+
+def _arguing(fold: Fold) -> list[Any]:
+    """Seats that argue: those of the role of which the protocol has several, else all."""
+    several = setup_of(fold.protocol).several
+    seats = list(fold.seats.values())
+    return [s for s in seats if s.role == several.role] if several else seats
+
+
+def round_name(protocol: str) -> str:
+    """What a protocol calls its rounds."""
+    return face_of(protocol).presenter.round_name

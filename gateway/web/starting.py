@@ -1,0 +1,169 @@
+"""Starting sessions from a page: who asks and what it may start, what it may come to, and the opening."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bus.errors import BusError
+from client import api, estimate
+from client.errors import BadInput, ParleyError
+from client.protocols import setup_of
+from coordinator.estimate import Amount, Estimate
+from coordinator.protocols import DEFAULT
+from gateway.app import client_of, principal_of
+from gateway.errors import JsonResponse
+from gateway.guard import UPLOAD
+from gateway.web.asked import EstimateAmount, Estimated, Me, Queue, Start, Started
+from gateway.web.asking import MOST_JSON, body_of, document
+from gateway.web.offers import offers
+from gateway.web.reading import CAN
+from observability import caller
+from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, OpenSession
+from schemas.wire import InvalidValue
+
+MOST_FILES = 2_000
+WAIT_S = 300.0
+"""So long a seat's first turns wait for a person."""
+_NAME = 255
+"""Bytes of one part of a file's name."""
+_HEARING_S = 2.0
+
+
+async def me(request: Request) -> Response:
+    """Who asks, and what may be started."""
+    principal = principal_of(request)
+    queues: tuple[Queue, ...] = ()
+    if principal.operates:
+        with contextlib.suppress(ParleyError, BusError):  # a page that cannot say who is there still opens
+            there = await (await client_of(request)).workers(_HEARING_S)
+            queues = tuple(
+                Queue(queue=w.queue, role=w.roles[0], model=w.model, copies=w.copies or 1) for w in there.workers
+            )
+    found = Me(
+        name=principal.name, user=principal.credentials.user, operates=principal.operates, can=CAN,
+        default_protocol=DEFAULT, protocols=offers(), queues=queues,
+        limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
+    )  # fmt: skip
+    return JsonResponse(found)
+
+
+async def start(request: Request) -> Response:
+    """Open a session."""
+    with caller.root("parley gateway"):
+        opening = await _opening(request)
+        sid = await (await client_of(request)).open(opening)
+    return JsonResponse(Started(session=sid), 201)
+
+
+async def estimated(request: Request) -> Response:
+    """What it may come to, with the workers that are alive."""
+    opening = await _opening(request)
+    client = await client_of(request)
+    if not client.owner:
+        raise BadInput("creds", "an estimate asks who is there, which takes an owner's credentials")
+    there = await client.workers()
+    found = await asyncio.to_thread(estimate.of, opening, there.workers)
+    return JsonResponse(_estimated(found))
+
+
+def _estimated(found: Estimate) -> Estimated:
+    return Estimated(
+        words=tuple(estimate.words(found)), likely=_amount(found.likely),
+        most=None if found.work is not None else _amount(found.most), rounds=found.rounds, shortfall=found.shortfall,
+    )  # fmt: skip
+
+
+def _amount(a: Amount) -> EstimateAmount:
+    return EstimateAmount(turns=a.turns, calls=a.calls, tokens=a.tokens, cost_usd=a.cost_usd)
+
+
+# -- what was sent
+
+
+async def _opening(request: Request) -> OpenSession:
+    """The session that a body asks for, checked as the command line checks it. Raises BadInput, TooLarge."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return await _checked(request, await body_of(request, Start), None)
+    async with _form(request) as form:
+        wanted = form.get("request")
+        if not isinstance(wanted, str):
+            raise BadInput("request", "wanted is a field `request` with the session as JSON")
+        asked = document(wanted.encode(), Start, "request")
+        files = [file for file in form.getlist("evidence") if isinstance(file, UploadFile)]
+        if not files:
+            return await _checked(request, asked, None)
+        with tempfile.TemporaryDirectory(prefix="parley-upload-") as folder:
+            for file in files:
+                path = Path(folder) / inside(file.filename or "")
+                await asyncio.to_thread(_kept, path, file)
+            try:
+                return await _checked(request, asked, Path(folder))
+            except BadInput as error:
+                raise BadInput(error.field, error.why.replace(f"folder {folder}", "what was sent")
+                               .replace(f"{folder}/", "")) from None  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def _form(request: Request) -> AsyncIterator[FormData]:
+    form = request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_JSON)
+    async with form as found:
+        yield found
+
+
+def inside(name: str) -> PurePosixPath:
+    """The path of a file that was sent, inside the folder of its evidence. Raises BadInput."""
+    path = PurePosixPath(name)
+    parts = name.split("/")
+    bad = "\\" in name or "\0" in name or path.is_absolute() or any(p in ("", ".", "..") for p in parts)
+    if bad or any(len(part.encode(errors="replace")) > _NAME for part in parts) or len(parts) > 32:
+        raise BadInput("evidence", f"{name[:80]!r} is no path inside a folder")
+    return path
+
+
+def _kept(path: Path, file: UploadFile) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as kept:
+            while piece := file.file.read(1_000_000):
+                kept.write(piece)
+    except (FileExistsError, NotADirectoryError, UnicodeEncodeError):
+        raise BadInput("evidence", f"{path.name[:80]!r} is there twice, or its name cannot be used") from None
+
+
+async def _checked(request: Request, asked: Start, evidence: Path | None) -> OpenSession:
+    protocol = asked.protocol or DEFAULT
+    api.known_protocol(protocol)
+    setup_of(protocol).from_afar(asked.settings)
+    settings = api.with_panel(protocol, asked.settings, asked.panel)
+    previous = None
+    if asked.continues:
+        previous = await api.Parley(await client_of(request)).previous(asked.continues)
+    beneath = setup_of(protocol).beneath(settings)
+    if beneath is not None:
+        setup_of(beneath.protocol).from_afar(beneath.settings)
+
+    def opening() -> OpenSession:
+        found = api.request(
+            asked.question, protocol=protocol, evidence=evidence, settings=settings, budget=budget_of(asked.budget),
+            seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, previous=previous, continues=asked.continues,
+        )  # fmt: skip
+        return msgspec.structs.replace(found, waits=dict.fromkeys(asked.humans, WAIT_S))
+
+    try:
+        return await asyncio.to_thread(opening)
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
+
+
+def budget_of(given: dict[str, float | None]) -> dict[str, Any]:
+    """Limits as a session takes them: tokens and calls are whole."""
+    whole = ("tokens", "calls")
+    return {name: int(value) if name in whole and value is not None else value for name, value in given.items()}
