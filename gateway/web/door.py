@@ -1,5 +1,6 @@
 """The web page's routes (what they take and give: gateway/web/shapes.py)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -11,6 +12,7 @@ from starlette.routing import Route
 from gateway.app import STATIC, Door
 from gateway.web import people, reading, starting
 from gateway.web.hub import hub
+from gateway.web.offers import offers
 
 _PAGES = ("/", "/new", "/inbox", "/agents", "/compare", "/s/{sid}")
 _Answer = Callable[[Request], Awaitable[Response]]
@@ -25,7 +27,9 @@ async def _shell(request: Request) -> Response:
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     async with hub(app.state.shared.pool) as feeds:
         app.state.hub = feeds
+        warming = asyncio.create_task(asyncio.to_thread(offers))  # reads in every protocol: seconds, the first time
         yield
+        warming.cancel()
 
 
 def _routes() -> tuple[Route, ...]:

@@ -99,8 +99,7 @@ def candidates(fold: Fold) -> Iterator[dict[str, Any]]:
 
 def _told(fold: Fold, settings: Mapping[str, Any], found: dict[str, Any]) -> WhatIf:
     at, stop = found["n"], found["stop"] or ""
-    earlier = at is not None and stop
-    tokens, cost = _after(fold, at) if earlier else (None, None)
+    tokens, cost = _after(fold, at) if at is not None and stop else (None, None)
     result = found["result"] or {}
     answer = (result.get("outcome") or {}).get("answer")
     converged = bool((result.get("stop") or {}).get("converged", True))
@@ -113,11 +112,15 @@ def _told(fold: Fold, settings: Mapping[str, Any], found: dict[str, Any]) -> Wha
 
 
 def _after(fold: Fold, at: int) -> tuple[int, float]:
-    """What the recorded run used behind a transition."""
-    tokens, cost = 0, 0.0
-    for text in fold.entries[at + 1 :]:
-        event = decode(text.encode(), log.Entry).event
-        if isinstance(event, log.Replied):
+    """What the recorded run used behind a transition, without the turns that word its end: the other run has such
+    turns, too."""
+    tokens, cost, ends = 0, 0.0, set[str]()
+    for text in fold.entries:
+        entry = decode(text.encode(), log.Entry)
+        asks = ((i, c) for i, c in enumerate(entry.commands) if isinstance(c, log.Ask))
+        ends |= {f"{entry.n}-{i}" for i, ask in asks if ask.final}
+        event = entry.event
+        if entry.n > at and isinstance(event, log.Replied) and event.turn not in ends:
             tokens += event.usage.input_tokens + event.usage.output_tokens
             cost += event.usage.cost_usd
     return tokens, cost

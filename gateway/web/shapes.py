@@ -10,7 +10,7 @@ Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer w
 | POST /api/estimate | the same | Estimated |
 | GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
 | GET /api/sessions/{sid}/events | `from` or the header Last-Event-ID: a position; `everything=1` | a stream |
-| GET /api/events | `session=a,b` (at most 32), `from`, `everything=1` | one stream of several sessions |
+| GET /api/events | `session=a,b` (at most 32), `from`, `everything=1`, `brief=1` | one stream of several sessions |
 | POST /api/sessions/{sid}/cancel | Cancel | Done |
 | POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
 | GET /api/sessions/{sid}/shadow | | Shadow |
@@ -48,6 +48,8 @@ stream with `?from=` it. An empty position is the beginning.
 | result | ResultEvent | none | what it came to |
 | trouble | TroubleEvent | none | the bus went away, or is back; the stream goes on by itself |
 | end | EndEvent | none | nothing more comes of this session |
+
+With `brief=1` a stream has no `post` and no `live`: a list of running sessions needs their states alone.
 
 All but `post` and `live` tell a whole state that replaces the one before. A stream begins with each of them that is
 known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks again. A viewer that

@@ -49,7 +49,7 @@ async def me(request: Request) -> Response:
             )
     found = Me(
         name=principal.name, user=principal.credentials.user, operates=principal.operates, can=CAN,
-        default_protocol=DEFAULT, protocols=offers(), queues=queues,
+        default_protocol=DEFAULT, protocols=await asyncio.to_thread(offers), queues=queues,
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip
     return JsonResponse(found)

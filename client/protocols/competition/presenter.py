@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from client.protocols.competition import live, page, transcript
+from client.protocols.competition import cards, live, page, transcript
 from client.protocols.competition.plot import draw
 from client.protocols.competition.story import body_of, due, is_reply, of_settings
+from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import NoPicture, PagePart, Presenter
 from client.show.words import raw_post
@@ -65,6 +66,14 @@ class CompetitionPresenter(Presenter):
         yield from transcript.pieces(post, body, self.story)
         if post.kind == "summary" and not self.story.last:
             yield from transcript.scoreboard(self.story)
+
+    def card(self, post: Post) -> Card:
+        """A post as data."""
+        return cards.card(body_of(post), self.story) or super().card(post)
+
+    def signals(self) -> tuple[Series, ...]:
+        """Each team's points after each speech."""
+        return cards.signals(self.story)
 
     def is_reply(self, post: Post) -> bool:
         """Of a competition's posts some name a seat and are not its words."""

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from client.protocols.consensus import cards
+from client.protocols.consensus.cards import BY as _BY
+from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import PagePart, Presenter
 from client.show.untrusted import items, mapping, number, object_of, words
@@ -41,6 +44,8 @@ class ConsensusPresenter(Presenter):
         """Seat -> the answer that it gave last."""
         self._seats: dict[int, str] = {}
         """Number of a position -> whose it is."""
+        self._panel: set[str] = set()
+        """Seats that gave a position."""
         self._reasons: dict[str, str] = {}
         """Seat -> what it said last of why it changed its answer."""
 
@@ -54,6 +59,7 @@ class ConsensusPresenter(Presenter):
             self._band, self._direction = words(body.get("band", "")), words(body.get("direction", ""))
         elif post.kind == "position":
             self._seats[post.n] = post.seat
+            self._panel.add(post.seat)
             self._reasons[post.seat] = self._reason(body)
 
     def _reason(self, body: Body) -> str:
@@ -104,7 +110,25 @@ class ConsensusPresenter(Presenter):
         changes = mapping(object_of(post.body).get("changes"))
         return tuple(seat for seat, change in changes.items() if change == "missing")
 
+    def card(self, post: Post) -> Card:
+        """A post as data."""
+        return cards.card(post.kind, object_of(post.body)) or super().card(post)
+
+    def signals(self) -> tuple[Series, ...]:
+        """The scores so far."""
+        return cards.signals(self._trend, self.settings)
+
+    def round_note(self, round_: int) -> str:
+        """That the first one is blind."""
+        return "blind, nobody saw another answer" if round_ == 1 else ""
+
     # -- the result
+
+    def carried(self, result: Result, held: Mapping[str, tuple[int, str]]) -> tuple[int, ...]:
+        """The last positions of those who hold the answer."""
+        apart = {words(mapping(m).get("seat")) for m in items(result.outcome.get("minority"))}
+        silent = _abstaining(result)
+        return tuple(n for seat, (n, _) in held.items() if seat in self._panel and seat not in apart | silent)
 
     def seats(self, result: Result) -> int:
         """The panel's."""
@@ -244,9 +268,6 @@ class ConsensusPresenter(Presenter):
         return f"{super().foot(round_)} · score {trend} {line(self._band)} {line(self._direction)}"
 
 
-_BY = {"quotation": "by what was quoted", "argument": "by argument", "unexplained": "without a reason that was found"}
-
-
 def _changes(result: Result) -> str:
     """Who changed its answer in which round, and by what: in one clause."""
     found: dict[str, list[str]] = {}
@@ -264,11 +285,16 @@ def _changes(result: Result) -> str:
 
 
 def _silent(result: Result) -> int:
+    """How many were heard and hold no answer at the end."""
+    return len(_abstaining(result))
+
+
+def _abstaining(result: Result) -> set[str]:
     """Seats that were heard and hold no answer at the end."""
     last: dict[str, Mapping[str, Any]] = {}
     for played in result.rounds:
         last |= {str(seat): mapping(p) for seat, p in mapping(played.get("positions")).items()}
-    return sum(bool(p.get("abstains")) for p in last.values())
+    return {seat for seat, p in last.items() if p.get("abstains")}
 
 
 def _position(seat: str, body: Body, width: int) -> Iterator[StyledLine]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from client.protocols.critic import transcript
+from client.protocols.critic import cards, transcript
+from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import Presenter
 from client.show.untrusted import items, object_of, words
@@ -75,6 +76,14 @@ class CriticPresenter(Presenter):
             self._answer = answer
         if shown:
             yield from ((style, _cut(text)) for style, text in told)
+
+    def card(self, post: Post) -> Card:
+        """A post as data."""
+        return cards.card(post.kind, object_of(post.body)) or super().card(post)
+
+    def signals(self) -> tuple[Series, ...]:
+        """The judge's confidence so far."""
+        return cards.signals(self._trend, self.settings)
 
     def missing(self, post: Post) -> tuple[str, ...] | None:
         """Seats that the tally of a round counts as missing."""

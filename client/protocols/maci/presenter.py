@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from client.protocols.maci import brief, page, transcript
+from client.protocols.maci import brief, cards, page, transcript
 from client.protocols.maci.brief import Told
 from client.protocols.maci.plot import draw
 from client.protocols.maci.story import body_of, story
+from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import NoPicture, PagePart, Presenter
 from client.show.untrusted import items, object_of
@@ -15,6 +16,7 @@ from client.show.words import raw_post
 from client.text import count
 from schemas import log
 from schemas.post import Post
+from schemas.protocols.maci.messages import Blind, Case, Passages, Round
 from schemas.result import Result, Stop
 
 
@@ -39,11 +41,37 @@ class MaciPresenter(Presenter):
         self._posts: list[Post] = []
         self._signals = ""
         self._told = Told()
+        self._documents: dict[str, str] = {}
+        """Passage -> its document."""
+        self._held: dict[str, str] = {}
+        """Seat -> the outcome that it held most probable last."""
+        self._rounds: list[Round] = []
 
     def take(self, post: Post) -> None:
         """Fold one post."""
         self._posts.append(post)
         self._signals = transcript.foot(post) or self._signals
+        match body_of(post):
+            case Passages(passages=found):
+                self._documents.update({p.id: p.document for p in found})
+            case Round() as body:
+                self._rounds.append(body)
+
+    def card(self, post: Post) -> Card:
+        """A post as data."""
+        body = body_of(post)
+        found = cards.card(body, self._documents, self._held.get(post.seat, ""))
+        if found is not None and isinstance(body, Blind | Case):
+            self._held[post.seat] = found.position
+        return found or super().card(post)
+
+    def signals(self) -> tuple[Series, ...]:
+        """Each signal by round."""
+        return cards.signals(self._rounds)
+
+    def round_note(self, round_: int) -> str:
+        """That the first one is blind."""
+        return "blind, nobody saw another answer" if round_ == 0 else ""
 
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines."""

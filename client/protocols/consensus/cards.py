@@ -1,0 +1,84 @@
+"""A panel's posts and scores as data for pages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from client.show.cards import Card, Changed, Chip, Series, quotes_of, share
+from client.show.untrusted import items, mapping, number, words
+
+BY = {
+    "quotation": "by what was quoted", "argument": "by argument", "unexplained": "without a reason that was found",
+}  # fmt: skip
+"""What moved a seat, in words."""
+Body = Mapping[str, Any]
+
+
+def card(kind: str, body: Body) -> Card | None:
+    """The card of a post; None: of a kind that needs no words of its own."""
+    match kind:
+        case "position":
+            return _position(body)
+        case "analysis":
+            return Card(place="note", text=words(body.get("comment", ""))) if body.get("comment") else _hidden(body)
+        case "assessment":
+            return _assessment(body)
+        case "synthesis":
+            return Card(
+                place="note", head="words the result", position=words(body.get("answer", "")),
+                text=words(body.get("reasoning", "")),
+            )  # fmt: skip
+    return None
+
+
+def _hidden(body: Body) -> Card:
+    return Card(place="hidden")
+
+
+def _position(body: Body) -> Card:
+    text, quotes = words(body.get("reasoning", "")), quotes_of(body.get("citations"))
+    if body.get("abstains"):
+        return Card(head="abstains", text=text, quotes=quotes, chips=(Chip(text="no answer", tone="quiet"),))
+    argument = mapping(body.get("argument"))
+    post, by = number(argument.get("post")), quotes_of(body.get("moved_by"))
+    change = words(body.get("change", "kept"))
+    changed = None
+    if change in ("partly", "adopted"):
+        moved = "argument" if post is not None else "quotation" if by else "unexplained"
+        changed = Changed(
+            by=BY[moved], why=words(argument.get("claim") or body.get("change_reason", "")),
+            post=None if post is None else int(post), explained=moved != "unexplained",
+        )  # fmt: skip
+    chips = (Chip(text=change, tone="good" if changed and changed.explained else "warn" if changed else "quiet"),)
+    return Card(
+        position=words(body.get("answer", "")), confidence=share(body.get("confidence")), text=text, quotes=quotes,
+        changed=changed, refers=() if post is None else (int(post),), chips=chips if changed else (),
+    )  # fmt: skip
+
+
+def _assessment(body: Body) -> Card:
+    score = number(body.get("score"))
+    groups = [mapping(g) for g in items(body.get("groups"))]
+    moved = mapping(body.get("moved"))
+    told = [f"{words(g.get('label'))}: {', '.join(words(s) for s in items(g.get('seats')))}" for g in groups]
+    told += [f"They disagree: {words(d)}" for d in items(body.get("key_disagreements"))]
+    told += [f"{words(seat)} changed its answer {BY.get(str(by), words(by))}" for seat, by in moved.items()]
+    chips = [Chip(text=words(body[name])) for name in ("band", "direction") if body.get(name)]
+    if body.get("source") not in (None, "analyst"):
+        chips.append(Chip(text=words(body["source"]), tone="warn"))
+    head = "agreement" if score is None else f"agreement {score:g}"
+    return Card(place="score", head=head, text="\n\n".join(told), chips=tuple(chips))
+
+
+def signals(trend: Sequence[Any], settings: Body) -> tuple[Series, ...]:
+    """The score of each round, against the threshold."""
+    values = tuple(number(score) for score in trend)
+    if not values:
+        return ()
+    threshold = number(settings.get("threshold"))
+    return (
+        Series(
+            name="score", label="Agreement", rounds=tuple(float(n) for n in range(1, len(values) + 1)), values=values,
+            threshold=threshold, threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
+            stops="above" if threshold is not None else "", least=0.0, most=100.0,
+        ),
+    )  # fmt: skip
