@@ -48,6 +48,7 @@ def read_all(text: str, sids: Sequence[str]) -> dict[str, Position]:
         sid, _, position = part.partition("=")
         if not SESSION_ID.fullmatch(sid):
             raise BadInput("from", f"{sid[:40]!r} is no session's id")
+        taken = read(position)
         if sid in found:
-            found[sid] = read(position)
+            found[sid] = taken
     return found

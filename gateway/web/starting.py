@@ -26,7 +26,7 @@ from gateway.web.asking import MOST_JSON, body_of, document
 from gateway.web.offers import offers
 from gateway.web.reading import CAN
 from observability import caller
-from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, OpenSession
+from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, SESSION_ID, OpenSession
 from schemas.wire import InvalidValue
 
 MOST_FILES = 2_000
@@ -145,6 +145,8 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
     settings = api.with_panel(protocol, asked.settings, asked.panel)
     previous = None
     if asked.continues:
+        if not SESSION_ID.fullmatch(asked.continues):
+            raise BadInput("continue", f"{asked.continues[:80]!r} is no session's id")
         previous = await api.Parley(await client_of(request)).previous(asked.continues)
     beneath = setup_of(protocol).beneath(settings)
     if beneath is not None:

@@ -1,0 +1,162 @@
+"""The gateway over a real bus: uvicorn on a free port, tokens for an owner and clients, streams as a browser reads."""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import httpx2 as httpx
+import msgspec
+import uvicorn
+
+from agents.context import Shown
+from agents.models.base import Completion, Emit
+from gateway.app import Config, build
+from gateway.doors import doors
+from gateway.principals import Principals, new_token
+from tests.support.engine import Engine
+from tests.support.model import StubModel
+
+USERS = ("owner", "alice", "bob", "auditor")
+
+
+class Event(NamedTuple):
+    """One event of a stream."""
+
+    name: str
+    id: str
+    data: Any
+
+
+class Web:
+    """A gateway on a free port, and clients of it.
+
+    Parameters
+    ----------
+    keys
+        Folder of the principals' keys, as `folder_of` makes it.
+    """
+
+    def __init__(self, url: str, keys: Path) -> None:
+        self._bus, self._keys = url, keys
+        self._server: uvicorn.Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self.url = ""
+
+    async def __aenter__(self) -> Self:
+        principals = Principals(bytes(32), folder=self._keys)
+        app = build(Config(url=self._bus, hosts=("127.0.0.1",)), principals, doors())
+        listening = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(app, log_config=None, ws="none", lifespan="on", timeout_graceful_shutdown=1)
+        self._server = _Quiet(config)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        while not self._server.started:
+            assert not self._serving.done(), "the gateway did not start"
+            await asyncio.sleep(0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None and self._serving is not None
+        self._server.should_exit = True
+        await self._serving
+
+    @asynccontextmanager
+    async def client(self, token: str) -> AsyncIterator["Browser"]:
+        """One who asks, by its token."""
+        async with browser(self.url, token) as found:
+            yield found
+
+
+class _Quiet(uvicorn.Server):
+    """Leaves signals to the test."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        """Nothing."""
+        yield
+
+
+class Browser:
+    """Asks as a page does."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+
+    async def get(self, path: str, status: int = 200) -> Any:
+        """A JSON document; the status is as expected."""
+        answer = await self.http.get(path)
+        assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:500]}"
+        return answer.json()
+
+    async def post(self, path: str, body: Any = None, status: int = 200) -> Any:
+        """The same of what is sent as JSON."""
+        answer = await self.http.post(path, json={} if body is None else body)
+        assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:500]}"
+        return answer.json()
+
+    async def start(self, question: str = "What is the answer?", **more: Any) -> str:
+        """Open a session; its id."""
+        found = await self.post("/api/sessions", {"question": question, "protocol": "consensus", **more}, 201)
+        return str(found["session"])
+
+    async def events(self, path: str, *, headers: Mapping[str, str] | None = None) -> AsyncIterator[Event]:
+        """The events of a stream, until the server ends it."""
+        async with self.http.stream("GET", path, headers=dict(headers or {})) as answer:
+            assert answer.status_code == 200, (await answer.aread())[:500]
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            name = id_ = ""
+            async for line in answer.aiter_lines():
+                field, _, value = line.partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "id":
+                    id_ = value
+                elif field == "data":
+                    yield Event(name, id_, json.loads(value))
+                    id_ = ""
+
+    async def watched(self, sid: str, query: str = "") -> list[Event]:
+        """All events of a session's stream, to its end."""
+        async with asyncio.timeout(20):
+            return [event async for event in self.events(f"/api/sessions/{sid}/events{query}")]
+
+
+@asynccontextmanager
+async def browser(url: str, token: str) -> AsyncIterator[Browser]:
+    """One who asks a gateway, by its token."""
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20) as http:
+        yield Browser(http)
+
+
+def folder_of(engine: Engine, folder: Path) -> dict[str, str]:
+    """Write the keys of USERS into a folder; name -> token."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for name in USERS:
+        engine.credentials[name].save(folder / f"{name}.json")
+        found[name] = new_token(folder / f"{name}.json")
+    return found
+
+
+def posts(events: list[Event]) -> list[tuple[str, int]]:
+    """(channel, number) of the posts that were told."""
+    return [(e.data["post"]["channel"], e.data["post"]["k"]) for e in events if e.name == "post"]
+
+
+class Hostile(StubModel):
+    """Says what would break a page that takes texts for markup."""
+
+    TEXT = '<script>alert(1)</script> & "q" \\u0000 \x1b[31m \u202e </pre>\n\ndata: {}\n\nevent: end\r\nid: 9'
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """The stub's reply, with the text in it."""
+        found = await super().reply(shown, emit)
+        if hasattr(found.body, "reasoning") and shown.kind in ("answer", "revise"):
+            return msgspec.structs.replace(found, body=msgspec.structs.replace(found.body, reasoning=self.TEXT))
+        return found

@@ -1,0 +1,297 @@
+"""The server half of the web page: snapshots, streams, lists, and what each principal may see."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gateway.web.positions import read
+from schemas.session import MAX_QUESTION
+from tests.gateway.support import Browser, Event, Hostile, Web, folder_of, posts
+from tests.support.engine import Engine, engine, until
+
+BAD: list[tuple[dict[str, object], str]] = [
+    ({"question": "", "protocol": "consensus"}, "question"),
+    ({"question": "x" * (MAX_QUESTION + 1), "protocol": "consensus"}, "question"),
+    ({"question": "x?", "protocol": "consensos"}, "protocol"),
+    ({"question": "x?", "protocol": "consensus", "settings": {"threshold": 900}}, "consensus.threshold"),
+    ({"question": "x?", "protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
+    ({"question": "x?", "protocol": "consensus", "budget": {"euros": 1}}, "budget"),
+    ({"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}, "format"),
+    ({"question": "x?", "protocol": "consensus", "continues": "no such"}, "continue"),
+    ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "body"),
+]
+"""A session that somebody wants, and the field that is refused."""
+
+
+class Site(NamedTuple):
+    """A bus with its gateway, and who asks."""
+
+    bus: Engine
+    web: Web
+    owner: Browser
+    alice: Browser
+    bob: Browser
+    auditor: Browser
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    """A moderator, a panel, a gateway."""
+    async with engine(tmp_path / "bus") as bus:
+        tokens = folder_of(bus, tmp_path / "keys")
+        await bus.moderator()
+        await bus.workers({"latency_s": 0.01, "tokens": 10, "metered": True})
+        async with (
+            Web(bus.server.url, tmp_path / "keys") as web,
+            web.client(tokens["owner"]) as owner,
+            web.client(tokens["alice"]) as alice,
+            web.client(tokens["bob"]) as bob,
+            web.client(tokens["auditor"]) as auditor,
+        ):
+            yield Site(bus, web, owner, alice, bob, auditor)
+
+
+async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    names = [e.name for e in events]
+    assert names[-1] == "end" and {"seats", "signals", "usage", "refused", "items", "post", "result"} <= set(names)
+    result = next(e.data for e in events if e.name == "result")
+    assert result["result"]["answer"] == "the agreed answer" and result["result"]["converged"] is True
+    assert result["result"]["stop"] == "the agreement score reached its threshold"
+    assert result["result"]["dissent"] == "nobody"
+    assert {e.data["session"] for e in events} == {sid}
+
+
+async def test_a_snapshot_has_the_posts_of_the_stream_and_its_last_position(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    found = await site.owner.get(f"/api/sessions/{sid}")
+    told = [(p["channel"], p["k"]) for r in found["rounds"] for p in r["posts"]]
+    assert told == posts(events)
+    assert found["position"] == [e.id for e in events if e.name == "post"][-1]
+    assert found["status"] == "finished" and found["result"]["carried_by"]
+    assert [s["seat"] for s in found["seats"]] == ["panelist_1", "panelist_2", "panelist_3", "analyst"]
+    assert {s["state"] for s in found["seats"]} == {"done"}
+    assert found["signals"][0]["threshold"] == 90.0 and len(found["signals"][0]["values"]) == 2
+    assert {c["seat"] for c in found["changes"]} == {"panelist_1", "panelist_2", "panelist_3"}
+    assert found["usage"]["input_tokens"] == 10 * found["usage"]["turns"]
+    assert [w["kind"] for w in found["warnings"]] == ["one_family", "weak_evidence"]
+
+
+async def test_a_stream_resumed_at_any_position_gives_each_post_once(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    ids = [e.id for e in events if e.name == "post"]
+    whole = posts(events)
+    assert len(whole) > 8 and len(set(whole)) == len(whole)
+    for n, id_ in enumerate(ids, 1):
+        again = [e async for e in site.owner.events(f"/api/sessions/{sid}/events", headers={"last-event-id": id_})]
+        assert posts(again) == whole[n:]
+        assert posts(await site.owner.watched(sid, f"?from={id_}")) == whole[n:]
+
+
+async def test_a_stream_cut_while_it_runs_goes_on_at_another_copy(site: Site, tmp_path: Path) -> None:
+    async with Web(site.bus.server.url, tmp_path / "keys") as other, other.client(_token(site.owner)) as there:
+        sid = await site.owner.start()
+        first: list[Event] = []
+        async for event in site.owner.events(f"/api/sessions/{sid}/events"):
+            first.append(event)
+            if len(posts(first)) == 4:
+                break
+        rest = [e async for e in there.events(f"/api/sessions/{sid}/events", headers={"last-event-id": first[-1].id})]
+    found = posts(first) + posts(rest)
+    assert found == posts(await site.owner.watched(sid)) and rest[-1].name == "end"
+
+
+def _token(of: Browser) -> str:
+    return str(of.http.headers["authorization"]).partition(" ")[2]
+
+
+async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
+    sid = await site.alice.start("Whose is this?")
+    events = await site.alice.watched(sid)
+    whole = posts(await site.owner.watched(sid))
+    assert sorted(posts(events)) == sorted(whole)
+    assert (await site.alice.get(f"/api/sessions/{sid}"))["result"]["answer"] == "the agreed answer"
+    for path in (f"/api/sessions/{sid}", f"/api/sessions/{sid}/events", f"/api/sessions/{sid}/export/record"):
+        assert (await site.bob.get(path, 404))["error"]["field"] == "session"
+    assert [r["session"] for r in (await site.alice.get("/api/sessions"))["sessions"]] == [sid]
+    assert (await site.bob.get("/api/sessions"))["sessions"] == []
+    assert (await site.auditor.get("/api/sessions"))["sessions"][0]["session"] == sid
+    assert (await site.bob.post(f"/api/sessions/{sid}/cancel", {}, 404))["error"]["field"] == "session"
+
+
+async def test_what_owners_alone_may_ask_is_refused_to_a_client(site: Site) -> None:
+    sid = await site.alice.start()
+    await site.alice.watched(sid)
+    assert (await site.alice.get("/api/agents", 400))["error"]["field"] == "creds"
+    assert (await site.alice.get(f"/api/sessions/{sid}?everything=1", 400))["error"]["field"] == "everything"
+    assert (await site.alice.get(f"/api/sessions/{sid}/events?everything=1", 400))["error"]["field"] == "everything"
+    found = await site.alice.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 50}}, 400)
+    assert "owner" in found["error"]["message"]
+    assert len((await site.owner.get("/api/agents"))["workers"]) == 4
+
+
+async def test_hostile_texts_come_out_as_they_went_in(tmp_path: Path) -> None:
+    async with engine(tmp_path / "bus") as bus:
+        tokens = folder_of(bus, tmp_path / "keys")
+        await bus.moderator()
+        for queue in bus.queues:
+            await bus.worker(queue, model=Hostile({}))
+        async with Web(bus.server.url, tmp_path / "keys") as web, web.client(tokens["owner"]) as owner:
+            question = "<img src=x onerror=alert(1)> & what?"
+            sid = await owner.start(question)
+            events = await owner.watched(sid)
+            said = [e.data["post"]["text"] for e in events if e.name == "post" and e.data["post"]["kind"] == "position"]
+            assert said == [Hostile.TEXT] * 6
+            found = await owner.get(f"/api/sessions/{sid}")
+            assert found["question"] == question
+            answer = await owner.http.get(f"/api/sessions/{sid}")
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_twenty_sessions_run_in_one_stream(site: Site) -> None:
+    sids = [await site.owner.start(f"Question {n}?") for n in range(20)]
+    async with asyncio.timeout(30):
+        events = [e async for e in site.owner.events(f"/api/events?session={','.join(sids)}")]
+    assert sorted(e.data["session"] for e in events if e.name == "end") == sorted(sids)
+    for sid in sids:
+        mine = [e for e in events if e.data["session"] == sid]
+        assert len(set(posts(mine))) == len(posts(mine)) == len(posts(await site.owner.watched(sid)))
+    last = [e.id for e in events if e.name == "post"][-1]
+    query = f"/api/events?session={','.join(sids)}"
+    again = [e async for e in site.owner.events(query, headers={"last-event-id": last})]
+    assert posts(again) == [] and sum(e.name == "result" for e in again) == 20
+    brief = [e async for e in site.owner.events(f"{query}&brief=1")]
+    assert posts(brief) == [] and sum(e.name == "result" for e in brief) == 20
+
+
+async def test_viewers_of_one_session_share_one_feed(site: Site) -> None:
+    sid = await site.owner.start()
+    found = await asyncio.gather(*(site.owner.watched(sid) for _ in range(10)))
+    assert len({tuple(posts(events)) for events in found}) == 1
+    assert len(posts(found[0])) > 8
+
+
+async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
+    sids = [await site.owner.start(f"Does the {word} hold?") for word in ("bridge", "rope", "bridge over it")]
+    await asyncio.gather(*(site.owner.watched(sid) for sid in sids))
+
+    async def closed() -> bool:
+        return all(r["status"] == "finished" for r in (await site.owner.get("/api/sessions"))["sessions"])
+
+    await until(closed)
+    found = await site.owner.get("/api/sessions?q=BRIDGE")
+    assert {r["session"] for r in found["sessions"]} == {sids[0], sids[2]} and found["before"] is None
+    assert (await site.owner.get(f"/api/sessions?q={sids[1][:8]}"))["sessions"][0]["session"] == sids[1]
+    assert (await site.owner.get("/api/sessions?status=open"))["sessions"] == []
+    assert len((await site.owner.get("/api/sessions?protocol=consensus&status=finished"))["sessions"]) == 3
+    seen, before = [], ""
+    for _ in range(3):
+        page = await site.owner.get(f"/api/sessions?limit=1{before}")
+        seen += [r["session"] for r in page["sessions"]]
+        before = f"&before={page['before']}"
+    assert sorted(seen) == sorted(sids)
+    assert (await site.owner.get("/api/sessions?limit=zehn", 400))["error"]["field"] == "limit"
+
+
+async def test_evidence_is_sent_with_a_question_and_checked_as_on_the_command_line(site: Site) -> None:
+    async def sent(files: list[tuple[str, bytes]], status: int) -> dict[str, object]:
+        request = json.dumps({"question": "What is it?", "protocol": "consensus"})
+        parts = [("evidence", (name, data)) for name, data in files]
+        answer = await site.owner.http.post("/api/sessions", data={"request": request}, files=parts)
+        assert answer.status_code == status, answer.text
+        return dict(answer.json())
+
+    opened = await sent([("panelist_1/a.md", b"It is the answer."), ("b.txt", b"It is not.")], 201)
+    found = await site.owner.get(f"/api/sessions/{opened['session']}")
+    assert found["documents"] == ["b.txt", "panelist_1/a.md"]
+    for name, data in (("../a.md", b"x"), ("/etc/a.md", b"x"), ("a/../../b.md", b"x"), ("c.bin", b"\x00\x01\xff")):
+        refused = await sent([(name, data)], 400)
+        assert refused["error"]["field"] == "evidence"  # type: ignore[index]
+        assert "parley-upload" not in str(refused)
+    twice = await sent([("a.md", b"x"), ("a.md", b"y")], 400)
+    assert "twice" in str(twice)
+
+
+async def test_a_session_that_cannot_be_is_refused_with_its_field(site: Site) -> None:
+    for body, field in BAD:
+        refused = await site.owner.post("/api/sessions", body, 400)
+        assert refused["error"]["field"] == field, refused
+
+
+async def test_an_estimate_says_what_a_session_may_come_to(site: Site) -> None:
+    body = {"question": "x?", "protocol": "consensus", "budget": {"tokens": 10}}
+    found = await site.owner.post("/api/estimate", body)
+    assert found["most"]["tokens"] > found["likely"]["tokens"] > 0 and found["rounds"] == 5
+    assert "budget.tokens" in found["shortfall"]
+
+
+async def test_a_session_is_cancelled_and_says_so_to_who_watches(site: Site) -> None:
+    sid = await site.alice.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+    watching = asyncio.create_task(site.alice.watched(sid))
+    await site.alice.post(f"/api/sessions/{sid}/cancel", {"reason": "enough"})
+    result = next(e.data for e in await watching if e.name == "result")
+    assert result["status"] == "cancelled" and result["result"]["exit_code"] == 130
+
+
+async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
+    sid = await site.owner.start(settings={"round_limit": 4})
+    await site.owner.watched(sid)
+    found = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 30}})
+    assert found["stop"] == "threshold" and found["round"] == 1 and found["saved_tokens"] > 0
+    rows = (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"]
+    assert all(r["saved_tokens"] >= 0 and r["round"] is not None for r in rows)
+    refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 900}}, 400)
+    assert refused["error"]["field"] == "consensus.threshold"
+    refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"panel": 5}}, 400)
+    assert refused["error"]["field"] == "consensus.panel"
+
+
+async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
+    sid = await site.owner.start()
+    await site.owner.watched(sid)
+    record = await site.owner.http.get(f"/api/sessions/{sid}/export/record")
+    assert record.text.splitlines()[1:] == list(await site.bus.log(sid))
+    page = await site.owner.http.get(f"/api/sessions/{sid}/export/html")
+    assert page.headers["content-disposition"] == f'attachment; filename="parley-{sid}.html"'
+    assert (await site.owner.get(f"/api/sessions/{sid}/export/json"))["result"]["outcome"]["answer"]
+    assert (await site.owner.get(f"/api/sessions/{sid}/export/exe", 400))["error"]["field"] == "form"
+
+
+async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
+    found = await site.owner.get("/api/me")
+    assert found["operates"] is True and len(found["queues"]) == 4 and found["default_protocol"] == "madp"
+    offers = {p["name"]: p for p in found["protocols"]}
+    assert set(offers) == {"competition", "consensus", "critic", "maci", "madp"}
+    settings = {s["name"]: s for s in offers["consensus"]["settings"]}
+    assert settings["round_limit"] == {
+        "name": "round_limit", "kind": "integer", "default": 5, "least": 1.0, "most": 50.0, "choices": [],
+        "help": settings["round_limit"]["help"], "replayable": True,
+    }  # fmt: skip
+    assert settings["round_limit"]["help"] and settings["panel"]["replayable"] is False
+    mine = await site.alice.get("/api/me")
+    assert mine["operates"] is False and mine["queues"] == []
+
+
+async def test_every_page_is_the_same_shell(site: Site) -> None:
+    for path in ("/", "/new", "/inbox", "/agents", "/compare", "/s/abc"):
+        answer = await site.owner.http.get(path)
+        assert answer.status_code == 200 and "script-src 'self'" in answer.headers["content-security-policy"]
+
+
+async def test_a_position_that_is_none_is_refused(site: Site) -> None:
+    sid = await site.owner.start()
+    for text in ("public", "public:x", "public:-1", "PUBLIC:1", "a=b=c", "x" * 9_000):
+        refused = await site.owner.get(f"/api/sessions/{sid}/events?from={text}", 400)
+        assert refused["error"]["field"] == "from"
+
+
+def test_an_empty_position_is_the_beginning() -> None:
+    assert read("") == {} and read("control:3,public:12") == {"control": 3, "public": 12}
