@@ -7,7 +7,7 @@ clock is the turn's: cancelling ends the input.
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -67,7 +67,7 @@ class Human:
         """Show the turn, and read its reply."""
         terminal = self._terminal
         terminal.begin()
-        terminal.say("\n".join(self._words(shown)))
+        terminal.say("\n".join(turn_words(shown, lambda what: self._new(shown, what))))
         ticking = asyncio.create_task(self._tick(shown.deadline_ns))
         try:
             body = await self._filled(shown, emit)
@@ -89,29 +89,6 @@ class Human:
                 self._terminal.say(f"\n{clock(deadline_ns)} left")
 
     # -- showing
-    def _words(self, shown: Shown) -> Iterator[str]:
-        head = f"{shown.seat}: {shown.kind}, round {shown.round}, session {shown.session}"
-        yield f"\n=== {head} ===\n{clock(shown.deadline_ns)} for this turn"
-        yield f"\nQuestion\n  {shown.question}"
-        news = [d for d in shown.documents if self._new(shown, d.id)]
-        for document in news:
-            yield f"\nDocument {document.name}\n" + _indented(document.text)
-        if len(news) < len(shown.documents):
-            yield "\nYou also hold, shown before: " + ", ".join(d.name for d in shown.documents if d not in news)
-        fresh = [o for o in shown.others if self._new(shown, o.post)]
-        for other in (o for o in fresh if o.channel == "public"):
-            yield _post(other)
-        aside = [o for o in fresh if o.channel != "public"]
-        if aside:
-            yield f"\n--- not in public: {', '.join(dict.fromkeys(o.channel for o in aside))} ---"
-        for other in aside:
-            yield _post(other)
-        if shown.own is not None:
-            yield "\nYour last position\n" + _indented(readable(shown.own))
-        yield "\nTask\n" + _indented(readable(shown.brief) or shown.kind)
-        if shown.error:
-            yield f"\nYour last reply was not taken: {shown.error}"
-
     def _new(self, shown: Shown, what: int | str) -> bool:
         key = (shown.session, shown.seat, what)
         if key in self._told:
@@ -134,6 +111,31 @@ class Human:
             except Undecodable as fault:
                 self._terminal.say(f"\nThat cannot be sent: {fault.why}\nOnce more; an empty line keeps what you had.")
                 kept = values
+
+
+def turn_words(shown: Shown, is_new: Callable[[int | str], bool]) -> Iterator[str]:
+    """A turn as plain text. `is_new`: whether a document, or a post, is shown at length."""
+    head = f"{shown.seat}: {shown.kind}, round {shown.round}, session {shown.session}"
+    yield f"\n=== {head} ===\n{clock(shown.deadline_ns)} for this turn"
+    yield f"\nQuestion\n  {shown.question}"
+    news = [d for d in shown.documents if is_new(d.id)]
+    for document in news:
+        yield f"\nDocument {document.name}\n" + _indented(document.text)
+    if len(news) < len(shown.documents):
+        yield "\nYou also hold, shown before: " + ", ".join(d.name for d in shown.documents if d not in news)
+    fresh = [o for o in shown.others if is_new(o.post)]
+    for other in (o for o in fresh if o.channel == "public"):
+        yield _post(other)
+    aside = [o for o in fresh if o.channel != "public"]
+    if aside:
+        yield f"\n--- not in public: {', '.join(dict.fromkeys(o.channel for o in aside))} ---"
+    for other in aside:
+        yield _post(other)
+    if shown.own is not None:
+        yield "\nYour last position\n" + _indented(readable(shown.own))
+    yield "\nTask\n" + _indented(readable(shown.brief) or shown.kind)
+    if shown.error:
+        yield f"\nYour last reply was not taken: {shown.error}"
 
 
 class _Form:

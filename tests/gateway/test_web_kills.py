@@ -1,0 +1,133 @@
+"""Pages that watch while the gateway, a moderator and nats-server are killed: each shows every post once."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2 as httpx
+import pytest
+
+from client.client import Client
+from gateway.principals import new_token
+from parley.stack.lease import OWNER
+from schemas.session import OpenSession
+from tests.chaos.harness import Rig, make_stack
+from tests.gateway.support import Event, browser, posts
+from tests.support.forks import command
+
+VIEWERS = 20
+pytestmark = [pytest.mark.serial, pytest.mark.timeout(120)]
+
+
+class Process:
+    """`parley serve` on a port of its own, over a bus that runs elsewhere; it may be killed and started again."""
+
+    def __init__(self, url: str, keys: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self._arguments = (
+            "serve", "--nats", url, "--keys", str(keys), "--cookie-key", str(keys.parent / "web.key"),
+            "--port", str(self.port), "--json",
+        )  # fmt: skip
+        self._child: subprocess.Popen[str] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        """Returns once it answers."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith("PARLEY")}
+        self._child = command(
+            self._arguments, cwd=Path.cwd(), env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True
+        )
+        assert self._child.stdout is not None
+        said = await asyncio.to_thread(self._child.stdout.readline)
+        assert json.loads(said)["url"] == self.url
+
+    def kill(self) -> None:
+        """SIGKILL, if it runs; what it wrote to is closed."""
+        if self._child is not None:
+            self._child.send_signal(signal.SIGKILL)
+            self._child.wait()
+            assert self._child.stdout is not None
+            self._child.stdout.close()
+
+
+@asynccontextmanager
+async def _process(rig: Rig, folder: Path) -> AsyncIterator[tuple[Process, str]]:
+    keys = folder / "keys"
+    keys.mkdir()
+    (keys / "owner.json").write_bytes(rig.lease.credentials(OWNER).read_bytes())
+    token = new_token(keys / "owner.json")
+    gateway = Process(rig.lease.url, keys)
+    await gateway.start()
+    try:
+        yield gateway, token
+    finally:
+        gateway.kill()
+
+
+async def _page(url: str, token: str, sid: str, seen: list[Event], fourth: asyncio.Event) -> None:
+    """What a page shows: its stream, asked for again from its last id whenever it is cut."""
+    while True:
+        last = next((e.id for e in reversed(seen) if e.id), "")
+        try:
+            async with browser(url, token) as page:
+                async for event in page.events(f"/api/sessions/{sid}/events", headers={"last-event-id": last}):
+                    seen.append(event)
+                    if len(posts(seen)) == 4:
+                        fourth.set()
+                    if event.name == "end":
+                        return
+        except (httpx.TransportError, AssertionError):
+            await asyncio.sleep(0.05)  # as a browser waits before it asks again
+
+
+async def _watched(rig: Rig, gateway: Process, token: str, sid: str, deed: object) -> list[list[Event]]:
+    """VIEWERS pages of one session; `deed` is done once all have four posts."""
+    client: Client = rig.client
+    await client.open(OpenSession(question="What is the answer?", protocol="consensus", turn_timeout_s=40.0), sid)
+    pages: list[list[Event]] = [[] for _ in range(VIEWERS)]
+    fourth = [asyncio.Event() for _ in range(VIEWERS)]
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for seen, event in zip(pages, fourth, strict=True):
+            group.create_task(_page(gateway.url, token, sid, seen, event))
+        await asyncio.gather(*(event.wait() for event in fourth))
+        await deed()  # type: ignore[operator]
+    return pages
+
+
+async def test_every_page_shows_every_post_once_whatever_is_killed(tmp_path: Path) -> None:
+    stack = make_stack(tmp_path, latency_s=0.4)
+    async with Rig(tmp_path, stack) as rig, _process(rig, tmp_path) as (gateway, token):
+
+        async def gateway_dies() -> None:
+            gateway.kill()
+            await gateway.start()
+
+        async def moderator_dies() -> None:
+            rig.lease.kill("moderator-1")
+
+        async def bus_dies() -> None:
+            rig.lease.kill("nats")
+
+        for sid, deed in (("gateway", gateway_dies), ("moderator", moderator_dies), ("nats", bus_dies)):
+            pages = await _watched(rig, gateway, token, sid, deed)
+            said = {(p.channel, p.k) for c in ("public", "control") for p in await rig.client.history(sid, c)}
+            for seen in pages:
+                told = posts(seen)
+                assert len(told) == len(set(told)), f"{sid}: a post was told twice"
+                assert set(told) == said, f"{sid}: a post was lost"
+                assert [e.data["result"]["answer"] for e in seen if e.name == "result"][-1] == "the agreed answer"
+            if sid == "nats":
+                away = [e.data["away"] for e in pages[0] if e.name == "trouble"]
+                assert away[:1] == [True] and away[-1] is False
