@@ -1,6 +1,6 @@
 """The ASGI application: the routes of all doors behind one guard, and what they share."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -29,6 +29,11 @@ READY_S = 1.0
 STATIC = Path(__file__).parent / "static"
 
 
+def no_seats(principal: str) -> Mapping[str, Credentials]:
+    """None, for anybody."""
+    return {}
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How a gateway is run."""
 
@@ -41,6 +46,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Names under which it answers, without ports."""
     secure: bool = False
     """Browsers come by https, through a proxy in front of it."""
+    seats: Callable[[str], Mapping[str, Credentials]] = no_seats
+    """Principal -> seats that it may take, each with the credentials of who sits there."""
+    ack_wait_s: float = 8.0
+    """Of the queues, for whoever takes a seat."""
 
 
 class Shared:

@@ -5,7 +5,7 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -19,11 +19,13 @@ from client.errors import BadInput
 from gateway.app import Config, build
 from gateway.doors import doors
 from gateway.principals import SERVED, Principals, cookie_key
+from gateway.web.seats import seat_of, seats_in
 from observability.setup import setup_tracing
 from parley.local_stack import lease_of
 from parley.plan import Plan
 from parley.stack.access import front, run
-from parley.stack.lease import OWNER, default_state
+from parley.stack.lease import OWNER, default_state, read_running
+from schemas.session import is_human
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 COOKIE_KEY = "web.key"
@@ -93,7 +95,11 @@ async def _serve(wanted: Serve) -> int:
     async with _bus(wanted) as (url, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
-        app = build(Config(url=url, own=own, hosts=hosts, secure=wanted.secure), principals, doors())
+        given = Config(
+            url=url, own=own, hosts=hosts, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
+            ack_wait_s=wanted.plan.settings.stack.ack_wait_s,
+        )  # fmt: skip
+        app = build(given, principals, doors())
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
             proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
@@ -108,6 +114,18 @@ async def _serve(wanted: Serve) -> int:
         finally:
             telling.cancel()
     return 0 if server.started else 1
+
+
+def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
+    """Seats that a principal may take: those of NAME.seats in the folder of keys, or all of the embedded stack's."""
+    if wanted.keys is not None:
+        return seats_in(wanted.keys / f"{principal}.seats")
+    settings = wanted.plan.settings
+    running = None if settings.nats.url else read_running(settings.state or default_state())
+    if running is None:
+        return {}
+    paths = (Path(path) for user, path in running.credentials.items() if is_human(user))
+    return {seat: found for path in paths if (seat := seat_of(found := load_credentials(path)))}
 
 
 class _Server(uvicorn.Server):

@@ -1,14 +1,17 @@
 """Reading what a request asks: query, JSON body, session."""
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
 
+from bus.accounts import Credentials
 from client.errors import BadInput
-from gateway.app import principal_of
+from gateway.app import principal_of, shared_of
 from gateway.errors import TooLarge
 from gateway.web.hub import Hub
+from gateway.web.seats import Seats
 from schemas.session import SESSION_ID
 from schemas.wire import InvalidValue
 
@@ -22,6 +25,17 @@ def hub_of(request: Request) -> Hub:
     """The feeds of this gateway."""
     found: Hub = request.app.state.hub
     return found
+
+
+def seats_of(request: Request) -> Seats:
+    """The seats that people have taken here."""
+    found: Seats = request.app.state.seats
+    return found
+
+
+def may_take(request: Request) -> Mapping[str, Credentials]:
+    """Seats that who asks may take."""
+    return shared_of(request).config.seats(principal_of(request).name)
 
 
 def sid_of(request: Request) -> str:

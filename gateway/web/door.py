@@ -13,6 +13,7 @@ from gateway.app import STATIC, Door
 from gateway.web import people, reading, starting
 from gateway.web.hub import hub
 from gateway.web.offers import offers
+from gateway.web.seats import seats
 
 _PAGES = ("/", "/new", "/inbox", "/agents", "/compare", "/s/{sid}")
 _Answer = Callable[[Request], Awaitable[Response]]
@@ -25,8 +26,9 @@ async def _shell(request: Request) -> Response:
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
-    async with hub(app.state.shared.pool) as feeds:
-        app.state.hub = feeds
+    config = app.state.shared.config
+    async with hub(app.state.shared.pool) as feeds, seats(config.url, config.ack_wait_s) as taken:
+        app.state.hub, app.state.seats = feeds, taken
         warming = asyncio.create_task(asyncio.to_thread(offers))  # reads in every protocol: seconds, the first time
         yield
         warming.cancel()
@@ -48,6 +50,9 @@ def _routes() -> tuple[Route, ...]:
         ("POST", "/api/sessions/{sid}/what-if", reading.what_if),
         ("POST", "/api/sessions/{sid}/cancel", people.cancel),
         ("POST", "/api/sessions/{sid}/decide", people.decide),
+        ("POST", "/api/sessions/{sid}/seats/{seat}/sit", people.sit),
+        ("POST", "/api/sessions/{sid}/seats/{seat}/leave", people.leave),
+        ("POST", "/api/sessions/{sid}/seats/{seat}/reply", people.reply),
     )
     pages = tuple(Route(path, _shell, methods=["GET"]) for path in _PAGES)
     return pages + tuple(Route(path, answer, methods=[method]) for method, path, answer in asked)

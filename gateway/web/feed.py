@@ -24,7 +24,7 @@ from client.post_order import in_order
 from client.text import clean
 from gateway.web import events, snapshot
 from gateway.web.fold import Fold
-from gateway.web.shapes import PostCard
+from gateway.web.shapes import HumanTurn, PostCard
 from schemas.post import Live, SessionRow
 from schemas.wire import SchemaError
 
@@ -39,7 +39,7 @@ AGAIN_S = 0.5
 _LIVE = 512
 _AT_ONCE = 25
 """Entries that are folded before others have their turn."""
-_STATES = ("seats", "signals", "usage", "refused", "items", "result", "trouble")
+_STATES = ("seats", "signals", "usage", "refused", "items", "turn", "result", "trouble")
 """Events that replace the one before, in the order in which a stream begins with them."""
 
 
@@ -288,6 +288,11 @@ class Feed:
         self._state("trouble", event)
         self._wake()
 
+    def tell_turn(self, seat: str, turn: HumanTurn | None, message: str) -> None:
+        """What the person on a seat is asked now."""
+        self._state(f"turn:{seat}", events.TurnEvent(session=self.sid, seat=seat, turn=turn, message=message))
+        self._wake()
+
     def _later(self) -> None:
         if self._soon is None:
             self._soon = asyncio.get_running_loop().call_later(SOON_S, self._flush)
@@ -303,7 +308,7 @@ class Feed:
         self._wake()
 
     def _state(self, name: str, event: Any) -> None:
-        data = encoded(name, event)
+        data = encoded(name.partition(":")[0], event)
         version, before = self.states.get(name, (0, b""))
         if data != before:
             self.states[name] = version + 1, data
@@ -315,4 +320,4 @@ class Feed:
 
 def state_order(names: Sequence[str]) -> list[str]:
     """Names of states, as a stream tells them."""
-    return sorted(names, key=_STATES.index)
+    return sorted(names, key=lambda name: _STATES.index(name.partition(":")[0]))

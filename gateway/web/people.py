@@ -8,10 +8,11 @@ from starlette.responses import Response
 from bus.errors import UnknownSession
 from client.errors import BadInput
 from client.people import inbox as questions
+from client.people import sitting
 from gateway.app import client_of, principal_of
 from gateway.errors import JsonResponse
-from gateway.web.asked import Agents, Cancel, Decide, Done, Expert, Inbox, Model, Worker
-from gateway.web.asking import body_of, sid_of
+from gateway.web.asked import Agents, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
+from gateway.web.asking import body_of, hub_of, may_take, seats_of, sid_of
 from gateway.web.shapes import OpenItem
 from schemas.presence import Announcement, Workers
 
@@ -35,6 +36,31 @@ async def decide(request: Request) -> Response:
     asked = await body_of(request, Decide)
     await questions.answer(await client_of(request), sid_of(request), asked.item, asked.choice, asked.note)
     return JsonResponse(Done(message=f"{asked.item} is answered with {asked.choice[:200]}"))
+
+
+async def sit(request: Request) -> Response:
+    """Take a seat."""
+    asked, sid, seat = await body_of(request, SitDown), sid_of(request), request.path_params["seat"]
+    order = sitting.order_of(seat, asked.seconds, asked.then)
+    principal = principal_of(request)
+    await seats_of(request).sit(principal, sid, order, may_take(request))
+    feed = await hub_of(request).feed(principal, sid)
+    seats_of(request).attach(principal, feed)
+    return JsonResponse(Done(message=f"you sit on {seat}"))
+
+
+async def leave(request: Request) -> Response:
+    """Give a seat back to its agent."""
+    seat = request.path_params["seat"]
+    await seats_of(request).leave(principal_of(request), sid_of(request), seat)
+    return JsonResponse(Done(message=f"you have left {seat}"))
+
+
+async def reply(request: Request) -> Response:
+    """Say something in the turn that waits."""
+    asked, sid, seat = await body_of(request, SeatReply), sid_of(request), request.path_params["seat"]
+    seats_of(request).says(principal_of(request), sid, seat, asked.turn, asked.body)
+    return JsonResponse(Done(message="sent"))
 
 
 async def inbox(request: Request) -> Response:

@@ -19,7 +19,7 @@ from gateway.app import client_of, principal_of
 from gateway.errors import JsonResponse
 from gateway.web import snapshot as snapshots
 from gateway.web.asked import WhatIfAsked
-from gateway.web.asking import body_of, everything_of, hub_of, known_id, sid_of, whole_number
+from gateway.web.asking import body_of, everything_of, hub_of, known_id, may_take, seats_of, sid_of, whole_number
 from gateway.web.fold import Fold
 from gateway.web.positions import read_all
 from gateway.web.shadow import Shadows
@@ -43,6 +43,11 @@ _FORMS = {
 }
 """Form of an export -> ending, media type."""
 SHADOWS = Shadows()
+
+
+def can(request: Request) -> tuple[str, ...]:
+    """What who asks can do here beside reading."""
+    return (*CAN, *(("sit",) if may_take(request) else ()))
 
 
 async def listed(request: Request) -> Response:
@@ -96,7 +101,8 @@ async def snapshot(request: Request) -> Response:
             raise
         return JsonResponse(snapshots.of_row(row))
     fold = await feed.caught_up()
-    return JsonResponse(snapshots.session(fold, owner=principal.operates, can=CAN))
+    sits, turns = seats_of(request).turns(principal, sid)
+    return JsonResponse(snapshots.session(fold, owner=principal.operates, can=can(request), sits=sits, turns=turns))
 
 
 async def stream(request: Request) -> Response:
@@ -114,6 +120,7 @@ async def stream(request: Request) -> Response:
     feeds = [await hub.feed(principal, sid, everything=everything) for sid in sids]
     for feed in feeds:
         await feed.ready()
+        seats_of(request).attach(principal, feed)
     return EventStream([View(feed, positions[feed.sid], brief=brief) for feed in feeds])
 
 

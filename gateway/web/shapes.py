@@ -345,6 +345,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     overrides: tuple[Override, ...] = ()
     sits: tuple[str, ...] = ()
     """Seats on which who asks sits now."""
+    turns: tuple[HumanTurn, ...] = ()
+    """Turns that wait there."""
     left_out: str = ""
     """That posts are not shown, in words; empty: none, or nobody knows."""
     feedback: dict[str, Any] | None = None

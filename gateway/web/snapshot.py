@@ -14,6 +14,7 @@ from gateway.web.fold import Fold
 from gateway.web.positions import written
 from gateway.web.shapes import (
     CertificateRow,
+    HumanTurn,
     Limits,
     OpenItem,
     Override,
@@ -49,7 +50,9 @@ def states(fold: Fold) -> Iterator[tuple[str, Any]]:
         )
 
 
-def session(fold: Fold, *, owner: bool, can: tuple[str, ...], sits: tuple[str, ...] = ()) -> Session:
+def session(
+    fold: Fold, *, owner: bool, can: tuple[str, ...], sits: tuple[str, ...] = (), turns: tuple[HumanTurn, ...] = ()
+) -> Session:
     """The whole of it.
 
     Parameters
@@ -58,8 +61,8 @@ def session(fold: Fold, *, owner: bool, can: tuple[str, ...], sits: tuple[str, .
         Whether who asks operates: what it may do follows.
     can
         What this gateway can do beside that.
-    sits
-        Seats on which who asks sits.
+    sits, turns
+        Seats on which who asks sits, and the turns that wait there.
     """
     opened, result, row = fold.opened, fold.result, fold.row
     view = None if result is None else result_view(fold, result)
@@ -79,7 +82,7 @@ def session(fold: Fold, *, owner: bool, can: tuple[str, ...], sits: tuple[str, .
         budget=Limits(tokens=budget.tokens, calls=budget.calls, cost_usd=budget.cost_usd, seconds=budget.seconds)
         if budget else Limits(),
         usage=fold.usage(), result=view, warnings=warnings(fold, view), items=open_items(fold),
-        overrides=overrides(fold), sits=sits, left_out=_left_out(fold),
+        overrides=overrides(fold), sits=sits, turns=turns, left_out=_left_out(fold),
         feedback=None, may=_may(fold, owner=owner, can=can),
     )  # fmt: skip
 

@@ -22,9 +22,10 @@ from gateway.app import client_of, principal_of
 from gateway.errors import JsonResponse
 from gateway.guard import UPLOAD
 from gateway.web.asked import EstimateAmount, Estimated, Me, Queue, Start, Started
-from gateway.web.asking import MOST_JSON, body_of, document
+from gateway.web.asking import MOST_JSON, body_of, document, may_take
 from gateway.web.offers import offers
-from gateway.web.reading import CAN
+from gateway.web.reading import can
+from gateway.web.seats import to_take
 from observability import caller
 from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, SESSION_ID, OpenSession
 from schemas.wire import InvalidValue
@@ -48,7 +49,8 @@ async def me(request: Request) -> Response:
                 Queue(queue=w.queue, role=w.roles[0], model=w.model, copies=w.copies or 1) for w in there.workers
             )
     found = Me(
-        name=principal.name, user=principal.credentials.user, operates=principal.operates, can=CAN,
+        name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
+        seats=to_take(may_take(request)),
         default_protocol=DEFAULT, protocols=await asyncio.to_thread(offers), queues=queues,
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip

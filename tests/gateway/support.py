@@ -18,6 +18,7 @@ from agents.models.base import Completion, Emit
 from gateway.app import Config, build
 from gateway.doors import doors
 from gateway.principals import Principals, new_token
+from gateway.web.seats import seats_in
 from tests.support.engine import Engine
 from tests.support.model import StubModel
 
@@ -49,10 +50,16 @@ class Web:
 
     async def __aenter__(self) -> Self:
         principals = Principals(bytes(32), folder=self._keys)
-        app = build(Config(url=self._bus, hosts=("127.0.0.1",)), principals, doors())
+        config = Config(
+            url=self._bus,
+            hosts=("127.0.0.1",),
+            ack_wait_s=1.0,
+            seats=lambda name: seats_in(self._keys / f"{name}.seats"),
+        )
+        app = build(config, principals, doors())
         listening = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_config=None, ws="none", lifespan="on", timeout_graceful_shutdown=1)
-        self._server = _Quiet(config)
+        served = uvicorn.Config(app, log_config=None, ws="none", lifespan="on", timeout_graceful_shutdown=1)
+        self._server = _Quiet(served)
         self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         while not self._server.started:

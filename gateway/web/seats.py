@@ -1,0 +1,234 @@
+"""Seats that people take in the browser: each is a worker of the seat's own queue, with the seat's own credentials.
+
+A seat lives in the copy of the gateway that took it. If that copy ends without a word, the seat is its agent's again
+as the sitting says (schemas.turn.Sit), and the person may sit down once more anywhere.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from agents.worker import Worker
+from bus.accounts import Credentials, load_credentials
+from bus.errors import BadKeyFile, BusError
+from client.errors import BadInput, ParleyError, Refusal
+from client.people import sitting
+from gateway.principals import Principal
+from gateway.web.asked import SeatToTake
+from gateway.web.feed import Feed
+from gateway.web.person import PagePerson
+from gateway.web.shapes import HumanTurn
+from observability.metrics import Metrics
+from schemas.post import CLOSED
+from schemas.session import human_queue
+from schemas.turn import Sit
+
+MOST = 64
+"""Seats that are taken here at once."""
+IDLE_S = 600.0
+"""A seat is given back when no page of its person has watched for so long."""
+_LEAVE_S = 5.0
+_LOOK_S = 15.0
+_Key = tuple[str, str, str]
+
+
+class Sitting:
+    """One person on one seat."""
+
+    def __init__(self, sid: str, seat: str, url: str, credentials: Credentials, ack_wait_s: float) -> None:
+        self.sid, self.seat = sid, seat
+        self.turn: HumanTurn | None = None
+        self.message = ""
+        self.seen_at = time.monotonic()
+        """When a page of the person last watched."""
+        self.feeds: set[Feed] = set()
+        """Where its turns are told."""
+        self.person = PagePerson(self._tell)
+        self._url, self._credentials, self._ack_wait_s = url, credentials, ack_wait_s
+        self._seated: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._leaving = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def over(self) -> bool:
+        """The person sits there no more."""
+        return self._task is not None and self._task.done()
+
+    async def begin(self, order: Sit) -> None:
+        """Sit down. Raises BadInput, Refusal, Unreachable."""
+        self._task = asyncio.create_task(self._sit(order))
+        await asyncio.wait((self._seated, self._task), return_when=asyncio.FIRST_COMPLETED)
+        if not self._seated.done():
+            await self._task  # raises why
+            raise Refusal("seat", "the seat was left at once")
+
+    async def leave(self) -> None:
+        """Give the seat back to its agent."""
+        self._leaving.set()
+        if self._task is not None:
+            await asyncio.wait((self._task,), timeout=2 * _LEAVE_S)
+
+    async def close(self) -> None:
+        """Leave, and wait for no longer than that takes."""
+        await self.leave()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _sit(self, order: Sit) -> None:
+        spec = sitting.spec_of(self._credentials, self.seat)
+        async with await sitting.connected(self._url, self._credentials) as connection:
+            await sitting.look(connection, "this bus", self.sid)
+            worker = Worker(
+                connection, spec=spec, model=self.person, metrics=Metrics(), ack_wait_s=self._ack_wait_s, drain_s=0.1
+            )
+            async with worker:
+                said = await sitting.submit(connection, self._credentials, self.sid, order, sitting.PATIENCE_S)
+                if said.verdict != "accepted":
+                    raise Refusal("seat", said.why)
+                self._seated.set_result(None)
+                self._tell(None, f"You sit on {self.seat}.")
+                ended = asyncio.create_task(sitting.end(connection, self.sid, self.seat, said.n))
+                leaves = asyncio.create_task(self._leaving.wait())
+                try:
+                    await asyncio.wait((ended, leaves), return_when=asyncio.FIRST_COMPLETED)
+                    if not ended.done():
+                        await sitting.submit(connection, self._credentials, self.sid, sitting.leaving(order), _LEAVE_S)
+                        self._tell(None, f"You have left seat {self.seat}; its agent goes on.")
+                    elif ended.exception() is None:
+                        closed = ended.result().kind == CLOSED
+                        self._tell(None, "The session is over." if closed else f"The agent has seat {self.seat} again.")
+                finally:
+                    for task in (ended, leaves):
+                        task.cancel()
+                    await asyncio.gather(ended, leaves, return_exceptions=True)
+
+    def _tell(self, turn: HumanTurn | None, message: str) -> None:
+        self.turn, self.message = turn, message
+        for feed in self.feeds:
+            feed.tell_turn(self.seat, turn, message)
+
+
+class Seats:
+    """All seats that are taken here.
+
+    Parameters
+    ----------
+    url
+        Of the bus.
+    """
+
+    def __init__(self, url: str, ack_wait_s: float) -> None:
+        self._url, self._ack_wait_s = url, ack_wait_s
+        self._taken: dict[_Key, Sitting] = {}
+
+    async def sit(self, principal: Principal, sid: str, order: Sit, there: Mapping[str, Credentials]) -> None:
+        """Take a seat. `there`: seats that the principal may take. Raises BadInput, Refusal, Unreachable."""
+        credentials = there.get(order.seat)
+        if credentials is None:
+            named = ", ".join(sorted(there)) or "none: a seat's keys are made by parley up --human SEAT"
+            raise BadInput("seat", f"nobody may sit on {order.seat[:64]!r} here; seats that you may take: {named}")
+        self._forget()
+        key = principal.name, sid, order.seat
+        if key in self._taken:
+            raise Refusal("seat", f"you sit on {order.seat} already")
+        if len(self._taken) >= MOST:
+            raise Refusal("seat", f"{MOST} seats are taken here, which is the limit")
+        made = Sitting(sid, order.seat, self._url, credentials, self._ack_wait_s)
+        self._taken[key] = made
+        try:
+            await made.begin(order)
+        except BaseException:
+            self._taken.pop(key, None)
+            raise
+
+    async def leave(self, principal: Principal, sid: str, seat: str) -> None:
+        """Give a seat back. Raises BadInput."""
+        await self._of(principal, sid, seat).leave()
+        self._forget()
+
+    def says(self, principal: Principal, sid: str, seat: str, turn: str, body: dict[str, object]) -> None:
+        """Reply to a turn. Raises BadInput."""
+        self._of(principal, sid, seat).person.says(turn, body)
+
+    def attach(self, principal: Principal, feed: Feed) -> None:
+        """Tell turns of the principal's seats in this feed, too."""
+        for sat in self._sits(principal, feed.sid):
+            sat.seen_at = time.monotonic()
+            if feed not in sat.feeds:
+                sat.feeds = {f for f in sat.feeds if not f.over} | {feed}
+                feed.tell_turn(sat.seat, sat.turn, sat.message)
+
+    def turns(self, principal: Principal, sid: str) -> tuple[tuple[str, ...], tuple[HumanTurn, ...]]:
+        """Seats on which the principal sits in a session, and the turns that wait there."""
+        found = self._sits(principal, sid)
+        return tuple(s.seat for s in found), tuple(s.turn for s in found if s.turn is not None)
+
+    def _sits(self, principal: Principal, sid: str) -> list[Sitting]:
+        self._forget()
+        return [s for (name, of, _), s in self._taken.items() if (name, of) == (principal.name, sid)]
+
+    def _of(self, principal: Principal, sid: str, seat: str) -> Sitting:
+        self._forget()
+        found = self._taken.get((principal.name, sid, seat))
+        if found is None:
+            raise BadInput("seat", f"you do not sit on {seat[:64]!r} here; sit down first")
+        return found
+
+    def _forget(self) -> None:
+        self._taken = {key: s for key, s in self._taken.items() if not s.over}
+
+    async def sweep(self) -> None:
+        """Give back seats whose people are gone; runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            self._forget()
+            now = time.monotonic()
+            for sat in self._taken.values():
+                if any(feed.viewers for feed in sat.feeds):
+                    sat.seen_at = now
+                elif now - sat.seen_at > IDLE_S:
+                    with contextlib.suppress(BusError, ParleyError):
+                        await sat.leave()
+
+    async def close(self) -> None:
+        """Leave all."""
+        await asyncio.gather(*(s.close() for s in self._taken.values()), return_exceptions=True)
+
+
+@asynccontextmanager
+async def seats(url: str, ack_wait_s: float) -> AsyncIterator[Seats]:
+    """Seats that are left with the block."""
+    found = Seats(url, ack_wait_s)
+    sweeping = asyncio.create_task(found.sweep())
+    try:
+        yield found
+    finally:
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)
+        await found.close()
+
+
+def to_take(there: Mapping[str, Credentials]) -> tuple[SeatToTake, ...]:
+    """Seats as a page lists them."""
+    return tuple(SeatToTake(seat=seat, role=c.role) for seat, c in sorted(there.items()))
+
+
+def seats_in(folder: Path) -> dict[str, Credentials]:
+    """Seats of the credentials files in a folder; one that cannot be used is passed over."""
+    found: dict[str, Credentials] = {}
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        with contextlib.suppress(BadKeyFile):
+            credentials = load_credentials(path)
+            if seat := seat_of(credentials):
+                found[seat] = credentials
+    return found
+
+
+def seat_of(credentials: Credentials) -> str:
+    """The seat whose person these credentials are for; empty: they are no person's."""
+    seat = credentials.queue.removesuffix("_human")
+    return seat if credentials.queue and human_queue(seat) == credentials.queue else ""

@@ -1,0 +1,109 @@
+"""A person takes a seat in the browser, is asked its turns on the stream, and replies."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gateway.web.seats import seats_in
+from tests.gateway.support import Browser, Event, Web, folder_of
+from tests.support.engine import QUEUES, Engine, engine
+
+PERSON = "panelist_1_human"
+
+
+class Site(NamedTuple):
+    """A bus on which alice may sit on panelist_1, and nobody else anywhere."""
+
+    bus: Engine
+    alice: Browser
+    bob: Browser
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    """A moderator, a panel that is slow enough to be joined, a gateway."""
+    async with engine(tmp_path / "bus", queues={**QUEUES, PERSON: "panelist"}) as bus:
+        keys = tmp_path / "keys"
+        tokens = folder_of(bus, keys)
+        (keys / "alice.seats").mkdir()
+        bus.credentials[PERSON].save(keys / "alice.seats" / "seat.json")
+        await bus.moderator()
+        for queue in QUEUES:
+            await bus.worker(queue, {"latency_s": 0.1, "agree_from": 3})
+        async with (
+            Web(bus.server.url, keys) as web,
+            web.client(tokens["alice"]) as alice,
+            web.client(tokens["bob"]) as bob,
+        ):
+            yield Site(bus, alice, bob)
+
+
+async def _replied(browser: Browser, sid: str, events: list[Event], body: dict[str, Any]) -> None:
+    """Watch to the end, and reply to each turn."""
+    async for event in browser.events(f"/api/sessions/{sid}/events"):
+        events.append(event)
+        if event.name == "turn" and event.data["turn"]:
+            turn = event.data["turn"]["turn"]
+            await browser.post(f"/api/sessions/{sid}/seats/panelist_1/reply", {"turn": turn, "body": body})
+
+
+async def test_a_person_speaks_in_a_seat(site: Site) -> None:
+    me = await site.alice.get("/api/me")
+    assert me["seats"] == [{"seat": "panelist_1", "role": "panelist"}] and "sit" in me["can"]
+    sid = await site.alice.start(humans=["panelist_1"])
+    assert (await site.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30}))["ok"] is True
+    events: list[Event] = []
+    body = {"answer": "mine <b>alone</b>", "reasoning": "I say so", "confidence": 0.9, "change": "kept"}
+    async with asyncio.timeout(30):
+        await _replied(site.alice, sid, events, body)
+    turns = [e.data["turn"] for e in events if e.name == "turn" and e.data["turn"]]
+    assert turns and turns[0]["kind"] == "answer" and "What is the answer?" in turns[0]["prompt"]
+    fields = {f["name"]: f for f in turns[0]["fields"]}
+    assert fields["confidence"]["kind"] == "number" and fields["confidence"]["most"] == 1
+    assert sorted(fields["change"]["choices"]) == ["adopted", "kept", "partly"]
+    mine = [
+        e.data["post"] for e in events
+        if e.name == "post" and e.data["post"]["kind"] == "position" and e.data["post"]["seat"] == "panelist_1"
+    ]  # fmt: skip
+    assert [p["position"] for p in mine] == ["mine <b>alone</b>"] * len(turns)
+    assert events[-1].name == "end"
+
+
+async def test_what_cannot_be_sent_is_told_and_the_turn_stays(site: Site) -> None:
+    sid = await site.alice.start(humans=["panelist_1"])
+    await site.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30})
+    reply = f"/api/sessions/{sid}/seats/panelist_1/reply"
+    async with asyncio.timeout(20):
+        async for event in site.alice.events(f"/api/sessions/{sid}/events"):
+            if event.name == "turn" and event.data["turn"]:
+                turn = event.data["turn"]["turn"]
+                refused = await site.alice.post(reply, {"turn": turn, "body": {"answer": ""}}, 400)
+                assert refused["error"]["field"] == "body"
+                other = await site.alice.post(reply, {"turn": "no-such", "body": {}}, 400)
+                assert other["error"]["field"] == "turn"
+                found = await site.alice.get(f"/api/sessions/{sid}")
+                assert found["sits"] == ["panelist_1"] and found["turns"][0]["turn"] == turn
+                break
+        await site.alice.post(f"/api/sessions/{sid}/seats/panelist_1/leave")
+        assert (await site.alice.get(f"/api/sessions/{sid}"))["sits"] == []
+        events = await site.alice.watched(sid)
+    assert events[-1].name == "end", "its agent went on"
+
+
+async def test_nobody_sits_on_a_seat_whose_keys_it_has_not(site: Site) -> None:
+    sid = await site.alice.start()
+    refused = await site.bob.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {}, 400)
+    assert refused["error"]["field"] == "seat"
+    refused = await site.alice.post(f"/api/sessions/{sid}/seats/panelist_2/sit", {}, 400)
+    assert "panelist_1" in refused["error"]["message"]
+    refused = await site.bob.post(f"/api/sessions/{sid}/seats/panelist_1/reply", {"turn": "0-0", "body": {}}, 400)
+    assert refused["error"]["field"] == "seat"
+    assert (await site.bob.get("/api/me"))["seats"] == []
+
+
+def test_a_folder_of_seats_has_those_of_people_alone(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    assert seats_in(tmp_path) == {} and seats_in(tmp_path / "absent") == {}
