@@ -14,6 +14,7 @@ Three rules keep it so:
 | app | the ASGI application: routes of all doors, their order, start and end |
 | guard | checks that come before every route: host, origin, who asks, rate and size; headers of every answer |
 | principals | who may: tokens, cookies, one-time links; keys from a folder |
+| counted | series: requests by door and status |
 | connections | one connection to the bus for each principal |
 | errors | each error of Parley as a status and a JSON document |
 """

@@ -18,9 +18,11 @@ from client.client import Client
 from client.errors import ParleyError
 from gateway import errors
 from gateway.connections import Connections, connections
+from gateway.counted import Counted
 from gateway.errors import JsonResponse
 from gateway.guard import Guard, set_cookie
 from gateway.principals import COOKIE_S, Principal, Principals
+from observability.metrics import Metrics
 
 OWN = "gateway"
 """What the gateway's own connection is called."""
@@ -48,6 +50,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Browsers come by https, through a proxy in front of it."""
     seats: Callable[[str], Mapping[str, Credentials]] = no_seats
     """Principal -> seats that it may take, each with the credentials of who sits there."""
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
+    """What the process counts."""
     ack_wait_s: float = 8.0
     """Of the queues, for whoever takes a seat."""
 
@@ -102,7 +106,8 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         uploads += door.uploads
     guard = Middleware(Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure)
     known = dict.fromkeys(errors.KNOWN, errors.handler)
-    return Starlette(routes=routes, middleware=[guard], exception_handlers=known, lifespan=lifespan)
+    counted = Middleware(Counted, metrics=config.metrics)
+    return Starlette(routes=routes, middleware=[counted, guard], exception_handlers=known, lifespan=lifespan)
 
 
 class Door(msgspec.Struct, frozen=True, kw_only=True):

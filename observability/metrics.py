@@ -71,6 +71,7 @@ class Metrics:
         self._moderator()
         self._turns()
         self._worker()
+        self._gateway()
         self._bus()
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
@@ -168,6 +169,18 @@ class Metrics:
         )
         for outcome in ("hit", "miss"):
             self.lane.labels(outcome=outcome)
+
+    def _gateway(self) -> None:
+        self.gateway_requests = self._counter(
+            "gateway_requests_total", "Requests answered, by the door that they came to.", ("door", "status")
+        )
+        self.gateway_streams = self._gauge("gateway_streams", "Streams of events that are open.")
+        self.gateway_feeds = self._gauge("gateway_feeds", "Sessions that are heard for whoever watches them.")
+        self.gateway_events = self._counter("gateway_events_total", "Events sent to viewers.", ("event",))
+        self.gateway_slow = self._counter("gateway_slow_total", "Viewers that were cut because they read too slowly.")
+        self.gateway_lag_seconds = self._histogram(
+            "gateway_lag_seconds", "From the append of a post to its sending to one viewer who was there.", LATE
+        )
 
     def _bus(self) -> None:
         self.bus_connected = self._gauge("bus_connected", "1 while the connection to the bus stands.")

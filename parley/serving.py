@@ -20,6 +20,8 @@ from gateway.app import Config, build
 from gateway.doors import doors
 from gateway.principals import SERVED, Principals, cookie_key
 from gateway.web.seats import seat_of, seats_in
+from observability.health import HealthServer
+from observability.metrics import Metrics
 from observability.setup import setup_tracing
 from parley.local_stack import lease_of
 from parley.plan import Plan
@@ -47,6 +49,9 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     """Further names under which browsers reach it."""
     secure: bool = False
     """Browsers come by https."""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = 0
+    """Of metrics and health; 0: a free one."""
     json: bool = False
     """Say the address as one JSON document."""
 
@@ -95,9 +100,10 @@ async def _serve(wanted: Serve) -> int:
     async with _bus(wanted) as (url, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
+        metrics = Metrics()
         given = Config(
             url=url, own=own, hosts=hosts, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
-            ack_wait_s=wanted.plan.settings.stack.ack_wait_s,
+            ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
         )  # fmt: skip
         app = build(given, principals, doors())
         config = uvicorn.Config(
@@ -108,11 +114,15 @@ async def _serve(wanted: Serve) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.end)
-        telling = asyncio.ensure_future(_tell(server, listening, wanted, principals if local else None))
-        try:
-            await server.serve(sockets=[listening])
-        finally:
-            telling.cancel()
+        health = HealthServer(
+            metrics.registry, lambda: None if server.started else "starting", wanted.metrics_host, wanted.metrics_port
+        )
+        async with _listens(health):
+            telling = asyncio.ensure_future(_tell(server, listening, wanted, principals if local else None, health.url))
+            try:
+                await server.serve(sockets=[listening])
+            finally:
+                telling.cancel()
     return 0 if server.started else 1
 
 
@@ -151,14 +161,16 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-async def _tell(server: _Server, listening: socket.socket, wanted: Serve, principals: Principals | None) -> None:
+async def _tell(
+    server: _Server, listening: socket.socket, wanted: Serve, principals: Principals | None, metrics: str
+) -> None:
     """Say where it is once it answers."""
     await server.answers.wait()
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     link = f"{address}/login?code={principals.link()}" if principals else ""
     if wanted.json:
-        print(msgspec.json.encode({"url": address, "link": link}).decode(), flush=True)
+        print(msgspec.json.encode({"url": address, "link": link, "metrics": metrics}).decode(), flush=True)
         return
     print(f"parley serves {address}", flush=True)
     if link:
@@ -166,6 +178,19 @@ async def _tell(server: _Server, listening: socket.socket, wanted: Serve, princi
     else:
         print("sign in there with a token (parley bus token)", flush=True)
     print("Ctrl-C ends it.", file=sys.stderr, flush=True)
+
+
+@asynccontextmanager
+async def _listens(health: HealthServer) -> AsyncIterator[None]:
+    """While metrics and health are served. Raises BadInput."""
+    try:
+        await health.__aenter__()
+    except OSError as error:
+        raise BadInput("metrics-port", error.strerror or str(error)) from error
+    try:
+        yield
+    finally:
+        await health.close()
 
 
 def _bound(host: str, port: int) -> socket.socket:

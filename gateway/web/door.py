@@ -27,7 +27,7 @@ async def _shell(request: Request) -> Response:
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     config = app.state.shared.config
-    async with hub(app.state.shared.pool) as feeds, seats(config.url, config.ack_wait_s) as taken:
+    async with hub(app.state.shared.pool, config.metrics) as feeds, seats(config.url, config.ack_wait_s) as taken:
         app.state.hub, app.state.seats = feeds, taken
         warming = asyncio.create_task(asyncio.to_thread(offers))  # reads in every protocol: seconds, the first time
         yield

@@ -13,6 +13,7 @@ from client.errors import Unreachable
 from gateway.connections import Connections
 from gateway.principals import Principal
 from gateway.web.feed import Feed
+from observability.metrics import Metrics
 from schemas.post import SessionRow
 
 LINGER_S = 20.0
@@ -29,8 +30,10 @@ _Key = tuple[str, str, str, bool]
 class Hub:
     """Finds and makes feeds."""
 
-    def __init__(self, pool: Connections) -> None:
-        self._pool = pool
+    def __init__(self, pool: Connections, metrics: Metrics) -> None:
+        self._pool, self.metrics = pool, metrics
+        self.streams: set[object] = set()
+        """Streams that are open."""
         self._feeds: dict[_Key, Feed] = {}
         self._making: dict[_Key, asyncio.Lock] = {}
         self._ending: set[asyncio.Future[None]] = set()
@@ -67,6 +70,7 @@ class Hub:
             raise UnknownSession(sid, row.reason if row and row.status == "refused" else "")
         found = Feed(sid, row, lambda: self._dialled(principal), everything=everything)
         self._feeds[key] = found
+        self._counts()
         return found
 
     async def row(self, principal: Principal, sid: str) -> SessionRow | None:
@@ -88,6 +92,7 @@ class Hub:
 
     def _drop(self, key: _Key) -> None:
         feed = self._feeds.pop(key)
+        self._counts()
         ending = asyncio.ensure_future(feed.close())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
@@ -101,9 +106,8 @@ class Hub:
                 if not feed.viewers and now - feed.used_at > LINGER_S:
                     self._drop(key)
 
-    def count(self) -> int:
-        """Feeds that are open."""
-        return len(self._feeds)
+    def _counts(self) -> None:
+        self.metrics.gateway_feeds.set(len(self._feeds))
 
     async def close(self) -> None:
         """End all."""
@@ -113,9 +117,9 @@ class Hub:
 
 
 @asynccontextmanager
-async def hub(pool: Connections) -> AsyncIterator[Hub]:
+async def hub(pool: Connections, metrics: Metrics) -> AsyncIterator[Hub]:
     """Feeds that end with the block."""
-    found = Hub(pool)
+    found = Hub(pool, metrics)
     sweeping = asyncio.ensure_future(found.sweep())
     try:
         yield found

@@ -121,7 +121,8 @@ async def stream(request: Request) -> Response:
     for feed in feeds:
         await feed.ready()
         seats_of(request).attach(principal, feed)
-    return EventStream([View(feed, positions[feed.sid], brief=brief) for feed in feeds])
+    views = [View(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
+    return EventStream(views, hub.metrics, hub.streams)
 
 
 async def export(request: Request) -> Response:

@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.web import events
 from gateway.web.feed import Feed, encoded, state_order
 from gateway.web.positions import Position, all_written, written
+from observability.metrics import Metrics
 
 PING_S = 15.0
 SLOW_S = 20.0
@@ -27,8 +28,9 @@ _PIECES = 100
 class View:
     """Where one viewer is in one feed."""
 
-    def __init__(self, feed: Feed, position: Position, *, brief: bool = False) -> None:
+    def __init__(self, feed: Feed, position: Position, metrics: Metrics, *, brief: bool = False) -> None:
         self.feed, self.position, self._brief = feed, dict(position), brief
+        self._metrics, self._there = metrics, len(feed.posts)
         self._next = 0
         self._states: dict[str, int] = {}
         self._lived = feed.lives[-1][0] if feed.lives else 0
@@ -41,10 +43,13 @@ class View:
         while not self._brief and self._next < len(posts) and len(found) < _PIECES:
             told = posts[self._next]
             self._next += 1
+            if self._next > self._there:
+                self._metrics.gateway_lag_seconds.observe(max(0.0, (time.time_ns() - told.at_ns) / 1e9))
             if told.k >= self.position.get(told.channel, 0):
                 self.position[told.channel] = told.k + 1
                 at = written(self.position) if len(positions) == 1 else all_written(positions)
                 found.append(b"id: %s\n%s" % (at.encode(), told.data))
+                self._sent("post")
         if not self._brief and self._next < len(posts):
             return found
         for name in state_order(list(self.feed.states)):
@@ -52,14 +57,21 @@ class View:
             if self._states.get(name) != version:
                 self._states[name] = version
                 found.append(data)
+                self._sent(name.partition(":")[0])
         if not self._brief:
-            found += [data for number, data in self.feed.lives if number > self._lived]
+            lives = [data for number, data in self.feed.lives if number > self._lived]
+            found += lives
+            self._sent("live", len(lives))
         self._lived = self.feed.lives[-1][0] if self.feed.lives else self._lived
         if self.feed.over and not self.ended and not self.has_more():
             self.ended = True
             why = "" if self.feed.fault is None else str(self.feed.fault)
             found.append(encoded("end", events.EndEvent(session=self.feed.sid, why=why)))
         return found
+
+    def _sent(self, event: str, count: int = 1) -> None:
+        if count:
+            self._metrics.gateway_events.labels(event=event).inc(count)
 
     def has_more(self) -> bool:
         """Whether posts wait."""
@@ -94,23 +106,27 @@ async def pieces(views: Sequence[View]) -> AsyncIterator[bytes]:
 
 
 class EventStream(Response):
-    """The answer that is a stream."""
+    """The answer that is a stream. `streams`: all that are open, this one among them while it is."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, views: Sequence[View]) -> None:
+    def __init__(self, views: Sequence[View], metrics: Metrics, streams: set[object]) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._views = views
+        self._views, self._metrics, self._streams = views, metrics, streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is nothing more, the viewer leaves, or it takes nothing for too long."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         sending = asyncio.ensure_future(self._send(send))
         leaving = asyncio.ensure_future(_left(receive))
+        self._streams.add(self)
+        self._metrics.gateway_streams.set(len(self._streams))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._streams.discard(self)
+            self._metrics.gateway_streams.set(len(self._streams))
             for task in (sending, leaving):
                 task.cancel()
             await asyncio.gather(sending, leaving, return_exceptions=True)
@@ -118,8 +134,12 @@ class EventStream(Response):
     async def _send(self, send: Send) -> None:
         async with contextlib.aclosing(pieces(self._views)) as found:  # type: ignore[type-var]
             async for data in found:
-                async with asyncio.timeout(SLOW_S):
-                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                try:
+                    async with asyncio.timeout(SLOW_S):
+                        await send({"type": "http.response.body", "body": data, "more_body": True})
+                except TimeoutError:
+                    self._metrics.gateway_slow.inc()
+                    raise
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

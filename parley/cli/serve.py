@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Json, Nats, PanelFile, Sets, State
+from parley.cli.options import Config, Creds, Host, Json, Nats, PanelFile, Port, Sets, State
 
 
 def serve(
@@ -24,6 +24,8 @@ def serve(
         typer.Option(metavar="NAME", help="A further name under which browsers reach it; repeatable."),
     ] = None,
     secure: Annotated[bool, typer.Option("--secure", help="Browsers come by https (a proxy in front of it).")] = False,
+    metrics_host: Host = "127.0.0.1",
+    metrics_port: Port = 0,
     panel_file: PanelFile = None,
     sets: Sets = None,
     json: Json = False,
@@ -50,7 +52,8 @@ def serve(
 
         wanted = serving.Serve(
             plan=plan_of(settings).of_every_protocol(), host=host, port=port, keys=keys, cookie_key=cookie_key,
-            public_hosts=serving.said(public_host or ()), secure=secure, json=json,
+            public_hosts=serving.said(public_host or ()), secure=secure,
+            metrics_host=metrics_host, metrics_port=metrics_port, json=json,
         )  # fmt: skip
         code = serving.serve(wanted)
     raise typer.Exit(code)

@@ -19,6 +19,7 @@ from gateway.app import Config, build
 from gateway.doors import doors
 from gateway.principals import Principals, new_token
 from gateway.web.seats import seats_in
+from observability.metrics import Metrics
 from tests.support.engine import Engine
 from tests.support.model import StubModel
 
@@ -47,6 +48,7 @@ class Web:
         self._server: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.url = ""
+        self.metrics = Metrics()
 
     async def __aenter__(self) -> Self:
         principals = Principals(bytes(32), folder=self._keys)
@@ -54,6 +56,7 @@ class Web:
             url=self._bus,
             hosts=("127.0.0.1",),
             ack_wait_s=1.0,
+            metrics=self.metrics,
             seats=lambda name: seats_in(self._keys / f"{name}.seats"),
         )
         app = build(config, principals, doors())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from prometheus_client import generate_latest
 
 from gateway.web.positions import read
 from schemas.session import MAX_QUESTION
@@ -295,3 +296,16 @@ async def test_a_position_that_is_none_is_refused(site: Site) -> None:
 
 def test_an_empty_position_is_the_beginning() -> None:
     assert read("") == {} and read("control:3,public:12") == {"control": 3, "public": 12}
+
+
+async def test_the_gateway_counts_what_it_does(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    await site.bob.get(f"/api/sessions/{sid}", 404)
+    shown = generate_latest(site.web.metrics.registry).decode()
+    told = len(posts(events))
+    assert f'parley_gateway_events_total{{event="post"}} {float(told)}' in shown
+    assert 'parley_gateway_requests_total{door="web",status="201"} 1.0' in shown
+    assert 'parley_gateway_requests_total{door="web",status="404"} 1.0' in shown
+    assert "parley_gateway_streams 0.0" in shown and "parley_gateway_feeds 1.0" in shown
+    assert f"parley_gateway_lag_seconds_count {float(told)}" in shown
