@@ -2,5 +2,15 @@
 
 | module | what it is |
 |---|---|
-| shapes | every document and event, and the routes |
+| shapes, asked, events | every document and event, and the routes |
+| door | the routes |
+| asking | reading what a request asks |
+| reading | lists, snapshots, streams, exports |
+| starting, offers | what may be started, estimates, openings |
+| people | cancelling, the inbox, seats, who is there |
+| shadow | the same events under other rules |
+| hub, feed | one feed for each principal and session |
+| fold, snapshot | what a session has come to, as documents |
+| stream, positions | server-sent events from a position on |
+| seats, person | seats that people take in the browser |
 """

@@ -18,7 +18,7 @@ from client.client import Client
 from gateway.principals import new_token
 from parley.stack.lease import OWNER
 from schemas.session import OpenSession
-from tests.chaos.harness import Rig, make_stack
+from tests.chaos.harness import Rig, make_stack, pause
 from tests.gateway.support import Event, browser, posts
 from tests.support.forks import command
 
@@ -89,7 +89,7 @@ async def _page(url: str, token: str, sid: str, seen: list[Event], fourth: async
                     if event.name == "end":
                         return
         except (httpx.TransportError, AssertionError):
-            await asyncio.sleep(0.05)  # as a browser waits before it asks again
+            await pause(0.05)  # as a browser waits before it asks again
 
 
 async def _watched(rig: Rig, gateway: Process, token: str, sid: str, deed: object) -> list[list[Event]]:
