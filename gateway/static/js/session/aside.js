@@ -126,10 +126,15 @@ export function budget(session) {
     el("div", { class: "sub" }, rows.filter(([, limit]) => !limit).map(([used, , words]) => el("span", { text: words(used) })), time),
     usage.estimated && el("p", { class: "sub", text: "Some of the tokens are estimates." }),
     usage.unpriced && el("p", { class: "sub", text: "Of some of it no price is known." }),
-    usage.by_seat.length > 0 && el("details", {}, el("summary", { text: "By seat" }), el("div", { class: "scroll" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["Seat", "Turns", "Calls", "Tokens", "Cost"].map((text, i) => el("th", { scope: "col", class: i ? "figure" : "", text })))),
-      el("tbody", {}, usage.by_seat.map((seat) => el("tr", {}, el("th", { scope: "row", text: seatName(seat.seat) }),
-        [seat.turns, seat.calls, (seat.input_tokens + seat.output_tokens).toLocaleString("en"), seat.unpriced ? "not known" : usd(seat.cost_usd)].map((text) => el("td", { class: "figure", text }))))))));
+    usage.by_seat.length > 0 && bySeat(usage.by_seat));
+}
+
+function bySeat(list) {
+  const heads = ["Seat", "Turns", "Calls", "Tokens", "Cost"];
+  const cells = (seat) => [seat.turns, seat.calls, (seat.input_tokens + seat.output_tokens).toLocaleString("en"), seat.unpriced ? "not known" : usd(seat.cost_usd)];
+  const rows = list.map((seat) => el("tr", {}, el("th", { scope: "row", text: seatName(seat.seat) }), cells(seat).map((text) => el("td", { class: "figure", text }))));
+  return el("details", {}, el("summary", { text: "By seat" }), el("div", { class: "scroll" }, el("table", {},
+    el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i ? "figure" : "", text })))), el("tbody", {}, rows))));
 }
 
 /** What was quoted, by document, each with the posts that quote it. */

@@ -181,7 +181,7 @@ export class Posts {
 
   /** Show the post that the address names. */
   target() {
-    const node = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const node = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
     node?.scrollIntoView();
   }
 }
