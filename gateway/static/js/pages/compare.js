@@ -20,7 +20,8 @@ export async function show(main) {
   const facts = el("div", { class: "scroll" });
   const sides = found.map((session, i) => new Side(session, "ab"[i]));
   const tell = () => put(facts, differences(found));
-  put(main, el("h1", { text: "Two sessions" }), facts, el("div", { class: "columns" }, sides.map((side) => side.node)));
+  put(main, el("h1", { text: "Two sessions" }), el("div", { class: "columns" }, sides.map((side) => side.above)), facts,
+    el("div", { class: "columns" }, sides.map((side) => side.below)));
   tell();
   const open = found.filter((session) => session.status === "open");
   if (open.length) live(open, sides, tell);
@@ -33,8 +34,9 @@ class Side {
     this.signals = new Signals(session.round_name);
     this.signals.node.id = `${prefix}-signals`;
     this.answer = el("div");
-    this.node = el("section", { "aria-label": `Session ${session.session}` },
-      el("h2", {}, link(`/s/${session.session}`, session.session)), said(session.question, { class: "pos" }), this.answer, this.signals.node, this.posts.node);
+    this.above = el("section", { "aria-label": `Session ${session.session}` },
+      el("h2", {}, link(`/s/${session.session}`, session.session)), said(session.question, { class: "pos" }), this.answer);
+    this.below = el("section", { "aria-label": `Argument of ${session.session}` }, this.signals.node, this.posts.node);
     this.posts.refused(session.refused);
     this.show();
   }
@@ -47,7 +49,7 @@ class Side {
   }
 }
 
-/** A row for each figure, and for each setting that is not the same. */
+/** A row for each figure, and for each setting that both have and that is not the same. */
 function differences(both) {
   const of = (name, words) => [name, ...both.map(words)];
   const tokens = (s) => s.usage.input_tokens + s.usage.output_tokens;
@@ -62,10 +64,10 @@ function differences(both) {
     of("Used", (s) => `${count(tokens(s), "token")}, ${count(s.usage.calls, "call")}, ${usd(s.usage.cost_usd)}`),
     of("Time", (s) => (s.closed_ms ? span((s.closed_ms - s.opened_ms) / 1000) : "still open")),
   ];
-  const names = [...new Set(both.flatMap((s) => Object.keys(s.settings)))].sort();
-  for (const name of names) {
-    const values = both.map((s) => JSON.stringify(s.settings[name]));
-    if (values[0] !== values[1]) rows.push([named(name), ...values.map((value) => value ?? "–")]);
+  const [one, other] = both.map((s) => s.settings);
+  for (const name of Object.keys(one).filter((key) => key in other).sort()) {
+    const values = [one[name], other[name]].map((value) => JSON.stringify(value));
+    if (values[0] !== values[1]) rows.push([named(name), ...values]);
   }
   return el("table", {}, el("thead", {}, el("tr", {}, el("td"), both.map((s) => el("th", { scope: "col" }, link(`/s/${s.session}`, s.session))))),
     el("tbody", {}, rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row", text: name }), cells.map((cell) => el("td", { dir: "auto" }, cell))))));

@@ -5,7 +5,7 @@ import { button, el, field, link, option, put, said, trouble } from "../dom.js";
 import { me } from "../me.js";
 import { follow } from "../stream.js";
 import { every } from "../time.js";
-import { brief, count, named, span, when } from "../words.js";
+import { brief, named, span, when } from "../words.js";
 
 const STATUS = ["open", "finished", "failed", "cancelled", "refused", "erased"];
 const MARKS = { open: "●", finished: "○", failed: "✕", cancelled: "–", refused: "✕", erased: "–" };
@@ -121,10 +121,9 @@ class List {
       const place = { ...places.get(session), ...facts };
       places.set(session, place);
       const one = this.rows.get(session);
-      if (one) one.state.textContent = ["● live", place.round && `round ${place.round}`, place.posts && count(place.posts, "post"), place.busy].filter(Boolean).join(" · ");
+      if (one) one.state.textContent = ["● live", place.round && `round ${place.round}`, place.busy].filter(Boolean).join(" · ");
     };
-    this.stop = follow(`/api/events?${query({ session: open.join() })}`, "", {
-      post: ({ session }) => tell(session, { posts: (places.get(session)?.posts || 0) + 1 }),
+    this.stop = follow(`/api/events?${query({ session: open.join(), brief: 1 })}`, "", {
       seats: ({ session, round, seats }) => {
         const busy = seats.filter((seat) => ["thinking", "retrying"].includes(seat.state)).length;
         const alone = seats.some((seat) => seat.state === "no worker");
