@@ -33,7 +33,7 @@ async function open() {
     if (error.status === undefined) throw error;
     const place = el("div", { class: "trouble", role: "alert" });
     trouble(place, error);
-    put(main, place, el("p", {}, el("a", { href: "/", text: "All sessions" })));
+    put(main, el("h1", { text: "This cannot be shown" }), place, el("p", {}, el("a", { href: "/", text: "All sessions" })));
   }
   if (!document.hidden) waiting();
   every(WAITING_MS, waiting);

@@ -3,7 +3,8 @@
 import { el, put, svg } from "./dom.js";
 import { number } from "./words.js";
 
-const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3], [1, 4]]; // lines differ by more than colour
+const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]]; // lines differ by more than colour
+const LIMIT = [3, 3];
 let library = null;
 
 function load() {
@@ -23,9 +24,9 @@ function load() {
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /**
- * A chart that can be given new figures: `{ node, show({ rounds, lines, thresholds }) }`. `rounds`: their numbers;
- * `lines`: name and values, null where there is none; `thresholds`: name and value. `range`: what the scale begins
- * and ends with at least.
+ * A chart that can be given new figures: `{ node, show({ rounds, lines }) }`. `rounds`: their numbers; `lines`: name,
+ * values (null where there is none), limit (null: none) and its name. `range`: what the scale begins and ends with at
+ * least.
  */
 export function chart(title, range = null) {
   const canvas = el("div", { class: "chart", role: "img" });
@@ -39,10 +40,10 @@ export function chart(title, range = null) {
   let wanted = null;
 
   async function draw() {
-    const { rounds, lines, thresholds } = wanted;
-    const all = [...lines, ...thresholds.map((t) => ({ ...t, values: rounds.map(() => t.value), limit: true }))];
-    const drawn = JSON.stringify(all.map((line) => [line.name, line.limit]));
-    const data = [rounds, ...all.map((line) => line.values.map((v) => (Number.isFinite(v) ? v : null)))];
+    const { rounds, lines } = wanted;
+    const limits = lines.map((line, i) => ({ ...line, i })).filter((line) => line.limit !== null);
+    const data = [rounds, ...lines.map((line) => line.values), ...limits.map((line) => rounds.map(() => line.limit))];
+    const drawn = JSON.stringify([lines.map((line) => line.name), limits.map((line) => line.i)]);
     const uPlot = await load();
     if (plot && drawn === last) {
       plot.setData(data);
@@ -50,16 +51,17 @@ export function chart(title, range = null) {
     }
     plot?.destroy();
     last = drawn;
-    plot = new uPlot(options(all, range, canvas.clientWidth || 300), data, canvas);
+    plot = new uPlot(options(lines, limits, range, canvas.clientWidth || 300), data, canvas);
   }
 
   function show(figures) {
     wanted = figures;
+    const { rounds, lines } = figures;
     canvas.setAttribute("aria-label", words(title, figures));
-    put(key, [...figures.lines, ...figures.thresholds.map((t) => ({ ...t, limit: true }))].map((line, i) => sample(line, i)));
-    put(heads, el("tr", {}, el("th", { scope: "col", text: "Round" }), figures.lines.map((line) => el("th", { scope: "col", class: "figure", text: line.name }))));
-    put(rows, figures.rounds.map((round, i) =>
-      el("tr", {}, el("th", { scope: "row", text: round }), figures.lines.map((line) => el("td", { class: "figure", text: number(line.values[i], 3) })))));
+    put(key, lines.map(sample));
+    put(heads, el("tr", {}, el("th", { scope: "col", text: "Round" }), lines.map((line) => el("th", { scope: "col", class: "figure", text: line.name }))));
+    put(rows, rounds.map((round, i) =>
+      el("tr", {}, el("th", { scope: "row", text: round }), lines.map((line) => el("td", { class: "figure", text: number(line.values[i], 3) })))));
     draw().catch(() => put(canvas, el("p", { class: "dim", text: "The chart could not be drawn; the table has the figures." })));
   }
 
@@ -71,15 +73,9 @@ export function chart(title, range = null) {
   return { node, show };
 }
 
-function stroke(line, i) {
-  return line.limit ? colour("--dim") : colour(`--s${(i % 7) + 1}`);
-}
+const stroke = (i) => colour(`--s${(i % 7) + 1}`);
 
-function dash(line, i) {
-  return line.limit ? [3, 3] : DASHES[i % DASHES.length];
-}
-
-function options(lines, range, width) {
+function options(lines, limits, range, width) {
   const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
   return {
     width,
@@ -92,9 +88,11 @@ function options(lines, range, width) {
       { ...axis, size: 22, grid: { show: false }, incrs: [1, 2, 5, 10, 25, 50, 100], values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? String(t) : "")) },
       { ...axis, size: 34 },
     ],
-    series: [{}, ...lines.map((line, i) => ({
-      label: line.name, stroke: stroke(line, i), width: line.limit ? 1 : 2, dash: dash(line, i), points: { show: !line.limit, size: 6, fill: stroke(line, i) }, spanGaps: true,
-    }))],
+    series: [
+      {},
+      ...lines.map((line, i) => ({ label: line.name, stroke: stroke(i), width: 2, dash: DASHES[i % DASHES.length], points: { show: true, size: 6, fill: stroke(i) }, spanGaps: true })),
+      ...limits.map((line) => ({ label: line.limitName, stroke: stroke(line.i), width: 1, dash: LIMIT, points: { show: false } })),
+    ],
   };
 }
 
@@ -104,15 +102,20 @@ function scale(low, high, range) {
   return from === to ? [from, from + 1] : [from, to + (to - from) * 0.04];
 }
 
+/** A line of the key, and beside it its limit, which is drawn thin in the same colour. */
 function sample(line, i) {
-  const mark = svg("line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-width": line.limit ? 1.5 : 2.5, "stroke-dasharray": dash(line, i).join(" ") });
-  mark.style.stroke = line.limit ? "var(--dim)" : `var(--s${(i % 7) + 1})`;
-  const limit = line.limit ? ` ${number(line.value, 3)}` : "";
-  return el("span", {}, svg("svg", { viewBox: "0 0 22 8", "aria-hidden": "true" }, mark), `${line.name}${limit}`);
+  const limit = line.limit === null ? null : /\d/.test(line.limitName) ? line.limitName : `${line.limitName} ${number(line.limit, 3)}`;
+  return el("span", {}, drawn(i, DASHES[i % DASHES.length], 2.5), line.name, limit && [" ", drawn(i, LIMIT, 1.5), limit]);
 }
 
-function words(title, { rounds, lines, thresholds }) {
+function drawn(i, dashes, width) {
+  const mark = svg("line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-width": width, "stroke-dasharray": dashes.join(" ") });
+  mark.style.stroke = `var(--s${(i % 7) + 1})`;
+  return svg("svg", { viewBox: "0 0 22 8", "aria-hidden": "true" }, mark);
+}
+
+function words(title, { rounds, lines }) {
   const told = lines.map((line) => `${line.name}: ${line.values.map((v) => number(v, 3)).join(", ")}`);
-  const limits = thresholds.map((t) => `${t.name} ${number(t.value, 3)}`);
+  const limits = lines.filter((line) => line.limit !== null).map((line) => `${line.limitName} of ${line.name} ${number(line.limit, 3)}`);
   return `${title}, rounds ${rounds.join(", ")}. ${[...told, ...limits].join("; ")}.`;
 }

@@ -68,10 +68,8 @@ export const button = (text, call, options = {}) =>
 export const said = (text, options = {}, ...children) => el("p", { dir: "auto", text, ...options }, ...children);
 
 /** A section with a heading that names it. */
-export function section(title, options = {}, ...children) {
-  const id = `h-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;
-  return el("section", { "aria-labelledby": id, ...options }, el("h2", { id, text: title }), ...children);
-}
+export const section = (title, options = {}, ...children) =>
+  el("section", { "aria-label": title, ...options }, el("h2", { text: title }), ...children);
 
 /** A bar that is `share` full, 0 to 1. `label` says it in words. */
 export function bar(share, label, options = {}) {

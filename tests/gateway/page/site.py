@@ -1,6 +1,5 @@
 """A real gateway over a real stack, and a real browser that looks at it: what went wrong in the browser is kept."""
 
-import contextlib
 import json
 import shutil
 import subprocess
@@ -83,17 +82,17 @@ class Gateway:
     def kill(self) -> None:
         """As a machine that lost its power: nothing is said to anybody."""
         self.child.kill()
-        self.child.wait(10)
-        self.http.close()
+        self.close()
 
     def close(self) -> None:
         """End it, and wait."""
         self.http.close()
         if self.child.poll() is None:
             self.child.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.child.wait(20)
-        self.child.kill()
+        try:
+            self.child.communicate(timeout=20)
+        finally:
+            self.child.kill()
 
 
 def serve(front: Front, *arguments: str, cookies: httpx2.Cookies | None = None) -> Gateway:

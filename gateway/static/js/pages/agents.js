@@ -1,9 +1,9 @@
 // Experts, workers, queues, and the models behind them with their health.
 
 import { get } from "../api.js";
-import { el, put, redraw, said, section, trouble } from "../dom.js";
+import { el, put, redraw, section, trouble } from "../dom.js";
 import { every } from "../time.js";
-import { count, named, number } from "../words.js";
+import { count, named } from "../words.js";
 
 const AGAIN_MS = 5_000;
 const HEALTH = { ok: ["✓", "good"], warning: ["!", ""], failed: ["✕", "bad"], unknown: ["?", "dim"] };
@@ -35,14 +35,8 @@ function shown(found) {
     }), "No model answers.")),
     section("Workers", {}, table(["Queue", "Role", "Model", "Copies", "Turns at once"],
       found.workers.map((worker) => [worker.queue, named(worker.role), worker.model, worker.copies, worker.room]), "No worker is alive.", 3)),
-    section("Experts", {}, found.experts.length ? el("div", { class: "cards" }, found.experts.map(expert)) : el("p", { class: "empty", text: "No expert is alive." })),
+    section("Experts", {}, table(["Expert", "Id", "Version", "Takes"], found.experts.map((one) => [one.name || one.id, one.id, one.version, one.general ? "what nobody else does" : "what it matches"]), "No expert is alive.")),
   ];
-}
-
-function expert(one) {
-  return el("article", { class: "card", "aria-label": one.id }, el("h3", { text: one.id }),
-    one.about && said(one.about), el("div", { class: "sub" }, one.state && el("span", { text: one.state }),
-      one.calibration !== null && el("span", { text: `calibration ${number(one.calibration)}` }), one.domains.map((domain) => el("span", { class: "chip", text: domain }))));
 }
 
 function table(heads, rows, none, figures = heads.length) {

@@ -31,8 +31,9 @@ class Side {
   constructor(session, prefix) {
     this.session = session;
     this.posts = new Posts(session, { prefix: `${prefix}-` });
-    this.signals = new Signals(session.round_name);
+    this.signals = new Signals();
     this.signals.node.id = `${prefix}-signals`;
+    this.signals.node.setAttribute("aria-label", `Signals of ${session.session}`);
     this.answer = el("div");
     this.above = el("section", { "aria-label": `Session ${session.session}` },
       el("h2", {}, link(`/s/${session.session}`, session.session)), said(session.question, { class: "pos" }), this.answer);

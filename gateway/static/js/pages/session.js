@@ -24,7 +24,7 @@ class SessionPage {
     Object.assign(this, { main, who, session });
     this.offer = offered(who, session.protocol);
     this.posts = new Posts(session);
-    this.signals = new Signals(session.round_name);
+    this.signals = new Signals();
     this.person = new Person(session.session, () => this.again());
     const places = ["head", "answer", "warnings", "wrong", "items", "overrides", "why", "changes", "seats", "budget", "evidence", "feedback", "keep"];
     this.at = Object.fromEntries(places.map((name) => [name, el("div")]));

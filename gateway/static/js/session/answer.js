@@ -19,7 +19,7 @@ export function ending(result) {
 export function answerCard(result, anchor) {
   const { kind, node } = ending(result);
   const carried = result.carried_by.map(anchor).filter(Boolean);
-  return el("section", { class: `answer ${kind}`, "aria-label": result.answer_word },
+  return el("div", { class: `answer ${kind}`, role: "group", "aria-label": result.answer_word },
     said(result.answer || `No ${result.answer_word.toLowerCase()}.`, { class: result.answer.length > LONG ? "reason" : "big" }),
     result.reasoning && long(result.reasoning),
     carried.length > 0 && el("p", { class: "sub" }, el("span", { text: "Carried by" }), carried),
@@ -38,7 +38,7 @@ export function openCard(session, held) {
   for (const [seat, position] of held) groups.set(position, [...(groups.get(position) || []), seatName(seat)]);
   const most = [...groups].sort((a, b) => b[1].length - a[1].length).slice(0, 5);
   const limit = session.round_limit ? ` of at most ${session.round_limit}` : "";
-  return el("section", { class: "answer", "aria-label": "Answer" },
+  return el("div", { class: "answer", role: "group", "aria-label": "Answer" },
     el("p", { class: "big", text: "No answer yet" }),
     el("div", { class: "facts" },
       el("span", {}, el("b", { text: `${session.round_name.toLowerCase()} ${session.round || 1}${limit}` })),
@@ -49,7 +49,7 @@ export function openCard(session, held) {
 /** A session of which there is no result although it is over. */
 export function goneCard(session) {
   const why = { refused: "The session was refused.", erased: "The texts of this session were removed." };
-  return el("section", { class: "answer failed", "aria-label": "Answer" },
+  return el("div", { class: "answer failed", role: "group", "aria-label": "Answer" },
     el("p", { class: "big", text: why[session.status] || `The session is ${session.status}.` }));
 }
 

@@ -5,31 +5,44 @@ import { bar, button, el, link, put, said, section } from "../dom.js";
 import { since, ticks } from "../time.js";
 import { count, cut, named, number, seatName, span, usd } from "../words.js";
 
-/** Signals, those of one scale in one chart. */
+const FIRST = 4; // more signals than these are folded away
+
+/** Signals as they move, with their thresholds. */
 export class Signals {
-  constructor(roundName) {
+  constructor() {
     this.node = section("Signals", { id: "signals" });
-    this.heading = this.node.firstChild;
-    this.roundName = roundName;
     this.charts = new Map();
+    this.above = el("div");
+    this.more = el("div");
+    this.fold = el("details", {}, el("summary", { text: "More signals" }), this.more);
     this.note = el("div", { class: "sub" });
+    this.node.append(this.above, this.fold, this.note);
   }
 
   show(series) {
-    this.node.hidden = !series.some((one) => one.values.length);
+    const known = series.filter((one) => one.values.some((value) => value !== null));
+    this.node.hidden = !known.length;
+    const first = known.slice(0, FIRST);
+    this.group(this.above, first, "");
+    this.group(this.more, known.slice(FIRST), "more ");
+    this.fold.hidden = known.length <= FIRST;
+  }
+
+  /** Signals of one scale share a chart. */
+  group(place, series, prefix) {
     const groups = new Map();
     for (const one of series) {
-      const scale = `${one.least},${one.most}`;
+      const scale = `${prefix}${one.least},${one.most}`;
       groups.set(scale, [...(groups.get(scale) || []), one]);
     }
     for (const [scale, group] of groups) {
+      const [first] = group;
       if (!this.charts.has(scale)) {
-        const [first] = group;
         this.charts.set(scale, chart(group.length === 1 ? first.label : "Signals", [first.least ?? 0, first.most ?? 1]));
+        place.append(this.charts.get(scale).node);
       }
       this.charts.get(scale).show(figures(group));
     }
-    put(this.node, this.heading, [...this.charts].filter(([scale]) => groups.has(scale)).map(([, one]) => one.node), this.note);
   }
 
   /** The line below: where another rule would have ended it. */
@@ -44,8 +57,7 @@ function figures(group) {
   const at = (one, round) => one.values[one.rounds.indexOf(round)] ?? null;
   return {
     rounds,
-    lines: group.map((one) => ({ name: one.label, values: rounds.map((round) => at(one, round)) })),
-    thresholds: group.filter((one) => one.threshold !== null).map((one) => ({ name: one.threshold_label || `threshold of ${one.label}`, value: one.threshold })),
+    lines: group.map((one) => ({ name: one.label, values: rounds.map((round) => at(one, round)), limit: one.threshold, limitName: one.threshold_label || "threshold" })),
   };
 }
 

@@ -44,7 +44,7 @@ export class Posts {
     if (known) return known;
     const said = [name || `${this.roundName} ${n}`, note].filter(Boolean).join(" · ");
     const place = { n, posts: el("div"), refused: el("div"), live: el("div", { "aria-live": "off" }) };
-    place.node = el("section", { "aria-label": said }, el("h2", { class: "round", text: said }), place.posts, place.refused, place.live);
+    place.node = el("div", {}, el("h2", { class: "round", text: said }), place.posts, place.refused, place.live);
     this.rounds.set(n, place);
     const after = [...this.rounds.keys()].filter((other) => other > n).sort((a, b) => a - b)[0];
     this.node.insertBefore(place.node, after === undefined ? null : this.rounds.get(after).node);
@@ -93,6 +93,7 @@ export class Posts {
   }
 
   note(post) {
+    if (post.place === "line") return this.line(post);
     const who = [post.seat ? seatName(post.seat) : "", post.head].filter(Boolean).join(", ");
     return el("div", { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
       el("div", { class: "who" }, el("b", { text: who || "Moderator" }), this.chips(post), this.here(post)),
@@ -102,9 +103,15 @@ export class Posts {
       this.evidence(post.quotes));
   }
 
+  line(post) {
+    return el("div", { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
+      el("div", { class: "who" }, post.seat && el("b", { text: seatName(post.seat) }), post.head && el("span", { text: post.head }),
+        el("span", { dir: "auto", text: post.text || post.position }), this.chips(post), this.here(post)), refusedBy(post));
+  }
+
   text(text) {
     if (!text) return null;
-    if (text.length <= LONG) return said(text, { class: "why" });
+    if (text.length <= LONG) return text.split(/\n{2,}/).map((part) => said(part, { class: "why" }));
     const cut = text.lastIndexOf(" ", LONG);
     return el("details", { class: "why" }, el("summary", {}, el("span", { dir: "auto", text: `${text.slice(0, cut > 0 ? cut : LONG)} … ` }), el("span", { text: "(all of it)" })), said(text, { class: "why" }));
   }
