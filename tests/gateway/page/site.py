@@ -26,7 +26,8 @@ PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
 _COMPLAINS = """
 window.violations = [];
-document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
+document.addEventListener("securitypolicyviolation",
+  (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
 
 

@@ -1,4 +1,4 @@
-"""What the page is made of: modules without a build step, text as text alone, nothing that the content policy forbids."""
+"""What the page is made of: modules without a build step, texts as text alone, nothing that the policy forbids."""
 
 import hashlib
 import re

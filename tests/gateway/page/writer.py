@@ -35,7 +35,7 @@ class Writer(StubModel):
         for word in (HOSTILE if self.hostile else f"{shown.seat} is writing these words").split():
             emit(f"{word} ")
         until = time.monotonic() + _WAIT_S
-        while not self._may_end(shown.round) and time.monotonic() < until:
+        while not self._may_end(shown.round) and time.monotonic() < until:  # noqa: ASYNC110  a file, from elsewhere
             await asyncio.sleep(0.02)
         return await super().reply(shown, emit)
 
