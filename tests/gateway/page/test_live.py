@@ -165,7 +165,7 @@ def test_a_bus_that_is_killed_is_said_in_a_quiet_line(somebody: Visitor, gateway
     expect(page.locator(".post[id]")).to_have_count(3)
     running = read_running(live.front.state)
     assert running is not None
-    os.kill(running.services["nats-server"].pid, signal.SIGKILL)
+    os.kill(running.services["nats"].pid, signal.SIGKILL)
     expect(page.locator("#lost")).to_be_visible()
     expect(page.locator("#lost")).to_be_hidden(timeout=40_000)
     live.gates.open_all()
