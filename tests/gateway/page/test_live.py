@@ -37,7 +37,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("live")
     front, gates = Front(folder), Gates(folder)
     settings = gates.settings(folder, hostile=True, room=MANY)
-    up = front.start("up", "--config", str(settings))
+    up = front.start("up", "--config", str(settings), "--human", "panelist_1")
     try:
         until(lambda: (running := read_running(front.state)) and running.services, "the stack did not start", 40)
         yield Live(front, gates, settings)
@@ -133,6 +133,33 @@ def test_two_people_see_the_same_session_and_what_the_other_does(
         for page in (mine, theirs):
             expect(page.locator(".answer")).to_contain_text("cancelled")
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+
+
+def test_a_person_takes_a_seat_in_the_browser_and_speaks(somebody: Visitor, gateway: Gateway, live: Live) -> None:
+    page = somebody.open("/new")
+    page.get_by_label("Question or task").fill("What is it?")
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    page.get_by_label("Panelist 1").check()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_text("● live")).to_be_visible()
+    page.get_by_text("Sit on Panelist 1").click()
+    page.get_by_label("Seconds for each turn").fill("120")
+    page.get_by_role("button", name="Sit down").click()
+    mine = page.get_by_role("region", name="Your seat, Panelist 1")
+    expect(mine.get_by_role("timer")).to_have_text(re.compile(r"[1-4]:\d\d"))
+    mine.get_by_label("Answer").fill("what I <b>think</b>")
+    page.reload()
+    expect(mine.get_by_label("Answer")).to_have_value("what I <b>think</b>")
+    mine.get_by_label("Reasoning").fill("I was there.")
+    mine.get_by_label("Confidence").fill("0.9")
+    live.gates.open(1)
+    mine.get_by_role("button", name="Speak").click()
+    expect(page.locator(".pos").filter(has_text="what I <b>think</b>")).to_be_visible()
+    expect(mine.get_by_role("timer")).to_be_visible()
+    mine.get_by_role("button", name="Leave the seat").click()
+    expect(mine).to_have_count(0)
+    live.gates.open_all()
+    expect(page.locator(".answer .big")).not_to_have_text("No answer yet")
 
 
 def test_a_gateway_that_is_killed_costs_no_post(chromium: Browser, live: Live) -> None:

@@ -88,7 +88,10 @@ class SessionPage {
         session.items = items;
         this.soon("items");
       },
-      turn: (turn) => this.person.turn(turn),
+      turn: (turn) => {
+        this.person.turn(turn);
+        if (!turn.turn) this.again(); // the seat may be its agent's again
+      },
       result: ({ status, result, warnings: list }) => {
         Object.assign(session, { status, result, warnings: list });
         posts.still();
@@ -126,6 +129,7 @@ class SessionPage {
   all() {
     for (const part of ["head", "answer", "warnings", "items", "overrides", "signals", "why", "changes", "seats", "budget", "evidence", "refused", "keep"]) this[`show_${part}`]();
     this.person.sits(this.session.sits);
+    for (const turn of this.session.turns) this.person.turn({ seat: turn.seat, turn });
   }
 
   may(what) {
@@ -202,7 +206,7 @@ class SessionPage {
     const { session, who } = this;
     const free = new Set(this.open && this.may("sit") ? who.seats.map((one) => one.seat) : []);
     redraw(this.at.seats, seats(session.seats, (seat) => this.posts.colour(seat),
-      (seat) => free.has(seat.seat) && !session.sits.includes(seat.seat) && !seat.person && this.person.offer(seat.seat)));
+      (seat) => free.has(seat.seat) && !session.sits.includes(seat.seat) && this.person.offer(seat.seat)));
   }
 
   show_budget() {

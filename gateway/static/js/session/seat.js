@@ -69,6 +69,7 @@ export class Person {
 
   /** What the person on a seat is asked now, or that nothing is. */
   turn({ seat, turn, message }) {
+    if (!turn && !this.seats.has(seat)) return;
     const one = this.seat(seat);
     if (!turn) {
       one.turn = "";
