@@ -19,7 +19,9 @@ async function ask(path, options = {}) {
     location.assign("/login");
     throw new Problem(401, "", "Sign in first.");
   }
-  const found = (answer.headers.get("content-type") || "").includes("json") ? await answer.json().catch(() => null) : null;
+  const found = (answer.headers.get("content-type") || "").includes("json")
+    ? await answer.json().catch(() => null)
+    : null;
   if (!answer.ok) {
     const error = found?.error || {};
     throw new Problem(answer.status, error.field || "", error.message || `The gateway answers ${answer.status}.`);

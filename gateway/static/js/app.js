@@ -33,7 +33,12 @@ async function open() {
     if (error.status === undefined) throw error;
     const place = el("div", { class: "trouble", role: "alert" });
     trouble(place, error);
-    put(main, el("h1", { text: "This cannot be shown" }), place, el("p", {}, el("a", { href: "/", text: "All sessions" })));
+    put(
+      main,
+      el("h1", { text: "This cannot be shown" }),
+      place,
+      el("p", {}, el("a", { href: "/", text: "All sessions" })),
+    );
   }
   if (!document.hidden) waiting();
   every(WAITING_MS, waiting);
@@ -43,7 +48,11 @@ async function waiting() {
   const { items } = await get("/api/inbox").catch(() => ({ items: [] }));
   const chip = document.getElementById("waiting");
   chip.hidden = !items.length;
-  put(chip, String(items.length), el("span", { class: "unseen", text: items.length === 1 ? " question waits" : " questions wait" }));
+  put(
+    chip,
+    String(items.length),
+    el("span", { class: "unseen", text: items.length === 1 ? " question waits" : " questions wait" }),
+  );
 }
 
 open();

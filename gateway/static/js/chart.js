@@ -9,9 +9,7 @@ let library = null;
 
 function load() {
   library ??= new Promise((done, failed) => {
-    document.head.append(
-      el("link", { rel: "stylesheet", href: "/static/vendor/uplot/uPlot.min.css" }),
-    );
+    document.head.append(el("link", { rel: "stylesheet", href: "/static/vendor/uplot/uPlot.min.css" }));
     const script = document.createElement("script");
     script.src = "/static/vendor/uplot/uPlot.iife.min.js";
     script.onload = () => done(window.uPlot);
@@ -33,7 +31,12 @@ export function chart(title, range = null) {
   const key = el("div", { class: "key" });
   const rows = el("tbody");
   const heads = el("thead");
-  const table = el("details", {}, el("summary", { text: "As a table" }), el("div", { class: "scroll" }, el("table", {}, heads, rows)));
+  const table = el(
+    "details",
+    {},
+    el("summary", { text: "As a table" }),
+    el("div", { class: "scroll" }, el("table", {}, heads, rows)),
+  );
   const node = el("div", {}, canvas, key, table);
   let plot = null;
   let last = "";
@@ -59,10 +62,29 @@ export function chart(title, range = null) {
     const { rounds, lines } = figures;
     canvas.setAttribute("aria-label", words(title, figures));
     put(key, lines.map(sample));
-    put(heads, el("tr", {}, el("th", { scope: "col", text: "Round" }), lines.map((line) => el("th", { scope: "col", class: "figure", text: line.name }))));
-    put(rows, rounds.map((round, i) =>
-      el("tr", {}, el("th", { scope: "row", text: round }), lines.map((line) => el("td", { class: "figure", text: number(line.values[i], 3) })))));
-    draw().catch(() => put(canvas, el("p", { class: "dim", text: "The chart could not be drawn; the table has the figures." })));
+    put(
+      heads,
+      el(
+        "tr",
+        {},
+        el("th", { scope: "col", text: "Round" }),
+        lines.map((line) => el("th", { scope: "col", class: "figure", text: line.name })),
+      ),
+    );
+    put(
+      rows,
+      rounds.map((round, i) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row", text: round }),
+          lines.map((line) => el("td", { class: "figure", text: number(line.values[i], 3) })),
+        ),
+      ),
+    );
+    draw().catch(() =>
+      put(canvas, el("p", { class: "dim", text: "The chart could not be drawn; the table has the figures." })),
+    );
   }
 
   new ResizeObserver(() => plot?.setSize({ width: canvas.clientWidth, height: 150 })).observe(canvas);
@@ -76,22 +98,49 @@ export function chart(title, range = null) {
 const stroke = (i) => colour(`--s${(i % 7) + 1}`);
 
 function options(lines, limits, range, width) {
-  const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+  const axis = {
+    stroke: colour("--dim"),
+    grid: { stroke: colour("--line"), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui",
+  };
   return {
     width,
     height: 150,
     legend: { show: false },
     cursor: { show: false },
     padding: [8, 8, 0, 0],
-    scales: { x: { time: false, range: (_, low, high) => [low - 0.25, high + 0.25] }, y: { range: (_, low, high) => scale(low, high, range) } },
+    scales: {
+      x: { time: false, range: (_, low, high) => [low - 0.25, high + 0.25] },
+      y: { range: (_, low, high) => scale(low, high, range) },
+    },
     axes: [
-      { ...axis, size: 22, grid: { show: false }, incrs: [1, 2, 5, 10, 25, 50, 100], values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? String(t) : "")) },
+      {
+        ...axis,
+        size: 22,
+        grid: { show: false },
+        incrs: [1, 2, 5, 10, 25, 50, 100],
+        values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? String(t) : "")),
+      },
       { ...axis, size: 34 },
     ],
     series: [
       {},
-      ...lines.map((line, i) => ({ label: line.name, stroke: stroke(i), width: 2, dash: DASHES[i % DASHES.length], points: { show: true, size: 6, fill: stroke(i) }, spanGaps: true })),
-      ...limits.map((line) => ({ label: line.limitName, stroke: stroke(line.i), width: 1, dash: LIMIT, points: { show: false } })),
+      ...lines.map((line, i) => ({
+        label: line.name,
+        stroke: stroke(i),
+        width: 2,
+        dash: DASHES[i % DASHES.length],
+        points: { show: true, size: 6, fill: stroke(i) },
+        spanGaps: true,
+      })),
+      ...limits.map((line) => ({
+        label: line.limitName,
+        stroke: stroke(line.i),
+        width: 1,
+        dash: LIMIT,
+        points: { show: false },
+      })),
     ],
   };
 }
@@ -104,18 +153,38 @@ function scale(low, high, range) {
 
 /** A line of the key, and beside it its limit, which is drawn thin in the same colour. */
 function sample(line, i) {
-  const limit = line.limit === null ? null : /\d/.test(line.limitName) ? line.limitName : `${line.limitName} ${number(line.limit, 3)}`;
-  return el("span", {}, drawn(i, DASHES[i % DASHES.length], 2.5), line.name, limit && [" ", drawn(i, LIMIT, 1.5), limit]);
+  const limit =
+    line.limit === null
+      ? null
+      : /\d/.test(line.limitName)
+        ? line.limitName
+        : `${line.limitName} ${number(line.limit, 3)}`;
+  return el(
+    "span",
+    {},
+    drawn(i, DASHES[i % DASHES.length], 2.5),
+    line.name,
+    limit && [" ", drawn(i, LIMIT, 1.5), limit],
+  );
 }
 
 function drawn(i, dashes, width) {
-  const mark = svg("line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-width": width, "stroke-dasharray": dashes.join(" ") });
+  const mark = svg("line", {
+    x1: 0,
+    y1: 4,
+    x2: 22,
+    y2: 4,
+    "stroke-width": width,
+    "stroke-dasharray": dashes.join(" "),
+  });
   mark.style.stroke = `var(--s${(i % 7) + 1})`;
   return svg("svg", { viewBox: "0 0 22 8", "aria-hidden": "true" }, mark);
 }
 
 function words(title, { rounds, lines }) {
   const told = lines.map((line) => `${line.name}: ${line.values.map((v) => number(v, 3)).join(", ")}`);
-  const limits = lines.filter((line) => line.limit !== null).map((line) => `${line.limitName} of ${line.name} ${number(line.limit, 3)}`);
+  const limits = lines
+    .filter((line) => line.limit !== null)
+    .map((line) => `${line.limitName} of ${line.name} ${number(line.limit, 3)}`);
   return `${title}, rounds ${rounds.join(", ")}. ${[...told, ...limits].join("; ")}.`;
 }

@@ -54,7 +54,9 @@ export function redraw(node, ...children) {
   const folds = [...node.querySelectorAll("details")].map((fold) => fold.open);
   const focused = reached(node).indexOf(document.activeElement);
   put(node, ...children);
-  node.querySelectorAll("details").forEach((fold, i) => { if (folds[i]) fold.open = true; });
+  node.querySelectorAll("details").forEach((fold, i) => {
+    if (folds[i]) fold.open = true;
+  });
   if (focused >= 0) reached(node)[focused]?.focus({ preventScroll: true });
   return node;
 }
@@ -87,15 +89,30 @@ export function announce(text) {
 /** A button that asks once before it does something. */
 export function sure(text, question, call, options = {}) {
   const asked = el("span", { class: "sure" });
-  const first = button(text, () => {
-    const yes = button(question, async () => {
-      yes.disabled = true;
-      await call();
-      put(asked, first);
-    }, { class: "btn danger" });
-    put(asked, yes, button("No", () => { put(asked, first); first.focus(); }));
-    yes.focus();
-  }, options);
+  const first = button(
+    text,
+    () => {
+      const yes = button(
+        question,
+        async () => {
+          yes.disabled = true;
+          await call();
+          put(asked, first);
+        },
+        { class: "btn danger" },
+      );
+      put(
+        asked,
+        yes,
+        button("No", () => {
+          put(asked, first);
+          first.focus();
+        }),
+      );
+      yes.focus();
+    },
+    options,
+  );
   return put(asked, first);
 }
 

@@ -33,7 +33,8 @@ export function follow(path, from, on, shown = []) {
     source.onerror = () => {
       if (over) return;
       quiet("The gateway does not answer. This page goes on by itself when it is back.");
-      if (source.readyState === EventSource.CLOSED) { // refused, not cut: the browser gives up, so it is asked again here
+      if (source.readyState === EventSource.CLOSED) {
+        // refused, not cut: the browser gives up, so it is asked again here
         clearTimeout(timer);
         timer = setTimeout(begin, AGAIN_MS[Math.min(tries++, AGAIN_MS.length - 1)]);
       }
@@ -45,7 +46,8 @@ export function follow(path, from, on, shown = []) {
     if (event.lastEventId) position = event.lastEventId;
     const data = JSON.parse(event.data);
     if (kind === "post" && !first(data)) return;
-    if (kind === "trouble") quiet(data.away ? data.message || "The bus is away. This page goes on by itself when it is back." : "");
+    if (kind === "trouble")
+      quiet(data.away ? data.message || "The bus is away. This page goes on by itself when it is back." : "");
     on[kind]?.(data);
   }
 
@@ -61,11 +63,13 @@ export function follow(path, from, on, shown = []) {
     clearTimeout(timer);
     source.close();
     quiet("");
+    removeEventListener("pagehide", end);
   }
 
   shown.forEach(first);
   begin();
   addEventListener("pagehide", end);
-  addEventListener("pageshow", (event) => event.persisted && location.reload());
   return end;
 }
+
+addEventListener("pageshow", (event) => event.persisted && location.reload()); // its stream was ended when it was left

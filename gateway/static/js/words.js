@@ -11,7 +11,9 @@ export const usd = (n) => `$${n >= 1 ? n.toFixed(2) : n.toFixed(4)}`;
 
 /** `panelist_2` -> `Panelist 2`. */
 export function seatName(seat) {
-  const words = String(seat || "Moderator").replaceAll("_", " ").trim();
+  const words = String(seat || "Moderator")
+    .replaceAll("_", " ")
+    .trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
@@ -21,7 +23,11 @@ export const seatMark = (seat) => /_(\d+)$/.exec(seat)?.[1] || (seat || "M").cha
 /** `4 s`, `3 min`, `2.5 h`, `3 d`. */
 export function span(seconds) {
   const s = Math.max(0, seconds);
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+  for (const [size, unit] of [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+  ]) {
     if (s >= 2 * size) return `${number(s / size, s < 10 * size ? 1 : 0)} ${unit}`;
   }
   return `${Math.round(s)} s`;
@@ -48,6 +54,8 @@ export const named = (name) => {
 };
 
 export const brief = (text, most = 160) => {
-  const one = String(text ?? "").replace(/\s+/g, " ").trim();
+  const one = String(text ?? "")
+    .replace(/\s+/g, " ")
+    .trim();
   return one.length > most ? `${one.slice(0, most - 1).trimEnd()}…` : one;
 };

@@ -12,7 +12,12 @@ export async function show(main) {
   const asked = new URLSearchParams(location.search);
   const ids = [asked.get("a"), asked.get("b")];
   if (ids.some((id) => !/^[A-Za-z0-9_-]{1,64}$/.test(id || ""))) {
-    put(main, el("h1", { text: "Compare" }), said("Choose two sessions in the list."), el("p", {}, link("/", "All sessions")));
+    put(
+      main,
+      el("h1", { text: "Compare" }),
+      said("Choose two sessions in the list."),
+      el("p", {}, link("/", "All sessions")),
+    );
     return;
   }
   const found = await Promise.all(ids.map((id) => get(`/api/sessions/${id}`)));
@@ -20,8 +25,21 @@ export async function show(main) {
   const facts = el("div", { class: "scroll" });
   const sides = found.map((session, i) => new Side(session, "ab"[i]));
   const tell = () => put(facts, differences(found));
-  put(main, el("h1", { text: "Two sessions" }), el("div", { class: "columns" }, sides.map((side) => side.above)), facts,
-    el("div", { class: "columns" }, sides.map((side) => side.below)));
+  put(
+    main,
+    el("h1", { text: "Two sessions" }),
+    el(
+      "div",
+      { class: "columns" },
+      sides.map((side) => side.above),
+    ),
+    facts,
+    el(
+      "div",
+      { class: "columns" },
+      sides.map((side) => side.below),
+    ),
+  );
   tell();
   const open = found.filter((session) => session.status === "open");
   if (open.length) live(open, sides, tell);
@@ -35,8 +53,13 @@ class Side {
     this.signals.node.id = `${prefix}-signals`;
     this.signals.node.setAttribute("aria-label", `Signals of ${session.session}`);
     this.answer = el("div");
-    this.above = el("section", { "aria-label": `Session ${session.session}` },
-      el("h2", {}, link(`/s/${session.session}`, session.session)), said(session.question, { class: "pos" }), this.answer);
+    this.above = el(
+      "section",
+      { "aria-label": `Session ${session.session}` },
+      el("h2", {}, link(`/s/${session.session}`, session.session)),
+      said(session.question, { class: "pos" }),
+      this.answer,
+    );
     this.below = el("section", { "aria-label": `Argument of ${session.session}` }, this.signals.node, this.posts.node);
     this.posts.refused(session.refused);
     this.show();
@@ -44,7 +67,11 @@ class Side {
 
   show() {
     const { session, posts } = this;
-    const card = session.result ? answerCard(session.result, (n) => posts.anchor(n)) : session.status === "open" ? openCard(session, posts.held) : goneCard(session);
+    const card = session.result
+      ? answerCard(session.result, (n) => posts.anchor(n))
+      : session.status === "open"
+        ? openCard(session, posts.held)
+        : goneCard(session);
     put(this.answer, card, warnings(session.warnings));
     this.signals.show(session.signals);
   }
@@ -66,17 +93,45 @@ function differences(both) {
     of("Time", (s) => (s.closed_ms ? span((s.closed_ms - s.opened_ms) / 1000) : "still open")),
   ];
   const [one, other] = both.map((s) => s.settings);
-  for (const name of Object.keys(one).filter((key) => key in other).sort()) {
+  for (const name of Object.keys(one)
+    .filter((key) => key in other)
+    .sort()) {
     const values = [one[name], other[name]].map((value) => JSON.stringify(value));
     if (values[0] !== values[1]) rows.push([named(name), ...values]);
   }
-  return el("table", {}, el("thead", {}, el("tr", {}, el("td"), both.map((s) => el("th", { scope: "col" }, link(`/s/${s.session}`, s.session))))),
-    el("tbody", {}, rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row", text: name }), cells.map((cell) => el("td", { dir: "auto" }, cell))))));
+  return el(
+    "table",
+    {},
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        el("td"),
+        both.map((s) => el("th", { scope: "col" }, link(`/s/${s.session}`, s.session))),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      rows.map(([name, ...cells]) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row", text: name }),
+          cells.map((cell) => el("td", { dir: "auto" }, cell)),
+        ),
+      ),
+    ),
+  );
 }
 
 function live(open, sides, tell) {
   const side = (sid) => sides.find((one) => one.session.session === sid);
-  const shown = open.flatMap((s) => s.rounds.flatMap((round) => round.posts.map((post) => ({ session: s.session, post }))));
+  const shown = open.flatMap((s) =>
+    s.rounds.flatMap((round) => round.posts.map((post) => ({ session: s.session, post }))),
+  );
   const from = open.map((s) => `${s.session}=${s.position}`).join(";");
   const change = ({ session, ...facts }) => {
     const one = side(session);
@@ -85,20 +140,25 @@ function live(open, sides, tell) {
     tell();
   };
   let left = open.length;
-  const stop = follow(`/api/events?${query({ session: open.map((s) => s.session).join() })}`, from, {
-    post: ({ session, post, round_name: name }) => {
-      side(session).posts.add(post, name);
-      change({ session });
+  const stop = follow(
+    `/api/events?${query({ session: open.map((s) => s.session).join() })}`,
+    from,
+    {
+      post: ({ session, post, round_name: name }) => {
+        side(session).posts.add(post, name);
+        change({ session });
+      },
+      live: (event) => side(event.session).posts.live({ ...event, round: side(event.session).session.round }),
+      seats: change,
+      signals: change,
+      usage: change,
+      refused: (event) => side(event.session).posts.refused(event.refused),
+      result: (event) => {
+        side(event.session).posts.still();
+        change(event);
+      },
+      end: () => (left -= 1) || stop(),
     },
-    live: (event) => side(event.session).posts.live({ ...event, round: side(event.session).session.round }),
-    seats: change,
-    signals: change,
-    usage: change,
-    refused: (event) => side(event.session).posts.refused(event.refused),
-    result: (event) => {
-      side(event.session).posts.still();
-      change(event);
-    },
-    end: () => (left -= 1) || stop(),
-  }, shown);
+    shown,
+  );
 }

@@ -27,9 +27,24 @@ class List {
     this.before = null;
     this.stop = null;
     this.followed = "";
-    this.q = el("input", { type: "search", name: "q", value: asked.get("q") || "", placeholder: "Words of the question" });
-    this.status = el("select", { name: "status" }, option("", "any"), STATUS.map((s) => option(s, named(s), asked.get("status"))));
-    this.protocol = el("select", { name: "protocol" }, option("", "any"), who.protocols.map((p) => option(p.name, p.name, asked.get("protocol"))));
+    this.q = el("input", {
+      type: "search",
+      name: "q",
+      value: asked.get("q") || "",
+      placeholder: "Words of the question",
+    });
+    this.status = el(
+      "select",
+      { name: "status" },
+      option("", "any"),
+      STATUS.map((s) => option(s, named(s), asked.get("status"))),
+    );
+    this.protocol = el(
+      "select",
+      { name: "protocol" },
+      option("", "any"),
+      who.protocols.map((p) => option(p.name, p.name, asked.get("protocol"))),
+    );
     this.compare = link("/compare", "Compare", { class: "btn", hidden: true });
     this.list = el("ul", { class: "plain list", "aria-label": "Sessions" });
     this.note = el("p", { class: "empty", hidden: true });
@@ -42,10 +57,31 @@ class List {
     };
     this.q.addEventListener("input", typed);
     for (const select of [this.status, this.protocol]) select.addEventListener("change", () => this.load());
-    put(main, el("h1", { text: "Sessions" }),
-      el("form", { class: "tools", role: "search", on: { submit: (event) => { event.preventDefault(); this.load(); } } },
-        el("div", { class: "grow" }, field("Search", this.q)), field("Status", this.status), field("Protocol", this.protocol), this.compare),
-      this.wrong, this.list, this.note, this.more);
+    put(
+      main,
+      el("h1", { text: "Sessions" }),
+      el(
+        "form",
+        {
+          class: "tools",
+          role: "search",
+          on: {
+            submit: (event) => {
+              event.preventDefault();
+              this.load();
+            },
+          },
+        },
+        el("div", { class: "grow" }, field("Search", this.q)),
+        field("Status", this.status),
+        field("Protocol", this.protocol),
+        this.compare,
+      ),
+      this.wrong,
+      this.list,
+      this.note,
+      this.more,
+    );
     every(AGAIN_MS, () => this.load(false, true));
   }
 
@@ -73,11 +109,23 @@ class List {
     const rows = older ? [...kept, ...found.sessions] : [...found.sessions, ...rest];
     if (!quietly) this.before = found.before;
     this.more.hidden = this.before === null;
-    put(this.list, rows.map((row) => this.node(fresh.get(row.session) || row)));
+    put(
+      this.list,
+      rows.map((row) => this.node(fresh.get(row.session) || row)),
+    );
     for (const session of this.rows.keys()) if (!rows.some((row) => row.session === session)) this.rows.delete(session);
     this.note.hidden = rows.length > 0 && found.whole;
     const filtered = Object.values(this.filters).some(Boolean);
-    put(this.note, rows.length ? (found.whole ? null : "Sessions of an earlier release may be missing here (parley sessions rebuild-index).") : filtered ? "No session is like that." : ["Nobody has asked anything yet. ", link("/new", "Ask a question")]);
+    put(
+      this.note,
+      rows.length
+        ? found.whole
+          ? null
+          : "Sessions of an earlier release may be missing here (parley sessions rebuild-index)."
+        : filtered
+          ? "No session is like that."
+          : ["Nobody has asked anything yet. ", link("/new", "Ask a question")],
+    );
     this.follow(rows);
   }
 
@@ -85,12 +133,35 @@ class List {
   node(row) {
     const known = this.rows.get(row.session);
     if (known && known.row.status === row.status && known.row.closed_ms === row.closed_ms) return known.node;
-    const box = el("input", { type: "checkbox", checked: this.chosen.has(row.session), "aria-label": `Choose for comparison: ${brief(row.question, 80) || row.session}`, on: { change: () => this.choose(row.session, box) } });
-    const state = el("span", { class: row.status === "open" ? "chip live" : row.converged ? "good" : row.status === "failed" ? "bad" : "", text: row.status === "open" ? "● live" : `${row.converged ? "●" : MARKS[row.status] || ""} ${row.status}${row.reason ? `: ${named(row.reason).toLowerCase()}` : ""}` });
+    const box = el("input", {
+      type: "checkbox",
+      checked: this.chosen.has(row.session),
+      "aria-label": `Choose for comparison: ${brief(row.question, 80) || row.session}`,
+      on: { change: () => this.choose(row.session, box) },
+    });
+    const state = el("span", {
+      class: row.status === "open" ? "chip live" : row.converged ? "good" : row.status === "failed" ? "bad" : "",
+      text:
+        row.status === "open"
+          ? "● live"
+          : `${row.converged ? "●" : MARKS[row.status] || ""} ${row.status}${row.reason ? `: ${named(row.reason).toLowerCase()}` : ""}`,
+    });
     const took = row.closed_ms ? el("span", { text: span((row.closed_ms - row.opened_ms) / 1000) }) : null;
-    const node = el("li", { "data-session": row.session }, box,
+    const node = el(
+      "li",
+      { "data-session": row.session },
+      box,
       link(`/s/${row.session}`, row.question || row.session, { class: "title", dir: "auto" }),
-      el("div", { class: "sub" }, state, el("span", { text: row.protocol }), el("span", { text: when(row.opened_ms) }), took, row.owner && el("span", { text: row.owner })));
+      el(
+        "div",
+        { class: "sub" },
+        state,
+        el("span", { text: row.protocol }),
+        el("span", { text: when(row.opened_ms) }),
+        took,
+        row.owner && el("span", { text: row.owner }),
+      ),
+    );
     this.rows.set(row.session, { row, node, state });
     return node;
   }
@@ -98,7 +169,8 @@ class List {
   choose(session, box) {
     if (box.checked) this.chosen.add(session);
     else this.chosen.delete(session);
-    if (this.chosen.size > 2) { // the one that was chosen first gives way
+    if (this.chosen.size > 2) {
+      // the one that was chosen first gives way
       const [first] = this.chosen;
       this.chosen.delete(first);
       const other = this.rows.get(first)?.node.querySelector("input");
@@ -111,7 +183,11 @@ class List {
 
   /** One stream for those that are open: what goes on in them stands in their rows. */
   follow(rows) {
-    const open = rows.filter((row) => row.status === "open").slice(0, LIVE).map((row) => row.session).sort();
+    const open = rows
+      .filter((row) => row.status === "open")
+      .slice(0, LIVE)
+      .map((row) => row.session)
+      .sort();
     if (open.join() === this.followed) return;
     this.stop?.();
     this.followed = open.join();
@@ -121,7 +197,10 @@ class List {
       const place = { ...places.get(session), ...facts };
       places.set(session, place);
       const one = this.rows.get(session);
-      if (one) one.state.textContent = ["● live", place.round && `round ${place.round}`, place.busy].filter(Boolean).join(" · ");
+      if (one)
+        one.state.textContent = ["● live", place.round && `round ${place.round}`, place.busy]
+          .filter(Boolean)
+          .join(" · ");
     };
     this.stop = follow(`/api/events?${query({ session: open.join(), brief: 1 })}`, "", {
       seats: ({ session, round, seats }) => {

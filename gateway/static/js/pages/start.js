@@ -8,7 +8,12 @@ import { count, named, seatName, usd } from "../words.js";
 
 const TYPED_MS = 400;
 const SMALL = 1_000_000; // bytes of evidence that every estimate brings along
-const BUDGET = [["tokens", "Tokens", 1], ["cost_usd", "US dollars", "any"], ["calls", "Model calls", 1], ["seconds", "Seconds", "any"]];
+const BUDGET = [
+  ["tokens", "Tokens", 1],
+  ["cost_usd", "US dollars", "any"],
+  ["calls", "Model calls", 1],
+  ["seconds", "Seconds", "any"],
+];
 
 export async function show(main) {
   const page = new StartPage(main, await me());
@@ -29,28 +34,73 @@ class StartPage {
     const { main, who } = this;
     document.title = "New question · Parley";
     main.className = "two";
-    this.question = el("textarea", { name: "question", required: true, maxlength: who.limits.question, rows: 4, dir: "auto" });
-    this.protocol = el("select", { name: "protocol" }, option("", "Let the experts decide", ""), who.protocols.filter((p) => p.name !== who.default_protocol).map((p) => option(p.name, named(p.name), "")));
+    this.question = el("textarea", {
+      name: "question",
+      required: true,
+      maxlength: who.limits.question,
+      rows: 4,
+      dir: "auto",
+    });
+    this.protocol = el(
+      "select",
+      { name: "protocol" },
+      option("", "Let the experts decide", ""),
+      who.protocols.filter((p) => p.name !== who.default_protocol).map((p) => option(p.name, named(p.name), "")),
+    );
     this.about = el("p", { class: "hint" });
     this.panel = el("input", { type: "number", name: "panel", min: 1, max: 64 });
     this.panelField = field("How many argue", this.panel);
     this.settings = el("div", { class: "fields" });
     this.settingsFold = el("details", {}, el("summary", { text: "Settings" }), this.settings);
-    this.budget = BUDGET.map(([name, label, step]) => [name, el("input", { type: "number", name: `budget-${name}`, min: 0, step }), label]);
-    this.seats = who.seats.map(({ seat }) => el("input", { type: "checkbox", name: "human", value: seat, id: `human-${seat}` }));
+    this.budget = BUDGET.map(([name, label, step]) => [
+      name,
+      el("input", { type: "number", name: `budget-${name}`, min: 0, step }),
+      label,
+    ]);
+    this.seats = who.seats.map(({ seat }) =>
+      el("input", { type: "checkbox", name: "human", value: seat, id: `human-${seat}` }),
+    );
     this.list = el("ul", { class: "plain" });
     this.estimate = el("div", { "aria-live": "polite" });
     this.wrong = el("div", { class: "trouble", role: "alert" });
     this.go = el("button", { class: "btn main", text: "Ask" });
-    const form = el("form", { on: { submit: (event) => this.submit(event), input: () => this.soon() } },
-      field("Question or task", this.question), this.follows(),
-      el("div", { class: "fields" }, field("Who argues, and how", this.protocol), this.panelField), this.about,
+    const form = el(
+      "form",
+      { on: { submit: (event) => this.submit(event), input: () => this.soon() } },
+      field("Question or task", this.question),
+      this.follows(),
+      el("div", { class: "fields" }, field("Who argues, and how", this.protocol), this.panelField),
+      this.about,
       this.evidence(),
       this.settingsFold,
-      this.seats.length > 0 && el("fieldset", {}, el("legend", { text: "Seats that wait for a person" }), this.seats.map((box) => el("div", {}, box, " ", el("label", { for: box.id, text: seatName(box.value) })))),
-      this.wrong, el("div", { class: "row" }, this.go));
-    put(main, el("div", {}, el("h1", { text: "New question" }), form),
-      el("aside", { "aria-label": "Budget" }, section("Budget", {}, el("div", { class: "fields" }, this.budget.map(([, input, label]) => field(label, input))), this.estimate)));
+      this.seats.length > 0 &&
+        el(
+          "fieldset",
+          {},
+          el("legend", { text: "Seats that wait for a person" }),
+          this.seats.map((box) => el("div", {}, box, " ", el("label", { for: box.id, text: seatName(box.value) }))),
+        ),
+      this.wrong,
+      el("div", { class: "row" }, this.go),
+    );
+    put(
+      main,
+      el("div", {}, el("h1", { text: "New question" }), form),
+      el(
+        "aside",
+        { "aria-label": "Budget" },
+        section(
+          "Budget",
+          {},
+          el(
+            "div",
+            { class: "fields" },
+            this.budget.map(([, input, label]) => field(label, input)),
+          ),
+          this.estimate,
+        ),
+      ),
+    );
     for (const [, input] of this.budget) input.addEventListener("input", () => this.soon());
     this.protocol.addEventListener("change", () => this.offer());
     this.offer();
@@ -67,19 +117,46 @@ class StartPage {
     this.about.textContent = found?.about || "";
     this.panelField.hidden = !found?.panel;
     this.panel.placeholder = found?.panel_size || "";
-    this.inputs = (found?.settings || []).filter((spec) => spec.name !== found.panel).map((spec) => {
-      const made = inputOf(spec, spec.default, "set-");
-      return { spec, ...made, first: text(made.input) };
-    });
-    put(this.settings, this.inputs.map((one) => one.node));
+    this.inputs = (found?.settings || [])
+      .filter((spec) => spec.name !== found.panel)
+      .map((spec) => {
+        const made = inputOf(spec, spec.default, "set-");
+        return { spec, ...made, first: text(made.input) };
+      });
+    put(
+      this.settings,
+      this.inputs.map((one) => one.node),
+    );
     this.settingsFold.hidden = !this.inputs.length;
     this.soon();
   }
 
   evidence() {
-    const input = el("input", { type: "file", multiple: true, name: "evidence", class: "unseen", tabindex: -1, "aria-label": "Files of evidence", on: { change: () => { this.add(input.files); input.value = ""; } } });
-    const drop = el("div", { class: "drop" }, button("Choose files…", () => input.click()), el("span", { class: "hint", text: "or drop files here: the documents that answers rest on." }), input);
-    drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+    const input = el("input", {
+      type: "file",
+      multiple: true,
+      name: "evidence",
+      class: "unseen",
+      tabindex: -1,
+      "aria-label": "Files of evidence",
+      on: {
+        change: () => {
+          this.add(input.files);
+          input.value = "";
+        },
+      },
+    });
+    const drop = el(
+      "div",
+      { class: "drop" },
+      button("Choose files…", () => input.click()),
+      el("span", { class: "hint", text: "or drop files here: the documents that answers rest on." }),
+      input,
+    );
+    drop.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      drop.classList.add("over");
+    });
     drop.addEventListener("dragleave", () => drop.classList.remove("over"));
     drop.addEventListener("drop", (event) => {
       event.preventDefault();
@@ -97,8 +174,25 @@ class StartPage {
   }
 
   listed() {
-    put(this.list, this.files.map((file) => el("li", { class: "row" }, el("span", { dir: "auto", text: file.name }), el("span", { class: "hint", text: `${Math.max(1, Math.round(file.size / 1000)).toLocaleString("en")} kB` }),
-      button("Remove", () => { this.files = this.files.filter((one) => one !== file); this.listed(); }, { "aria-label": `Remove ${file.name}` }))));
+    put(
+      this.list,
+      this.files.map((file) =>
+        el(
+          "li",
+          { class: "row" },
+          el("span", { dir: "auto", text: file.name }),
+          el("span", { class: "hint", text: `${Math.max(1, Math.round(file.size / 1000)).toLocaleString("en")} kB` }),
+          button(
+            "Remove",
+            () => {
+              this.files = this.files.filter((one) => one !== file);
+              this.listed();
+            },
+            { "aria-label": `Remove ${file.name}` },
+          ),
+        ),
+      ),
+    );
     this.soon();
   }
 
@@ -110,9 +204,15 @@ class StartPage {
       const value = read();
       if (value !== undefined) settings[spec.name] = value;
     }
-    const budget = Object.fromEntries(this.budget.filter(([, input]) => input.value).map(([name, input]) => [name, Number(input.value)]));
+    const budget = Object.fromEntries(
+      this.budget.filter(([, input]) => input.value).map(([name, input]) => [name, Number(input.value)]),
+    );
     return {
-      question: this.question.value, protocol: this.protocol.value, settings, budget, continues: this.continues,
+      question: this.question.value,
+      protocol: this.protocol.value,
+      settings,
+      budget,
+      continues: this.continues,
       panel: !this.panelField.hidden && this.panel.value ? Number(this.panel.value) : null,
       humans: this.seats.filter((box) => box.checked).map((box) => box.value),
     };
@@ -149,15 +249,51 @@ class StartPage {
 
   told(found, without) {
     const limit = (name) => Number(this.budget.find(([one]) => one === name)[1].value) || 0;
-    const rows = [["Likely", found.likely], ["At most", found.most]];
-    const part = (name, amount, words) => limit(name) > 0 && amount && bar(amount / limit(name), `likely ${words(amount)} of ${words(limit(name))}`, { class: amount > limit(name) ? "bar over" : "bar" });
+    const rows = [
+      ["Likely", found.likely],
+      ["At most", found.most],
+    ];
+    const part = (name, amount, words) =>
+      limit(name) > 0 &&
+      amount &&
+      bar(amount / limit(name), `likely ${words(amount)} of ${words(limit(name))}`, {
+        class: amount > limit(name) ? "bar over" : "bar",
+      });
     return [
-      el("table", {}, el("tbody", {}, rows.map(([name, amount]) => el("tr", {}, el("th", { scope: "row", text: name }),
-        el("td", { class: "figure" }, amount ? [count(amount.tokens, "token"), el("br"), `${count(amount.calls, "call")}, ${usd(amount.cost_usd)}`] : "not known before experts are chosen"))))),
-      part("tokens", found.likely.tokens, (n) => count(n, "token")), part("cost_usd", found.likely.cost_usd, usd),
-      found.shortfall && el("p", { class: "warn", role: "note", text: `⚠ The budget does not hold one round: ${found.shortfall}` }),
+      el(
+        "table",
+        {},
+        el(
+          "tbody",
+          {},
+          rows.map(([name, amount]) =>
+            el(
+              "tr",
+              {},
+              el("th", { scope: "row", text: name }),
+              el(
+                "td",
+                { class: "figure" },
+                amount
+                  ? [count(amount.tokens, "token"), el("br"), `${count(amount.calls, "call")}, ${usd(amount.cost_usd)}`]
+                  : "not known before experts are chosen",
+              ),
+            ),
+          ),
+        ),
+      ),
+      part("tokens", found.likely.tokens, (n) => count(n, "token")),
+      part("cost_usd", found.likely.cost_usd, usd),
+      found.shortfall &&
+        el("p", { class: "warn", role: "note", text: `⚠ The budget does not hold one round: ${found.shortfall}` }),
       without && el("p", { class: "sub", text: "Without the evidence, which is large." }),
-      found.words.length > 0 && el("details", {}, el("summary", { text: "In words" }), found.words.map((line) => said(line, { class: "sub" }))),
+      found.words.length > 0 &&
+        el(
+          "details",
+          {},
+          el("summary", { text: "In words" }),
+          found.words.map((line) => said(line, { class: "sub" })),
+        ),
     ];
   }
 

@@ -1,7 +1,7 @@
 // Beside the argument: signals, why it stopped, who changed, seats, budget, evidence.
 
 import { chart } from "../chart.js";
-import { bar, button, el, link, put, said, section } from "../dom.js";
+import { bar, el, put, section } from "../dom.js";
 import { since, ticks } from "../time.js";
 import { count, cut, named, number, seatName, span, usd } from "../words.js";
 
@@ -38,7 +38,10 @@ export class Signals {
     for (const [scale, group] of groups) {
       const [first] = group;
       if (!this.charts.has(scale)) {
-        this.charts.set(scale, chart(group.length === 1 ? first.label : "Signals", [first.least ?? 0, first.most ?? 1]));
+        this.charts.set(
+          scale,
+          chart(group.length === 1 ? first.label : "Signals", [first.least ?? 0, first.most ?? 1]),
+        );
         place.append(this.charts.get(scale).node);
       }
       this.charts.get(scale).show(figures(group));
@@ -57,7 +60,12 @@ function figures(group) {
   const at = (one, round) => one.values[one.rounds.indexOf(round)] ?? null;
   return {
     rounds,
-    lines: group.map((one) => ({ name: one.label, values: rounds.map((round) => at(one, round)), limit: one.threshold, limitName: one.threshold_label || "threshold" })),
+    lines: group.map((one) => ({
+      name: one.label,
+      values: rounds.map((round) => at(one, round)),
+      limit: one.threshold,
+      limitName: one.threshold_label || "threshold",
+    })),
   };
 }
 
@@ -68,11 +76,39 @@ export function why(session, refused, changes) {
   if (refused.length) rows.push(["replies that were not accepted", String(refused.length), ""]);
   const bare = changes.filter((change) => !change.explained).length;
   if (changes.length) rows.push(["changes without a reason that was found", String(bare), bare ? "bad" : "good"]);
-  return section(result ? "Why it stopped" : "What would stop it", { id: "why" },
+  return section(
+    result ? "Why it stopped" : "What would stop it",
+    { id: "why" },
     result && el("p", { dir: "auto", text: `${named(result.stop)}.` }),
-    el("table", {}, el("tbody", {}, rows.map(([name, value, tone]) => el("tr", {}, el("th", { scope: "row", text: name }), el("td", { class: `figure ${tone}`, text: value }))))),
-    result?.certificate.length > 0 && el("details", {}, el("summary", { text: "Certificate: the figures that the stop rests on" }),
-      el("table", { class: "certificate" }, el("tbody", {}, result.certificate.map((row) => el("tr", {}, el("th", { scope: "row", text: row.name }), el("td", { dir: "auto", text: row.value })))))));
+    el(
+      "table",
+      {},
+      el(
+        "tbody",
+        {},
+        rows.map(([name, value, tone]) =>
+          el("tr", {}, el("th", { scope: "row", text: name }), el("td", { class: `figure ${tone}`, text: value })),
+        ),
+      ),
+    ),
+    result?.certificate.length > 0 &&
+      el(
+        "details",
+        {},
+        el("summary", { text: "Certificate: the figures that the stop rests on" }),
+        el(
+          "table",
+          { class: "certificate" },
+          el(
+            "tbody",
+            {},
+            result.certificate.map((row) =>
+              el("tr", {}, el("th", { scope: "row", text: row.name }), el("td", { dir: "auto", text: row.value })),
+            ),
+          ),
+        ),
+      ),
+  );
 }
 
 function rules(session) {
@@ -82,20 +118,36 @@ function rules(session) {
     const value = one.values.findLast((v) => v !== null);
     if (value === undefined) continue;
     const met = one.stops === "above" ? value >= one.threshold : value <= one.threshold;
-    const sign = one.stops === "above" ? (met ? "≥" : "<") : (met ? "≤" : ">");
+    const sign = one.stops === "above" ? (met ? "≥" : "<") : met ? "≤" : ">";
     rows.push([one.label, `${cut(value, 3)} ${sign} ${number(one.threshold, 3)}${met ? " ✓" : ""}`, met ? "good" : ""]);
   }
-  if (session.round_limit) rows.push([`${session.round_name.toLowerCase()}s`, `${session.round} of ${session.round_limit}`, ""]);
+  if (session.round_limit)
+    rows.push([`${session.round_name.toLowerCase()}s`, `${session.round} of ${session.round_limit}`, ""]);
   return rows;
 }
 
 /** Who changed when and on what. */
 export function changed(changes, anchor) {
   if (!changes.length) return null;
-  return section("Who changed", { id: "changes" }, el("ul", { class: "plain" }, changes.map((change) =>
-    el("li", { class: "sub", dir: "auto" }, anchor(change.post) || el("b", { text: seatName(change.seat) }),
-      el("span", { class: change.explained ? "" : "bad", text: change.by }), change.because !== null && [" ← ", anchor(change.because)],
-      change.after && el("span", { text: change.before ? `${change.before} → ${change.after}` : `to ${change.after}` })))));
+  return section(
+    "Who changed",
+    { id: "changes" },
+    el(
+      "ul",
+      { class: "plain" },
+      changes.map((change) =>
+        el(
+          "li",
+          { class: "sub", dir: "auto" },
+          anchor(change.post) || el("b", { text: seatName(change.seat) }),
+          el("span", { class: change.explained ? "" : "bad", text: change.by }),
+          change.because !== null && [" ← ", anchor(change.because)],
+          change.after &&
+            el("span", { text: change.before ? `${change.before} → ${change.after}` : `to ${change.after}` }),
+        ),
+      ),
+    ),
+  );
 }
 
 const STATES = { done: "✓", failed: "✕", thinking: "…", retrying: "↻", "no worker": "!" };
@@ -103,17 +155,30 @@ const STATES = { done: "✓", failed: "✕", thinking: "…", retrying: "↻", "
 /** Who sits where, and what each is at. `sit`: seat -> a button or nothing. */
 export function seats(list, colour, sit) {
   const models = new Set(list.map((seat) => seat.model));
-  return section("Seats", { id: "seats" },
+  return section(
+    "Seats",
+    { id: "seats" },
     list.map((seat) => {
-      const state = el("span", { class: seat.state === "failed" || seat.state === "no worker" ? "bad" : seat.state === "done" ? "dim" : "" });
+      const state = el("span", {
+        class: seat.state === "failed" || seat.state === "no worker" ? "bad" : seat.state === "done" ? "dim" : "",
+      });
       const words = `${STATES[seat.state] || ""} ${seat.state}`.trim();
-      if (seat.since_ms && ["queued", "thinking", "retrying", "no worker"].includes(seat.state)) since(state, seat.since_ms, `${words} `);
+      if (seat.since_ms && ["queued", "thinking", "retrying", "no worker"].includes(seat.state))
+        since(state, seat.since_ms, `${words} `);
       else state.textContent = words;
       const more = [seat.person ? "a person" : models.size > 1 ? seat.model : ""].filter(Boolean).join(", ");
-      return el("div", { class: `seat ${colour(seat.seat)}` }, el("i", { "aria-hidden": "true" }), el("span", { text: seatName(seat.seat) }), state,
-        more && el("span", { class: "more", text: more }), sit(seat));
+      return el(
+        "div",
+        { class: `seat ${colour(seat.seat)}` },
+        el("i", { "aria-hidden": "true" }),
+        el("span", { text: seatName(seat.seat) }),
+        state,
+        more && el("span", { class: "more", text: more }),
+        sit(seat),
+      );
     }),
-    models.size === 1 && list[0]?.model && el("p", { class: "sub", text: `All: ${list[0].model}` }));
+    models.size === 1 && list[0]?.model && el("p", { class: "sub", text: `All: ${list[0].model}` }),
+  );
 }
 
 /** What was used against what may be. */
@@ -121,7 +186,8 @@ export function budget(session) {
   const { usage, budget: limits } = session;
   const tokens = usage.input_tokens + usage.output_tokens;
   const running = session.status === "open";
-  const seconds = () => (running ? (Date.now() - session.opened_ms) / 1000 : usage.seconds || (session.closed_ms - session.opened_ms) / 1000);
+  const seconds = () =>
+    running ? (Date.now() - session.opened_ms) / 1000 : usage.seconds || (session.closed_ms - session.opened_ms) / 1000;
   const rows = [
     [tokens, limits.tokens, (n) => count(n, "token")],
     [usage.calls, limits.calls, (n) => count(n, "call")],
@@ -131,22 +197,66 @@ export function budget(session) {
   const shown = () => (limits.seconds ? `${span(seconds())} of ${span(limits.seconds)}` : span(seconds()));
   if (running) ticks(time, shown);
   else time.textContent = shown();
-  return section("Budget", { id: "budget" },
-    rows.filter(([, limit]) => limit).map(([used, limit, words]) => [
-      bar(used / limit, `${words(used)} of ${words(limit)}`, { class: used > limit ? "bar over" : "bar" }),
-      el("div", { class: "sub", text: `${words(used)} of ${words(limit)}` })]),
-    el("div", { class: "sub" }, rows.filter(([, limit]) => !limit).map(([used, , words]) => el("span", { text: words(used) })), time),
+  return section(
+    "Budget",
+    { id: "budget" },
+    rows
+      .filter(([, limit]) => limit)
+      .map(([used, limit, words]) => [
+        bar(used / limit, `${words(used)} of ${words(limit)}`, { class: used > limit ? "bar over" : "bar" }),
+        el("div", { class: "sub", text: `${words(used)} of ${words(limit)}` }),
+      ]),
+    el(
+      "div",
+      { class: "sub" },
+      rows.filter(([, limit]) => !limit).map(([used, , words]) => el("span", { text: words(used) })),
+      time,
+    ),
     usage.estimated && el("p", { class: "sub", text: "Some of the tokens are estimates." }),
     usage.unpriced && el("p", { class: "sub", text: "Of some of it no price is known." }),
-    usage.by_seat.length > 0 && bySeat(usage.by_seat));
+    usage.by_seat.length > 0 && bySeat(usage.by_seat),
+  );
 }
 
 function bySeat(list) {
   const heads = ["Seat", "Turns", "Calls", "Tokens", "Cost"];
-  const cells = (seat) => [seat.turns, seat.calls, (seat.input_tokens + seat.output_tokens).toLocaleString("en"), seat.unpriced ? "not known" : usd(seat.cost_usd)];
-  const rows = list.map((seat) => el("tr", {}, el("th", { scope: "row", text: seatName(seat.seat) }), cells(seat).map((text) => el("td", { class: "figure", text }))));
-  return el("details", {}, el("summary", { text: "By seat" }), el("div", { class: "scroll" }, el("table", {},
-    el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i ? "figure" : "", text })))), el("tbody", {}, rows))));
+  const cells = (seat) => [
+    seat.turns,
+    seat.calls,
+    (seat.input_tokens + seat.output_tokens).toLocaleString("en"),
+    seat.unpriced ? "not known" : usd(seat.cost_usd),
+  ];
+  const rows = list.map((seat) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", text: seatName(seat.seat) }),
+      cells(seat).map((text) => el("td", { class: "figure", text })),
+    ),
+  );
+  return el(
+    "details",
+    {},
+    el("summary", { text: "By seat" }),
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        {},
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            heads.map((text, i) => el("th", { scope: "col", class: i ? "figure" : "", text })),
+          ),
+        ),
+        el("tbody", {}, rows),
+      ),
+    ),
+  );
 }
 
 /** What was quoted, by document, each with the posts that quote it. */
@@ -156,25 +266,42 @@ export function evidence(session, posts) {
   if (!byName.size) return null;
   const quoted = [...byName].filter(([, list]) => list.length);
   const unused = [...byName].filter(([, list]) => !list.length).map(([name]) => name);
-  return section("Evidence", { id: `${posts.prefix}evidence` },
-    quoted.map(([name, list]) => el("details", {}, el("summary", { dir: "auto", text: `${name} (${count(list.length, "quotation")})` }),
-      list.map(({ quote, posts: numbers }) => el("blockquote", { dir: "auto" }, quote, el("cite", {}, numbers.slice(0, 12).map((n) => posts.anchor(n)).filter(Boolean).map((a, i) => [i ? " · " : "", a])))))),
-    unused.length > 0 && el("details", {}, el("summary", { text: `${count(unused.length, "document")} that nobody quoted` }), el("ul", { class: "plain" }, unused.map((name) => el("li", { class: "sub", dir: "auto", text: name })))));
-}
-
-/** Right or wrong: kept with the session. */
-export function feedback(session, send) {
-  const said_ = session.feedback?.verdict;
-  const place = section("Was it right?", { id: "feedback" });
-  const buttons = el("div", { class: "row" }, [["right", "Yes"], ["wrong", "No"]].map(([verdict, text]) =>
-    button(said_ === verdict ? `✓ ${text}` : text, () => send(verdict), { class: said_ === verdict ? "btn on" : "btn", "aria-pressed": String(said_ === verdict) })));
-  place.append(buttons);
-  if (session.feedback?.answer) place.append(said(`Right would have been: ${session.feedback.answer}`, { class: "sub" }));
-  return place;
-}
-
-export function take(session, extra) {
-  const base = `/api/sessions/${session.session}/export`;
-  return section("Keep it", { id: "keep" }, el("div", { class: "row" },
-    [["html", "One page"], ["record", "Record"], ["json", "JSON"]].map(([form, text]) => link(`${base}/${form}`, text, { class: "btn", download: true })), extra));
+  return section(
+    "Evidence",
+    { id: `${posts.prefix}evidence` },
+    quoted.map(([name, list]) =>
+      el(
+        "details",
+        {},
+        el("summary", { dir: "auto", text: `${name} (${count(list.length, "quotation")})` }),
+        list.map(({ quote, posts: numbers }) =>
+          el(
+            "blockquote",
+            { dir: "auto" },
+            quote,
+            el(
+              "cite",
+              {},
+              numbers
+                .slice(0, 12)
+                .map((n) => posts.anchor(n))
+                .filter(Boolean)
+                .map((a, i) => [i ? " · " : "", a]),
+            ),
+          ),
+        ),
+      ),
+    ),
+    unused.length > 0 &&
+      el(
+        "details",
+        {},
+        el("summary", { text: `${count(unused.length, "document")} that nobody quoted` }),
+        el(
+          "ul",
+          { class: "plain" },
+          unused.map((name) => el("li", { class: "sub", dir: "auto", text: name })),
+        ),
+      ),
+  );
 }

@@ -16,14 +16,27 @@ function made(spec, value, name) {
   const required = spec.required === true && spec.kind !== "switch";
   const limits = { min: spec.least, max: spec.most };
   switch (spec.kind) {
-    case "integer": return el("input", { type: "number", step: 1, ...limits, name, required, value: value ?? "" });
-    case "number": return el("input", { type: "number", step: "any", ...limits, name, required, value: value ?? "" });
-    case "switch": return el("input", { type: "checkbox", name, checked: Boolean(value) });
-    case "choice": return el("select", { name, required }, required ? null : option("", "as usual", value ?? ""), spec.choices.map((choice) => option(choice, named(choice), value)));
-    case "long": return area(name, required, value ?? "");
-    case "list": return area(name, required, (value || []).map(String).join("\n"), "One a line.");
-    case "other": return area(name, required, value === null || value === undefined ? "" : JSON.stringify(value), "As JSON.");
-    default: return el("input", { type: "text", name, required, value: value ?? "" });
+    case "integer":
+      return el("input", { type: "number", step: 1, ...limits, name, required, value: value ?? "" });
+    case "number":
+      return el("input", { type: "number", step: "any", ...limits, name, required, value: value ?? "" });
+    case "switch":
+      return el("input", { type: "checkbox", name, checked: Boolean(value) });
+    case "choice":
+      return el(
+        "select",
+        { name, required },
+        required ? null : option("", "as usual", value ?? ""),
+        spec.choices.map((choice) => option(choice, named(choice), value)),
+      );
+    case "long":
+      return area(name, required, value ?? "");
+    case "list":
+      return area(name, required, (value || []).map(String).join("\n"), "One a line.");
+    case "other":
+      return area(name, required, value === null || value === undefined ? "" : JSON.stringify(value), "As JSON.");
+    default:
+      return el("input", { type: "text", name, required, value: value ?? "" });
   }
 }
 
@@ -43,7 +56,11 @@ function read(spec, input) {
     if (!Number.isFinite(n)) throw Object.assign(new Error("a number is wanted"), { field: spec.name });
     return n;
   }
-  if (spec.kind === "list") return text.split("\n").map((line) => line.trim()).filter(Boolean);
+  if (spec.kind === "list")
+    return text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
   if (spec.kind === "other") {
     try {
       return JSON.parse(text);

@@ -77,51 +77,105 @@ export class Posts {
   }
 
   card(post) {
-    return el("article", { class: `post ${this.colour(post.seat)}`, id: this.id(post.n), "aria-label": `${seatName(post.seat)}, ${post.head || post.kind}` },
+    return el(
+      "article",
+      {
+        class: `post ${this.colour(post.seat)}`,
+        id: this.id(post.n),
+        "aria-label": `${seatName(post.seat)}, ${post.head || post.kind}`,
+      },
       el("div", { class: "dot", "aria-hidden": "true", text: seatMark(post.seat) }),
-      el("div", {},
-        el("div", { class: "who" },
+      el(
+        "div",
+        {},
+        el(
+          "div",
+          { class: "who" },
           el("b", { text: seatName(post.seat) }),
           post.head && el("span", { text: post.head }),
-          post.confidence !== null && el("span", {}, bar(post.confidence, `confidence ${number(post.confidence)}`, { class: "bar conf" }), " ", el("span", { "aria-hidden": "true", text: post.confidence.toFixed(2) })),
-          this.chips(post), this.here(post)),
+          post.confidence !== null &&
+            el(
+              "span",
+              {},
+              bar(post.confidence, `confidence ${number(post.confidence)}`, { class: "bar conf" }),
+              " ",
+              el("span", { "aria-hidden": "true", text: post.confidence.toFixed(2) }),
+            ),
+          this.chips(post),
+          this.here(post),
+        ),
         post.position && said(post.position, { class: "pos" }),
         this.text(post.text),
         refusedBy(post),
         post.changed?.why && said(`What moved it: ${post.changed.why}`, { class: "why dim" }),
-        this.evidence(post.quotes)));
+        this.evidence(post.quotes),
+      ),
+    );
   }
 
   note(post) {
     if (post.place === "line") return this.line(post);
     const who = [post.seat ? seatName(post.seat) : "", post.head].filter(Boolean).join(", ");
-    return el("div", { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
+    return el(
+      "div",
+      { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
       el("div", { class: "who" }, el("b", { text: who || "Moderator" }), this.chips(post), this.here(post)),
       post.position && said(post.position),
       this.text(post.text),
       refusedBy(post),
-      this.evidence(post.quotes));
+      this.evidence(post.quotes),
+    );
   }
 
   line(post) {
-    return el("div", { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
-      el("div", { class: "who" }, post.seat && el("b", { text: seatName(post.seat) }), post.head && el("span", { text: post.head }),
-        el("span", { dir: "auto", text: post.text || post.position }), this.chips(post), this.here(post)), refusedBy(post));
+    return el(
+      "div",
+      { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
+      el(
+        "div",
+        { class: "who" },
+        post.seat && el("b", { text: seatName(post.seat) }),
+        post.head && el("span", { text: post.head }),
+        el("span", { dir: "auto", text: post.text || post.position }),
+        this.chips(post),
+        this.here(post),
+      ),
+      refusedBy(post),
+    );
   }
 
   text(text) {
     if (!text) return null;
     if (text.length <= LONG) return text.split(/\n{2,}/).map((part) => said(part, { class: "why" }));
     const cut = text.lastIndexOf(" ", LONG);
-    return el("details", { class: "why" }, el("summary", {}, el("span", { dir: "auto", text: `${text.slice(0, cut > 0 ? cut : LONG)} … ` }), el("span", { text: "(all of it)" })), said(text, { class: "why" }));
+    return el(
+      "details",
+      { class: "why" },
+      el(
+        "summary",
+        {},
+        el("span", { dir: "auto", text: `${text.slice(0, cut > 0 ? cut : LONG)} … ` }),
+        el("span", { text: "(all of it)" }),
+      ),
+      said(text, { class: "why" }),
+    );
   }
 
   chips(post) {
     const changed = post.changed;
     const because = changed && changed.post !== null ? this.anchor(changed.post) : null;
     return [
-      changed && el("span", { class: changed.explained ? "chip arg" : "chip bad" }, `changed ${changed.by}`, because && [" ← ", because]),
-      post.refers.map((n) => this.anchor(n)).filter(Boolean).map((a) => el("span", { class: "chip" }, "on ", a)),
+      changed &&
+        el(
+          "span",
+          { class: changed.explained ? "chip arg" : "chip bad" },
+          `changed ${changed.by}`,
+          because && [" ← ", because],
+        ),
+      post.refers
+        .map((n) => this.anchor(n))
+        .filter(Boolean)
+        .map((a) => el("span", { class: "chip" }, "on ", a)),
       post.chips.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text })),
     ];
   }
@@ -132,8 +186,14 @@ export class Posts {
 
   evidence(quotes) {
     if (!quotes.length) return null;
-    return el("details", { class: "quotes" }, el("summary", { text: count(quotes.length, "quotation") }),
-      quotes.map(({ document: name, quote }) => el("blockquote", { dir: "auto" }, quote, el("cite", {}, link(`#${this.prefix}evidence`, name)))));
+    return el(
+      "details",
+      { class: "quotes" },
+      el("summary", { text: count(quotes.length, "quotation") }),
+      quotes.map(({ document: name, quote }) =>
+        el("blockquote", { dir: "auto" }, quote, el("cite", {}, link(`#${this.prefix}evidence`, name))),
+      ),
+    );
   }
 
   id(n) {
@@ -147,6 +207,13 @@ export class Posts {
     return link(`#${this.id(n)}`, `${seatName(post.seat)}, ${this.roundName.toLowerCase()} ${post.round}`);
   }
 
+  /** A link to the first post that a transition led to, or one behind it. */
+  said(transition) {
+    for (const post of this.cards.values())
+      if (post.transition >= transition && post.place !== "hidden") return this.anchor(post.n);
+    return null;
+  }
+
   /** A seat's text as it comes, or what it is at. */
   live({ seat, turn, state, text, round }) {
     let writing = this.writing.get(seat);
@@ -158,8 +225,17 @@ export class Posts {
     if (!writing) {
       if (state !== "text" || !text) return;
       const typed = said("", { class: "why typing" });
-      const node = el("div", { class: `post ${this.colour(seat)}`, "aria-hidden": "true" }, el("div", { class: "dot", text: seatMark(seat) }),
-        el("div", {}, el("div", { class: "who" }, el("b", { text: seatName(seat) }), el("span", { text: "is writing" })), typed));
+      const node = el(
+        "div",
+        { class: `post ${this.colour(seat)}`, "aria-hidden": "true" },
+        el("div", { class: "dot", text: seatMark(seat) }),
+        el(
+          "div",
+          {},
+          el("div", { class: "who" }, el("b", { text: seatName(seat) }), el("span", { text: "is writing" })),
+          typed,
+        ),
+      );
       writing = { turn, node, typed };
       this.writing.set(seat, writing);
       this.round(round, "").live.append(node);
@@ -199,7 +275,16 @@ function refusedBy(post) {
 
 function refusal(one) {
   const then = one.last ? "nothing came of the turn" : "it was asked again";
-  return el("div", { class: "note refused" },
-    el("div", { class: "who" }, el("b", { text: seatName(one.seat) }), el("span", { class: "chip bad", text: "refused" }), el("span", { text: `${one.kind}, attempt ${one.attempt}; ${then}` })),
-    said(one.why));
+  return el(
+    "div",
+    { class: "note refused" },
+    el(
+      "div",
+      { class: "who" },
+      el("b", { text: seatName(one.seat) }),
+      el("span", { class: "chip bad", text: "refused" }),
+      el("span", { text: `${one.kind}, attempt ${one.attempt}; ${then}` }),
+    ),
+    said(one.why),
+  );
 }

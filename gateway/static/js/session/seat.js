@@ -28,10 +28,20 @@ export class Person {
 
   taking(seat) {
     const seconds = el("input", { type: "number", min: 1, max: 86400, value: 300, name: `sit-seconds-${seat}` });
-    const then = el("select", { name: `sit-then-${seat}` }, Object.entries(THEN).map(([value, text]) => option(value, text, "agent")));
+    const then = el(
+      "select",
+      { name: `sit-then-${seat}` },
+      Object.entries(THEN).map(([value, text]) => option(value, text, "agent")),
+    );
     const sit = () => this.ask(`/seats/${seat}/sit`, { seconds: Number(seconds.value) || 300, then: then.value });
-    return el("details", { class: "more" }, el("summary", { text: `Sit on ${seatName(seat)}` }),
-      field("Seconds for each turn", seconds), field("When they are over", then), button("Sit down", sit, { class: "btn main" }));
+    return el(
+      "details",
+      { class: "more" },
+      el("summary", { text: `Sit on ${seatName(seat)}` }),
+      field("Seconds for each turn", seconds),
+      field("When they are over", then),
+      button("Sit down", sit, { class: "btn main" }),
+    );
   }
 
   async ask(path, body) {
@@ -59,8 +69,18 @@ export class Person {
     if (known) return known;
     const body = el("div", {}, said("You are asked when it is your turn.", { class: "dim" }));
     const leave = button("Leave the seat", () => this.ask(`/seats/${seat}/leave`, {}));
-    const node = el("section", { class: "speak", "aria-label": `Your seat, ${seatName(seat)}` },
-      el("div", { class: "row" }, el("h2", { text: `You sit on ${seatName(seat)}` }), el("span", { class: "space" }), leave), body);
+    const node = el(
+      "section",
+      { class: "speak", "aria-label": `Your seat, ${seatName(seat)}` },
+      el(
+        "div",
+        { class: "row" },
+        el("h2", { text: `You sit on ${seatName(seat)}` }),
+        el("span", { class: "space" }),
+        leave,
+      ),
+      body,
+    );
     this.node.append(node);
     const one = { node, body, turn: "" };
     this.seats.set(seat, one);
@@ -85,33 +105,56 @@ export class Person {
   form(one, turn) {
     const key = `parley draft ${this.sid} ${turn.seat} ${turn.round} ${turn.kind}`;
     const draft = stored(key);
-    const fields = turn.fields.map((spec) => inputOf(spec, draft[spec.name] ?? spec.default ?? undefined, `turn-${turn.seat}-`));
+    const fields = turn.fields.map((spec) =>
+      inputOf(spec, draft[spec.name] ?? spec.default ?? undefined, `turn-${turn.seat}-`),
+    );
     const wrong = el("div", { class: "trouble", role: "alert" });
     if (turn.error) trouble(wrong, { field: "", message: `It was not accepted: ${turn.error}` });
-    const body = () => Object.fromEntries(turn.fields.map((spec, i) => [spec.name, fields[i].read()]).filter(([, value]) => value !== undefined));
+    const body = () =>
+      Object.fromEntries(
+        turn.fields.map((spec, i) => [spec.name, fields[i].read()]).filter(([, value]) => value !== undefined),
+      );
     const keep = () => {
       try {
         localStorage.setItem(key, JSON.stringify(body()));
-      } catch { /* what is half typed, or no room: the draft before stays */ }
+      } catch {
+        /* what is half typed, or no room: the draft before stays */
+      }
     };
     const speak = el("button", { class: "btn main", text: "Speak" });
-    return el("form", { on: { input: keep, submit: async (event) => {
-      event.preventDefault();
-      trouble(wrong, null);
-      speak.disabled = true;
-      try {
-        await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: body() });
-        localStorage.removeItem(key);
-        one.turn = "";
-        put(one.body, said("You have spoken.", { class: "dim" }));
-      } catch (error) {
-        trouble(wrong, error);
-        speak.disabled = false;
-      }
-    } } },
-    el("p", { class: "sub" }, `${named(turn.kind)}, round ${turn.round}; time left: `, until(el("b", { role: "timer" }), turn.deadline_ms, "none")),
-    turn.prompt && el("details", {}, el("summary", { text: "What you are asked" }), said(turn.prompt, { class: "reason" })),
-    fields.map((one_) => one_.node), wrong, speak);
+    return el(
+      "form",
+      {
+        on: {
+          input: keep,
+          submit: async (event) => {
+            event.preventDefault();
+            trouble(wrong, null);
+            speak.disabled = true;
+            try {
+              await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: body() });
+              localStorage.removeItem(key);
+              one.turn = "";
+              put(one.body, said("You have spoken.", { class: "dim" }));
+            } catch (error) {
+              trouble(wrong, error);
+              speak.disabled = false;
+            }
+          },
+        },
+      },
+      el(
+        "p",
+        { class: "sub" },
+        `${named(turn.kind)}, round ${turn.round}; time left: `,
+        until(el("b", { role: "timer" }), turn.deadline_ms, "none"),
+      ),
+      turn.prompt &&
+        el("details", {}, el("summary", { text: "What you are asked" }), said(turn.prompt, { class: "reason" })),
+      fields.map((one_) => one_.node),
+      wrong,
+      speak,
+    );
   }
 }
 
