@@ -46,7 +46,7 @@ export function chart(title, range = null) {
     const { rounds, lines } = wanted;
     const limits = lines.map((line, i) => ({ ...line, i })).filter((line) => line.limit !== null);
     const data = [rounds, ...lines.map((line) => line.values), ...limits.map((line) => rounds.map(() => line.limit))];
-    const drawn = JSON.stringify([lines.map((line) => line.name), limits.map((line) => line.i)]);
+    const drawn = JSON.stringify([rounds, lines.map((line) => line.name), limits.map((line) => line.i)]);
     const uPlot = await load();
     if (plot && drawn === last) {
       plot.setData(data);
@@ -54,7 +54,7 @@ export function chart(title, range = null) {
     }
     plot?.destroy();
     last = drawn;
-    plot = new uPlot(options(lines, limits, range, canvas.clientWidth || 300), data, canvas);
+    plot = new uPlot(options(rounds, lines, limits, range, canvas.clientWidth || 300), data, canvas);
   }
 
   function show(figures) {
@@ -97,7 +97,7 @@ export function chart(title, range = null) {
 
 const stroke = (i) => colour(`--s${(i % 7) + 1}`);
 
-function options(lines, limits, range, width) {
+function options(rounds, lines, limits, range, width) {
   const axis = {
     stroke: colour("--dim"),
     grid: { stroke: colour("--line"), width: 1 },
@@ -120,7 +120,7 @@ function options(lines, limits, range, width) {
         size: 22,
         grid: { show: false },
         incrs: [1, 2, 5, 10, 25, 50, 100],
-        values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? String(t) : "")),
+        values: (_, ticks) => ticks.map((t) => (rounds.includes(t) ? String(t) : "")),
       },
       { ...axis, size: 34 },
     ],

@@ -144,17 +144,20 @@ function live(open, sides, tell) {
     `/api/events?${query({ session: open.map((s) => s.session).join() })}`,
     from,
     {
-      post: ({ session, post, round_name: name }) => {
-        side(session).posts.add(post, name);
+      post: ({ session, post, round_note: note }) => {
+        side(session).posts.add(post, note);
         change({ session });
       },
-      live: (event) => side(event.session).posts.live({ ...event, round: side(event.session).session.round }),
-      seats: change,
+      live: (event) => side(event.session).posts.writing.live({ ...event, round: side(event.session).session.round }),
+      seats: (event) => {
+      side(event.session).posts.seats(event.seats);
+      change(event);
+    },
       signals: change,
       usage: change,
       refused: (event) => side(event.session).posts.refused(event.refused),
       result: (event) => {
-        side(event.session).posts.still();
+        side(event.session).posts.writing.end();
         change(event);
       },
       end: () => (left -= 1) || stop(),

@@ -111,18 +111,19 @@ class SessionPage {
       round.posts.map((card) => ({ session: session.session, post: card })),
     );
     for (const seat of session.seats) {
-      if (seat.text) posts.live({ seat: seat.seat, turn: "", state: "text", text: seat.text, round: session.round });
+      if (seat.text)
+        posts.writing.live({ seat: seat.seat, turn: "", state: "text", text: seat.text, round: session.round });
     }
     this.stop = follow(
       `/api/sessions/${session.session}/events`,
       session.position,
       {
-        post: ({ post: card, round_name: name }) => {
-          posts.add(card, name);
+        post: ({ post: card, round_note: note }) => {
+          posts.add(card, note);
           session.round = Math.max(session.round, card.round);
           this.soon("answer", "evidence");
         },
-        live: (live) => posts.live({ ...live, round: session.round }),
+        live: (live) => posts.writing.live({ ...live, round: session.round }),
         seats: ({ seats: list, round }) => {
           Object.assign(session, { seats: list, round: Math.max(session.round, round) });
           posts.seats(list);
@@ -150,7 +151,7 @@ class SessionPage {
         },
         result: ({ status, result, warnings: list }) => {
           Object.assign(session, { status, result, warnings: list });
-          posts.still();
+          posts.writing.end();
           announce(`The session is over. ${result.in_short}`);
           this.soon("head", "answer", "warnings", "why");
         },

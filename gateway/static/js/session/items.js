@@ -21,7 +21,7 @@ export function itemCard(item, done, linked = false) {
       trouble(wrong, error);
     }
   };
-  const choices = item.choices.map((choice) => button(named(choice), () => send(choice), { "data-choice": choice }));
+  const choices = item.choices.map((choice) => button(choice, () => send(choice)));
   return el(
     "article",
     { class: "card", "aria-label": `Question ${item.item}`, "data-item": item.item },

@@ -2,6 +2,7 @@
 
 import { announce, bar, el, link, put, said } from "../dom.js";
 import { brief, count, number, seatMark, seatName, when } from "../words.js";
+import { Writing } from "./writing.js";
 
 const TONES = { good: "chip arg", warn: "chip bad", plain: "chip", quiet: "chip" };
 const LONG = 900;
@@ -16,7 +17,10 @@ export class Posts {
     this.held = new Map(); // seat -> what it holds
     this.quotes = new Map(); // document and quotation -> { document, quote, posts }
     this.colours = new Map();
-    this.writing = new Map(); // seat -> { turn, node, text }
+    this.writing = new Writing(
+      (seat) => this.colour(seat),
+      (round) => this.round(round, "").live,
+    );
     this.roundName = session.round_name;
     this.limit = session.round_limit;
     this.seats(session.seats);
@@ -30,7 +34,8 @@ export class Posts {
 
   /** Seats have colours by their order, and keep them. */
   seats(list) {
-    for (const { seat } of list) if (!this.colours.has(seat)) this.colours.set(seat, (this.colours.size % 8) + 1);
+    for (const { seat } of list) this.colour(seat);
+    this.writing.states(list);
   }
 
   colour(seat) {
@@ -51,14 +56,11 @@ export class Posts {
     return place;
   }
 
-  /** A post that came just now. */
-  add(post, roundName) {
-    const writing = this.writing.get(post.seat);
-    if (writing) {
-      writing.node.remove();
-      this.writing.delete(post.seat);
-    }
-    this.round(post.round, roundName).posts.append(...this.take(post));
+  /** A post that came just now, of the round that is played: what belongs to none stays with the last one. */
+  add(post, note) {
+    this.writing.said(post);
+    const round = Math.max(post.round, ...this.rounds.keys());
+    this.round(round, round ? "" : "Beginning", note).posts.append(...this.take(post));
     if (post.place === "post") announce(`${seatName(post.seat)}: ${brief(post.position || post.text, 200)}`);
   }
 
@@ -212,42 +214,6 @@ export class Posts {
     for (const post of this.cards.values())
       if (post.transition >= transition && post.place !== "hidden") return this.anchor(post.n);
     return null;
-  }
-
-  /** A seat's text as it comes, or what it is at. */
-  live({ seat, turn, state, text, round }) {
-    let writing = this.writing.get(seat);
-    if (state === "done" || state === "failed") return; // the post takes its place, or the next attempt does
-    if (writing && writing.turn !== turn) {
-      writing.node.remove();
-      writing = null;
-    }
-    if (!writing) {
-      if (state !== "text" || !text) return;
-      const typed = said("", { class: "why typing" });
-      const node = el(
-        "div",
-        { class: `post ${this.colour(seat)}`, "aria-hidden": "true" },
-        el("div", { class: "dot", text: seatMark(seat) }),
-        el(
-          "div",
-          {},
-          el("div", { class: "who" }, el("b", { text: seatName(seat) }), el("span", { text: "is writing" })),
-          typed,
-        ),
-      );
-      writing = { turn, node, typed };
-      this.writing.set(seat, writing);
-      this.round(round, "").live.append(node);
-    }
-    if (state === "text") writing.typed.append(text);
-    else if (state === "retrying") writing.typed.textContent = "";
-  }
-
-  /** Nobody writes any more. */
-  still() {
-    for (const { node } of this.writing.values()) node.remove();
-    this.writing.clear();
   }
 
   /** What was not accepted, all of it so far. */
