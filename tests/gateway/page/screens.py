@@ -13,9 +13,8 @@ from playwright.sync_api import Page, expect
 from tests.gateway.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, browser, site, visitor
 from tests.gateway.page.writer import Gates
 
-SIZE = {"width": 1180, "height": 800}
-MOST_BYTES = 120_000
-_COLOURS = 96
+SIZE = {"width": 1040, "height": 680}
+_COLOURS = 24
 _QUESTION = (ROLLOUT / "question.txt").read_text().strip()
 _TASK = "add JWT authentication to the API"
 
@@ -48,10 +47,8 @@ def _ended(place: Path, shot: Callable[..., None]) -> None:
         task = gateway.ask(_TASK, settings={"security_confidence": 1.0})
         shot(gateway, "list", "/", lambda page: expect(page.locator(".list > li")).to_have_count(3))
         shot(gateway, "session", f"/s/{panel}", drawn)
-        shot(gateway, "session-dark", f"/s/{debate}", drawn, color_scheme="dark")
         shot(gateway, "session-phone", f"/s/{panel}", drawn, viewport=PHONE)
-        shot(gateway, "what-if", f"/s/{panel}", replayed)
-        shot(gateway, "compare", f"/compare?a={panel}&b={debate}", lambda page: None)
+        shot(gateway, "compare", f"/compare?a={panel}&b={debate}", lambda page: None, color_scheme="dark")
         shot(gateway, "start", "/new", typed)
         shot(gateway, "inbox", "/inbox", lambda page: expect(page.locator(".card")).to_be_visible())
         shot(gateway, "agents", "/agents", lambda page: expect(page.get_by_text("✓ ok").first).to_be_visible())
@@ -76,15 +73,6 @@ def _live(place: Path, shot: Callable[..., None]) -> None:
 def drawn(page: Page) -> None:
     """The chart is there."""
     expect(page.locator(".chart canvas").first).to_be_visible()
-
-
-def replayed(page: Page) -> None:
-    """Another threshold was tried."""
-    page.get_by_role("button", name="What if").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Value").fill("2")
-    dialog.get_by_role("button", name="Replay").click()
-    expect(dialog.get_by_role("row", name="Saved")).to_be_visible()
 
 
 def typed(page: Page) -> None:

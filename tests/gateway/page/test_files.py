@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-STATIC = Path(__file__).parents[3] / "gateway" / "static"
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+STATIC = ROOT / "gateway" / "static"
 SCRIPTS = sorted((STATIC / "js").rglob("*.js"))
 PAGES = sorted(STATIC.glob("*.html"))
 FORBIDDEN = re.compile(
@@ -71,3 +73,11 @@ def test_what_others_wrote_is_as_they_published_it_with_its_licence() -> None:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.name)
 def test_a_script_is_no_longer_than_a_module_may_be(script: Path) -> None:
     assert len(script.read_text().splitlines()) <= 350
+
+
+def test_the_pictures_of_the_page_are_there_and_small() -> None:
+    """`make screens` takes them."""
+    shown = re.findall(r"\]\(web/([\w-]+\.png)\)", (DOCS / "web.md").read_text())
+    there = {path.name: path.stat().st_size for path in (DOCS / "web").iterdir()}
+    assert sorted(shown) == sorted(there), "each picture is shown once, and none is left over"
+    assert max(there.values()) < 50_000, "the repository is a folder of tasks itself, with a limit"
