@@ -22,6 +22,8 @@ from bus.errors import BadKeyFile
 from client.errors import BadInput
 
 KEY_BYTES = 32
+COOKIE_KEY = "web.key"
+"""The file of the key that signs cookies, in a folder of keys."""
 COOKIE_S = 7 * 86_400
 LINK_S = 600.0
 """Seconds for which a one-time link is good."""
@@ -193,6 +195,8 @@ def digest(secret: str) -> str:
 def new_token(path: Path) -> str:
     """Make a token for the credentials `NAME.json` in a folder of keys, and keep its digest in `NAME.token`.
 
+    The key that signs cookies is made there, too, where there is none.
+
     Parameters
     ----------
     path
@@ -211,6 +215,7 @@ def new_token(path: Path) -> str:
         raise BadInput("name", str(error)) from error
     if credentials.kind not in SERVED:
         raise BadInput("name", f"{path} is of kind {credentials.kind}; wanted is {' or '.join(SERVED)}")
+    cookie_key(path.with_name(COOKIE_KEY))
     write_private(kept, digest(token).encode() + b"\n")
     return token
 

@@ -20,7 +20,7 @@ from bus.errors import BadKeyFile
 from client.errors import BadInput
 from gateway.app import Config, build
 from gateway.doors import Options, doors
-from gateway.principals import SERVED, Principals, cookie_key
+from gateway.principals import COOKIE_KEY, SERVED, Principals, cookie_key
 from gateway.web.seats import seat_of, seats_in
 from observability.health import HealthServer
 from observability.metrics import Metrics
@@ -34,7 +34,6 @@ from parley.stack.lease import OWNER, default_state, read_running
 from schemas.session import is_human
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-COOKIE_KEY = "web.key"
 replace = msgspec.structs.replace
 _END_S = 3
 """Seconds that open streams have to end once the gateway is told to."""
@@ -49,7 +48,7 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     keys: Path | None = None
     """Folder of the principals' keys; None: one principal, let in by the printed link."""
     cookie_key: Path | None = None
-    """File of the key that signs cookies; None: in the state directory."""
+    """File of the key that signs cookies; None: in the folder of keys, else in the state directory."""
     public_hosts: tuple[str, ...] = ()
     """Further names under which browsers reach it."""
     secure: bool = False
@@ -99,10 +98,6 @@ def _check(wanted: Serve) -> None:
             "host",
             f"{wanted.host} can be reached from other machines; name the folder of the keys of those who may: "
             "--keys DIR (parley bus token makes one)",
-        )
-    if wanted.keys is not None and wanted.plan.settings.nats.url and wanted.cookie_key is None:
-        raise BadInput(
-            "cookie-key", "--keys on a bus that runs elsewhere needs --cookie-key FILE, the same for all copies"
         )
 
 
@@ -243,7 +238,7 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
                 "creds", f"{settings.nats.creds} may not be used by a person; expected {' or '.join(SERVED)}"
             )
         state = settings.state or default_state()
-        path = wanted.cookie_key or state / COOKIE_KEY
+        path = wanted.cookie_key or (wanted.keys or state) / COOKIE_KEY
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         yield settings.nats.url, own, local, cookie_key(path)
         return
@@ -252,7 +247,7 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
         assert lease is not None, "no address was named"
         own = load_credentials(lease.credentials(OWNER))
         local = None if wanted.keys is not None else own
-        yield lease.url, own, local, cookie_key(wanted.cookie_key or lease.state / "keys" / COOKIE_KEY)
+        yield lease.url, own, local, cookie_key(wanted.cookie_key or (wanted.keys or lease.state / "keys") / COOKIE_KEY)
 
 
 def _credentials(path: Path | None) -> Credentials:

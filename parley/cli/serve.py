@@ -17,7 +17,7 @@ def serve(
         typer.Option(metavar="DIR", help="Folder of the keys of those who may (NAME.json with NAME.token)."),
     ] = None,
     cookie_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Key that signs cookies, the same for all copies.")
+        Path | None, typer.Option(metavar="FILE", help="Key that signs cookies (default: web.key in --keys).")
     ] = None,
     public_host: Annotated[
         list[str] | None,
@@ -60,7 +60,7 @@ def serve(
       parley serve
       parley serve --port 8080 --panel-file panel.yaml
       parley serve --panels panels --root ~/projects --keys web-keys
-      parley serve --nats nats://bus:4222 --keys web-keys --cookie-key web.key --host 0.0.0.0
+      parley serve --nats nats://bus:4222 --creds gateway.json --keys web-keys --host 0.0.0.0
     """
     with options.errors(json):
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file)

@@ -169,6 +169,24 @@ def test_policies_mirror_the_accounts(made: Mapping[str, Any]) -> None:
     assert set(of(made, "minimal", "NetworkPolicy")) == set()
 
 
+def test_the_gateway_is_shown_its_own_key_and_those_of_who_may(made: Mapping[str, Any]) -> None:
+    gateway = of(made, "gateway", "Deployment")["parley-gateway"]
+    (volume,) = [v["projected"] for v in pod(gateway)["volumes"] if "projected" in v]
+    files = {item["path"] for source in volume["sources"] for item in source["secret"]["items"]}
+    people = {f"web/{name}.{kind}" for name in ("owner", "alice", "wall") for kind in ("json", "token")}
+    assert files == {"gateway.json", "web/web.key", *people}
+    args = pod(gateway)["containers"][0]["args"]
+    assert {"--creds=/run/parley/gateway.json", "--keys=/run/parley/web", "--secure"} <= set(args)
+    assert [p["name"] for p in pod(gateway)["containers"][0]["ports"]] == ["metrics", "http"]
+    help_text = subprocess.run(
+        [sys.executable, "-m", "parley", "serve", "--help"], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert all(option.partition("=")[0] in help_text for option in args[1:] if "metrics" not in option)
+    assert of(made, "gateway", "Service")["parley-gateway"]["spec"]["ports"][0]["targetPort"] == "http"
+    entry = of(made, "gateway", "NetworkPolicy")["parley-gateway"]["spec"]["ingress"]
+    assert entry[0]["ports"] == [{"port": "http", "protocol": "TCP"}]
+
+
 def test_rules_and_dashboards_are_the_committed_ones(made: Mapping[str, Any]) -> None:
     (rule,) = of(made, "watched", "PrometheusRule").values()
     assert rule["spec"] == yaml.safe_load((ROOT / "deploy/observability/rules.yml").read_text())
@@ -185,6 +203,7 @@ def test_rules_and_dashboards_are_the_committed_ones(made: Mapping[str, Any]) ->
         ({"nats": {"monitor": ""}, "queues": {"expert_sre": {"scale": {"enabled": True}}}}, "nats.monitor is empty"),
         ({"queues": {"a_b": {}, "a-b": {}}}, "in Kubernetes it has the name a-b"),
         ({"moderators": {"copies": 17}}, "copies"),
+        ({"gateway": {"enabled": True}}, "principals"),
         ({"queus": {}}, "queus"),
         ({"queues": {"analyst": {"copys": 2}}}, "copys"),
         ({"nats": {"url": "http://nats"}}, "url"),
