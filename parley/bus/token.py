@@ -2,13 +2,20 @@
 
 from pathlib import Path
 
+from bus.accounts import write_private
 from client.errors import BadInput
 from gateway.principals import new_token
 from parley.bus import keys
 
 
-def token_for(folder: Path, name: str) -> dict[str, str]:
+def token_for(folder: Path, name: str, into: Path | None = None) -> dict[str, str]:
     """Make a token: it, whose it is, and the file that holds its digest.
+
+    Parameters
+    ----------
+    into
+        A folder for the gateway alone: the user's credentials are copied there, and the digest is kept there. None: the
+        digest is kept beside the credentials.
 
     Raises
     ------
@@ -21,6 +28,10 @@ def token_for(folder: Path, name: str) -> dict[str, str]:
         known = f"there are {', '.join(there[:20])}" if there else "there are no keys at all"
         raise BadInput("name", f"got {name!r}, and {folder} holds no {path.name}; {known}")
     try:
+        if into is not None:
+            into.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_private(into / path.name, path.read_bytes())
+            path = into / path.name
         return {"name": name, "token": new_token(path), "kept": str(path.with_suffix(".token"))}
     except OSError as error:
-        raise BadInput("dir", f"cannot write into {folder}: {error.strerror}") from error
+        raise BadInput("dir", f"cannot write into {into or folder}: {error.strerror}") from error

@@ -177,6 +177,10 @@ def bus_revoke(
 def bus_token(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a client, or an owner.")],
     folder: Keys,
+    into: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for the gateway (--keys): NAME.json is copied there, with its token."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a token with which a user comes through the gateway.
@@ -187,12 +191,12 @@ def bus_token(
     \b
     Examples:
       parley bus token alice --dir web-keys
-      parley bus token alice --dir web-keys --json
+      parley bus token alice --dir deploy/keys --into web-keys
     """
     with options.errors(json):
         from parley.bus.token import token_for
 
-        made = token_for(folder, name)
+        made = token_for(folder, name, into)
         if json:
             options.print_json(made)
         else:

@@ -11,7 +11,15 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from tests.parley.support import Front
 
@@ -22,8 +30,8 @@ expect.set_options(timeout=WAIT_MS)
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ROLLOUT = EXAMPLES / "rollout"
 DIAGNOSIS = EXAMPLES / "diagnosis"
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1280, "height": 900}
 _COMPLAINS = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation",
@@ -46,7 +54,7 @@ class Gateway:
         return urlsplit(self.url).port or 0
 
     @property
-    def cookie(self) -> dict[str, Any]:
+    def cookie(self) -> Any:
         """That of whoever used the link."""
         return {"name": "parley", "value": self.http.cookies["parley"], "url": self.url}
 
@@ -151,9 +159,13 @@ class Visitor:
             "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
         )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._dialog)
         page.goto(f"{self.gateway.url}{path}")
         return page
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def check(self) -> None:
         """Nothing was complained of, no policy was violated, no page is wider than its window."""
