@@ -13,7 +13,6 @@ from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
 from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
-from parley.cli.mcp import mcp
 from parley.cli.metrics import metrics
 from parley.cli.options import (
     Config,
@@ -34,6 +33,8 @@ from parley.cli.options import (
     Tools,
 )
 from parley.cli.output import write_lines
+from parley.cli.programs.mcp import mcp
+from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
     NOTHING,
     Given,
@@ -46,7 +47,6 @@ from parley.cli.protocol_options import (
 )
 from parley.cli.routing import app as eval_app
 from parley.cli.routing import route
-from parley.cli.serve import serve
 from parley.cli.sessions import app as sessions_app
 from parley.cli.top import top
 

@@ -1,0 +1,1 @@
+"""Commands that open doors for browsers and for other programs."""
