@@ -7,7 +7,6 @@ import time
 import pytest
 from prometheus_client import CollectorRegistry
 
-from agents import moderator_link
 from agents.moderator_link import ModeratorLink
 from bus import subjects
 from bus.connection import Connection
@@ -53,14 +52,13 @@ def work_for(seconds: float) -> tuple[Work, Turn]:
     return work, turn
 
 
-async def test_what_is_answered_late_counts(bare: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_answered_late_counts(bare: Engine) -> None:
     """Where only quick answers counted, a moderator that is slow with all of them would be asked for ever."""
-    monkeypatch.setattr(moderator_link, "_ANSWER_S", 0.2)
     slow = Slow(await bare.connect("moderator"), Answer(verdict="accepted", n=1))
     await slow._moderator.subscribe(SAY, slow.hear)
-    work, turn = work_for(3.0)
+    work, turn = work_for(30.0)
     link = link_of(await bare.connect("panelist_1"))
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(20.0):
         answer = await link.submit(work, turn, Reply(turn=turn.id, token=turn.token, body=raw({})))
     assert answer.verdict == "accepted"
     assert len(slow.heard) == 2
