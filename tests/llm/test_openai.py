@@ -418,6 +418,12 @@ async def test_no_key_is_sent_where_there_is_none() -> None:
     assert "authorization" not in server.requests[0].headers
 
 
+async def test_an_endpoint_is_not_told_where_a_worker_runs() -> None:
+    _, server = await once(says(FULL))
+    sent = server.requests[0].headers
+    assert "content-type" in sent and not [name for name in sent if name.lower().startswith("x-stainless")], sent
+
+
 async def test_a_missing_model_is_named() -> None:
     error, _ = await fault(fails(404, "The model `m` does not exist", code="model_not_found"))
     assert isinstance(error, ModelMisconfigured) and "no such model" in error.why

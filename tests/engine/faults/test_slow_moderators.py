@@ -56,7 +56,7 @@ async def test_what_is_answered_late_counts(bare: Engine) -> None:
     """Where only quick answers counted, a moderator that is slow with all of them would be asked for ever."""
     slow = Slow(await bare.connect("moderator"), Answer(verdict="accepted", n=1))
     await slow._moderator.subscribe(SAY, slow.hear)
-    work, turn = work_for(20.0)
+    work, turn = work_for(30.0)
     link = link_of(await bare.connect("panelist_1"))
     async with asyncio.timeout(20.0):
         answer = await link.submit(work, turn, Reply(turn=turn.id, token=turn.token, body=raw({})))
