@@ -60,6 +60,13 @@ class Client(library.Client):
         self._now.pop(sid, None)
         super()._remove_sub(sid, max_msgs)
 
+    async def _process_pong(self) -> None:
+        """The answer of a flush. The library would set it for one that was given up, by its time or because its caller
+        was cancelled; that raises, and ends the loop that reads for good."""
+        if self._pongs and self._pongs[0].done():
+            self._pongs[0] = asyncio.get_running_loop().create_future()
+        await super()._process_pong()
+
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         now = self._now.get(sid)
         if now is None:

@@ -178,6 +178,19 @@ async def test_silence_is_a_timeout_and_a_late_answer_is_nobodys(dial: Dial, eve
     assert (await second).data == b"in time"
 
 
+async def test_a_flush_that_was_given_up_leaves_the_connection_as_it_is(dial: Dial) -> None:
+    conn = await dial("moderator")
+    flushing = asyncio.ensure_future(conn.nc.flush())
+    while not conn.nc._pongs:
+        await asyncio.wait((flushing,), timeout=0)
+    flushing.cancel()
+    await asyncio.gather(flushing, return_exceptions=True)
+    assert flushing.cancelled(), "its answer comes when nobody waits for it"
+    await conn.nc.flush(2)
+    with pytest.raises(NoStream):
+        await conn.store(subjects.post("s", "nobody", "said"), b"", timeout_s=2.0)
+
+
 async def test_a_refusal_is_no_timeout(dial: Dial) -> None:
     agent = await dial("panel_1")
     foreign = subjects.say("any", "public", "panel_2", "s1")

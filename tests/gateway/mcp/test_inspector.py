@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from tests.parley.support import MARK
 from tests.support import npm
 from tests.support.gateway import Served, serving
 
@@ -39,7 +40,9 @@ def _inspect(served: Served, transport: str, *arguments: str) -> tuple[int, str,
     if transport == "http":
         target = [f"{served.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {served.token}"]
     else:
-        target = [sys.executable, "-m", "parley", "mcp"]
+        given = {**served.front.environment, "PARLEY__PROTOCOL": "consensus"}
+        kept = ("PARLEY_STATE", "PARLEY__PROTOCOL", "PYTHONPATH", MARK)  # the inspector hands on what is named alone
+        target = [sys.executable, "-m", "parley", "mcp", *(x for k in kept for x in ("-e", f"{k}={given[k]}"))]
     return npm.run(
         npm.node(), str(script), "--cli", *target, *arguments, env=served.front.environment, cwd=served.front.folder
     )
