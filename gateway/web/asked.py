@@ -61,7 +61,7 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
     operates: bool
     """It sees all sessions of the tenant, their logs and the agents."""
     can: tuple[str, ...] = ()
-    """Of: feedback, fork, sit, export, what-if."""
+    """Of: act (open, cancel, decide), feedback, fork, sit, export, what-if."""
     default_protocol: str
     protocols: tuple[ProtocolOffer, ...]
     queues: tuple[Queue, ...] = ()

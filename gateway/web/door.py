@@ -1,6 +1,5 @@
 """The web page's routes (what they take and give: gateway/web/shapes.py)."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -26,12 +25,11 @@ async def _shell(request: Request) -> Response:
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    offers()  # reads in every protocol, which takes a second or two: not in a thread beside others that import
     config = app.state.shared.config
     async with hub(app.state.shared.pool, config.metrics) as feeds, seats(config.url, config.ack_wait_s) as taken:
         app.state.hub, app.state.seats = feeds, taken
-        warming = asyncio.create_task(asyncio.to_thread(offers))  # reads in every protocol: seconds, the first time
         yield
-        warming.cancel()
 
 
 def _routes() -> tuple[Route, ...]:

@@ -32,8 +32,8 @@ class Hub:
 
     def __init__(self, pool: Connections, metrics: Metrics) -> None:
         self._pool, self.metrics = pool, metrics
-        self.streams: set[object] = set()
-        """Streams that are open."""
+        self.streams: dict[object, str] = {}
+        """Streams that are open -> whose each is."""
         self._feeds: dict[_Key, Feed] = {}
         self._making: dict[_Key, asyncio.Lock] = {}
         self._ending: set[asyncio.Future[None]] = set()

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Iterator
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bus.accounts import VIEWER
 from bus.errors import UnknownSession
 from client.errors import BadInput
 from client.records import Record, record_of
@@ -33,6 +35,8 @@ CAN = ("export", "what-if")
 MOST_LISTED = 200
 MOST_SEARCHED = 2_000
 """Rows that one search looks at."""
+MOST_STREAMS = 256
+"""Streams of one principal at once."""
 MOST_STREAMED = 32
 """Sessions of one stream."""
 _PAGE = 200
@@ -47,7 +51,8 @@ SHADOWS = Shadows()
 
 def can(request: Request) -> tuple[str, ...]:
     """What who asks can do here beside reading."""
-    return (*CAN, *(("sit",) if may_take(request) else ()))
+    acts = ("act",) if principal_of(request).credentials.kind != VIEWER else ()
+    return (*CAN, *acts, *(("sit",) if may_take(request) else ()))
 
 
 async def listed(request: Request) -> Response:
@@ -117,12 +122,14 @@ async def stream(request: Request) -> Response:
     positions = read_all(text, sids)
     brief = request.query_params.get("brief", "") in ("1", "true")
     hub, principal = hub_of(request), principal_of(request)
+    if sum(of == principal.name for of in hub.streams.values()) >= MOST_STREAMS:
+        raise HTTPException(429, f"{MOST_STREAMS} streams are open already", {"Retry-After": "10"})
     feeds = [await hub.feed(principal, sid, everything=everything) for sid in sids]
     for feed in feeds:
         await feed.ready()
         seats_of(request).attach(principal, feed)
     views = [View(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
-    return EventStream(views, hub.metrics, hub.streams)
+    return EventStream(views, hub.metrics, hub.streams, principal.name)
 
 
 async def export(request: Request) -> Response:

@@ -121,8 +121,8 @@ def _may(fold: Fold, *, owner: bool, can: tuple[str, ...]) -> tuple[str, ...]:
     """What who asks may do with it now."""
     closed = fold.result is not None
     wanted = {
-        "cancel": not closed,
-        "decide": not closed and bool(open_items(fold) or overrides(fold)),
+        "cancel": not closed and "act" in can,
+        "decide": not closed and "act" in can and bool(open_items(fold) or overrides(fold)),
         "what-if": owner,
         "everything": owner and (fold.left_out > 0 or fold.everything),
         "export": True,

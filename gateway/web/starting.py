@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator
+from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -51,7 +52,7 @@ async def me(request: Request) -> Response:
     found = Me(
         name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
         seats=to_take(may_take(request)),
-        default_protocol=DEFAULT, protocols=await asyncio.to_thread(offers), queues=queues,
+        default_protocol=DEFAULT, protocols=offers(), queues=queues,
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip
     return JsonResponse(found)
@@ -170,4 +171,4 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
 def budget_of(given: dict[str, float | None]) -> dict[str, Any]:
     """Limits as a session takes them: tokens and calls are whole."""
     whole = ("tokens", "calls")
-    return {name: int(value) if name in whole and value is not None else value for name, value in given.items()}
+    return {n: int(v) if n in whole and v is not None and isfinite(v) else v for n, v in given.items()}

@@ -106,26 +106,26 @@ async def pieces(views: Sequence[View]) -> AsyncIterator[bytes]:
 
 
 class EventStream(Response):
-    """The answer that is a stream. `streams`: all that are open, this one among them while it is."""
+    """The answer that is a stream. `streams`: all that are open, with whose they are; this one while it is."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, views: Sequence[View], metrics: Metrics, streams: set[object]) -> None:
+    def __init__(self, views: Sequence[View], metrics: Metrics, streams: dict[object, str], of: str) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._views, self._metrics, self._streams = views, metrics, streams
+        self._views, self._metrics, self._streams, self._of = views, metrics, streams, of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is nothing more, the viewer leaves, or it takes nothing for too long."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         sending = asyncio.ensure_future(self._send(send))
         leaving = asyncio.ensure_future(_left(receive))
-        self._streams.add(self)
+        self._streams[self] = self._of
         self._metrics.gateway_streams.set(len(self._streams))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._streams.discard(self)
+            self._streams.pop(self, None)
             self._metrics.gateway_streams.set(len(self._streams))
             for task in (sending, leaving):
                 task.cancel()
