@@ -118,8 +118,8 @@ def build(folder: Path, mirror: str) -> Root:
 
 def measure(root: Root, bare: Root) -> None:
     """Say how large it is, and what takes most."""
-    own = root.size_mb("/opt/parley")
-    print(f"/opt/parley {own:.0f} MB, beside it and the base {root.size_mb() - bare.size_mb() - own:.0f} MB")
+    own, base_mb = root.size_mb("/opt/parley"), bare.size_mb()
+    print(f"/opt/parley {own:.0f} MB, the base {base_mb:.0f} MB, beside both {root.size_mb() - base_mb - own:.0f} MB")
     folders = [p for p in root.inside("/opt/parley").glob("lib/*/site-packages/*") if p.is_dir()]
     for size, name in sorted(((Root(p).size_mb(), p.name) for p in folders), reverse=True)[:12]:
         print(f"  {name} {size:.0f} MB")
