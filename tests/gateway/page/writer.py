@@ -38,7 +38,7 @@ class Writer(StubModel):
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The reasons word by word; the answer once the round may end."""
         silent: Emit = lambda _: None  # noqa: E731
-        found = await (super() if self.inner is None else self.inner).reply(shown, silent)
+        found = await (super().reply(shown, silent) if self.inner is None else self.inner.reply(shown, silent))
         for word in str(getattr(found.body, "reasoning", "Counting.")).split():
             emit(f"{word} ")
         until = time.monotonic() + _WAIT_S
