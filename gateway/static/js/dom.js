@@ -1,6 +1,6 @@
 // Nodes of the page. Whatever a session says reaches the page as the text of a node, here and nowhere else.
 
-const TARGET = /^(\/(?!\/)|#)/; // a link leads to this gateway, or to a place on the page
+const TARGET = /^(\/(?!\/)|#|\?)/; // a link leads to this gateway, or to a place on the page
 
 /**
  * A node. `options`: `class`, `text`, attributes by name, and `on` (event -> function); what is null, false or

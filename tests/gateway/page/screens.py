@@ -14,7 +14,7 @@ from tests.gateway.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, browser,
 from tests.gateway.page.writer import Gates
 
 SIZE = {"width": 1040, "height": 680}
-_COLOURS = 24
+_COLOURS = 40
 _QUESTION = (ROLLOUT / "question.txt").read_text().strip()
 _TASK = "add JWT authentication to the API"
 
@@ -58,12 +58,16 @@ def _ended(place: Path, shot: Callable[..., None]) -> None:
 def _live(place: Path, shot: Callable[..., None]) -> None:
     folder = _made(place / "live")
     gates = Gates(folder)
-    with site(folder, "--config", str(gates.settings(folder))) as gateway:
-        sid = gateway.ask("Which store should the reports be kept in?", protocol="consensus", budget={"calls": 60})
+    with site(folder, "--config", str(gates.settings(folder, reads=True))) as gateway:
+        sid = gateway.ask(_QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7, budget={"calls": 60})
 
         def writing(page: Page) -> None:
             gates.open(1)
-            expect(page.locator(".typing").nth(2)).to_be_visible()
+            typing = page.locator(".post", has=page.locator(".typing"))
+            expect(typing).to_have_count(2)
+            page.locator("h2.round").last.scroll_into_view_if_needed()
+            expect(page.locator(".seat").filter(has_text="thinking")).not_to_have_count(0)
+            typing.last.scroll_into_view_if_needed()
 
         shot(gateway, "live", f"/s/{sid}", writing)
         gates.open_all()
@@ -88,7 +92,8 @@ def small(png: bytes) -> bytes:
     """The picture with few colours, which a page of text hardly shows."""
     out = io.BytesIO()
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    image.quantize(_COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    few = image.quantize(_COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(out, "PNG", optimize=True)
     return out.getvalue()
 
 

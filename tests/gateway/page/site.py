@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    ConsoleMessage,
     Dialog,
     Page,
     ViewportSize,
@@ -30,8 +31,8 @@ expect.set_options(timeout=WAIT_MS)
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ROLLOUT = EXAMPLES / "rollout"
 DIAGNOSIS = EXAMPLES / "diagnosis"
-PHONE: ViewportSize = {"width": 390, "height": 844}
-DESK: ViewportSize = {"width": 1280, "height": 900}
+PHONE = ViewportSize(width=390, height=844)
+DESK = ViewportSize(width=1280, height=900)
 _COMPLAINS = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation",
@@ -52,11 +53,6 @@ class Gateway:
     def port(self) -> int:
         """Where it listens."""
         return urlsplit(self.url).port or 0
-
-    @property
-    def cookie(self) -> Any:
-        """That of whoever used the link."""
-        return {"name": "parley", "value": self.http.cookies["parley"], "url": self.url}
 
     def get(self, path: str) -> Any:
         """A document."""
@@ -148,20 +144,22 @@ class Visitor:
         self.complaints: list[str] = []
         self.expected: tuple[str, ...] = ()
         """Parts of complaints that the test brings about."""
-        context.add_cookies([gateway.cookie])
+        context.add_cookies([{"name": "parley", "value": gateway.http.cookies["parley"], "url": gateway.url}])
         context.add_init_script(_COMPLAINS)
         context.set_default_timeout(WAIT_MS)
 
     def open(self, path: str) -> Page:
         """A page of the gateway in a tab of its own."""
         page = self.context.new_page()
-        page.on(
-            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
-        )
+        page.on("console", self._console)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", self._dialog)
         page.goto(f"{self.gateway.url}{path}")
         return page
+
+    def _console(self, said: ConsoleMessage) -> None:
+        if said.type in ("error", "warning"):
+            self.complaints.append(said.text)
 
     def _dialog(self, dialog: Dialog) -> None:
         self.complaints.append(f"dialog: {dialog.message}")

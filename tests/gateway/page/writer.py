@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
+from agents.models import make_model
 from agents.models.base import Completion, Emit
 from schemas.protocols.consensus import Position
 from tests.support.model import StubModel
@@ -23,21 +24,27 @@ _WAIT_S = 50.0
 
 
 class Writer(StubModel):
-    """As the stub; in a round that has no file `round-N` in the folder `gate` (nor `all`), it writes and waits."""
+    """As the stub, or with `reads` as the keyless model. It writes its reasons, and waits until its round may end:
+    until the folder `gate` has a file `round-N` or `all`."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         self.gate = Path(options["gate"])
         self.hostile = bool(options.get("hostile", False))
+        self.inner = make_model("extractive") if options.get("reads") else None
+        if self.inner is not None:
+            self.name, self.family = self.inner.name, self.inner.family
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """Its words one by one, then the stub's answer once the round may end."""
-        for word in (HOSTILE if self.hostile else f"{shown.seat} is writing these words").split():
+        """The reasons word by word; the answer once the round may end."""
+        silent: Emit = lambda _: None  # noqa: E731
+        found = await (super().reply(shown, silent) if self.inner is None else self.inner.reply(shown, silent))
+        for word in str(getattr(found.body, "reasoning", "Counting.")).split():
             emit(f"{word} ")
         until = time.monotonic() + _WAIT_S
         while not self._may_end(shown.round) and time.monotonic() < until:  # noqa: ASYNC110  a file, from elsewhere
             await asyncio.sleep(0.02)
-        return await super().reply(shown, emit)
+        return found
 
     def _may_end(self, round_: int) -> bool:
         return (self.gate / "all").exists() or (self.gate / f"round-{round_}").exists()
@@ -75,12 +82,12 @@ class Gates:
         for path in self.folder.iterdir():
             path.unlink()
 
-    def settings(self, folder: Path, *, hostile: bool = False, room: int = 4) -> Path:
+    def settings(self, folder: Path, *, hostile: bool = False, reads: bool = False, room: int = 4) -> Path:
         """A settings file with a panel that waits at these gates."""
         rows = []
         for queue in ("panelist_1", "panelist_2", "panelist_3", "analyst"):
             spec = folder / f"{queue}.yaml"
-            words = f"gate: {self.folder}, hostile: {str(hostile and queue != 'analyst').lower()}"
+            words = f"gate: {self.folder}, hostile: {int(hostile and queue != 'analyst')}, reads: {int(reads)}"
             spec.write_text(
                 f"queue: {queue}\nroles: [{queue.split('_')[0]}]\nmodel: tests.gateway.page.writer:make\n"
                 f"room: {room}\noptions: {{{words}}}\n"

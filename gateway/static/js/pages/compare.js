@@ -150,9 +150,9 @@ function live(open, sides, tell) {
       },
       live: (event) => side(event.session).posts.writing.live({ ...event, round: side(event.session).session.round }),
       seats: (event) => {
-      side(event.session).posts.seats(event.seats);
-      change(event);
-    },
+        side(event.session).posts.seats(event.seats);
+        change(event);
+      },
       signals: change,
       usage: change,
       refused: (event) => side(event.session).posts.refused(event.refused),

@@ -16,13 +16,14 @@ import { brief } from "../words.js";
 const SOON_MS = 150; // several events at once are shown once
 
 export async function show(main, sid) {
-  const [who, session] = await Promise.all([me(), get(`/api/sessions/${sid}`)]);
-  new SessionPage(main, who, session).begin();
+  const everything = new URLSearchParams(location.search).get("everything") === "1" ? "?everything=1" : "";
+  const [who, session] = await Promise.all([me(), get(`/api/sessions/${sid}${everything}`)]);
+  new SessionPage(main, who, session, everything).begin();
 }
 
 class SessionPage {
-  constructor(main, who, session) {
-    Object.assign(this, { main, who, session });
+  constructor(main, who, session, everything) {
+    Object.assign(this, { main, who, session, everything });
     this.offer = offered(who, session.protocol);
     this.posts = new Posts(session);
     this.signals = new Signals();
@@ -115,7 +116,7 @@ class SessionPage {
         posts.writing.live({ seat: seat.seat, turn: "", state: "text", text: seat.text, round: session.round });
     }
     this.stop = follow(
-      `/api/sessions/${session.session}/events`,
+      `/api/sessions/${session.session}/events${this.everything}`,
       session.position,
       {
         post: ({ post: card, round_note: note }) => {
@@ -168,7 +169,7 @@ class SessionPage {
   /** Ask for all but the posts once more: what may be done has changed. */
   async again() {
     try {
-      const { rounds, ...rest } = await get(`/api/sessions/${this.session.session}`);
+      const { rounds, ...rest } = await get(`/api/sessions/${this.session.session}${this.everything}`);
       Object.assign(this.session, rest);
       this.all();
     } catch (error) {

@@ -34,6 +34,7 @@ export function headline(session) {
       session.forked_at === null ? "" : ` after ${round} ${session.forked_at}`,
     ),
     session.left_out && el("span", { text: session.left_out }),
+    session.left_out && session.may.includes("everything") && link("?everything=1", "show them"),
   ];
   return [
     el("h1", { dir: "auto", text: session.question || `Session ${session.session}` }),
