@@ -311,10 +311,10 @@ class Connection:
         self.stores.met(subject, None)
         return ack
 
-    def put(self, subject: str, payload: bytes, headers: Headers | None = None) -> bool:
+    def put(self, subject: str, payload: bytes, headers: Headers | None = None, reply: str = "") -> bool:
         """`publish` at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why
         it cannot be done."""
-        return size_of(payload, headers) <= self.max_size and self.nc.put(subject, payload, headers=headers)
+        return size_of(payload, headers) <= self.max_size and self.nc.put(subject, payload, reply, headers)
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
         """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came.

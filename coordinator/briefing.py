@@ -74,6 +74,7 @@ def build(
     decided_ns: int,
     reissued: bool = False,
     turns_per_message: int = 0,
+    followed: bool = True,
 ) -> list[Sending]:
     """WORK messages for the asks of one transition that are still open.
 
@@ -86,6 +87,8 @@ def build(
     turns_per_message
         At most so many turns of one queue, round and channel lie in a message. 0: as many as let the queue's copies
         share them.
+    followed
+        Whether somebody may follow the session live.
 
     Raises
     ------
@@ -121,6 +124,7 @@ def build(
                 decided_ns=decided_ns,
                 reissued=reissued,
                 together=True,
+                followed=followed,
                 posts=_posts(session, seats, [a for _, a in part]),
                 turns=tuple(_turn(session, seats[a.seat], turn_id(n, i), a, key) for i, a in part),
             )

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bus import subjects
-from bus.channels import CLIENTS, PUBLIC, may_read
+from bus.channels import CLIENTS, CONTROL, PUBLIC, may_read
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
+from bus.posts import Audience
 from bus.storage.index import Index
 from bus.timers import Timers
 from coordinator import briefing
@@ -55,6 +56,8 @@ class Effects:
         turns_per_message: int = 0,
     ) -> None:
         self.index = index
+        self._all_seers = Audience(connection, subjects.READ_ALL)
+        self._owners = Audience(connection, subjects.owned("*", subjects.READ_ALL))
         self._connection = connection
         self._protocols = protocols
         self._presence = presence
@@ -64,6 +67,11 @@ class Effects:
         self._notifier = notifier
         self._turns_per_message = turns_per_message
 
+    async def open(self) -> None:
+        """Begin to hear who follows sessions."""
+        await self._all_seers.open()
+        await self._owners.open()
+
     def build(
         self, session: Session, n: int, commands: Commands, at_ns: int, *, reissued: bool = False
     ) -> list[briefing.Sending]:
@@ -71,6 +79,7 @@ class Effects:
         return briefing.build(
             session, n, commands, key=self._key, lane=self._lane, decided_ns=at_ns, reissued=reissued,
             turns_per_message=self._turns_per_message,
+            followed=self._owners.follows(session.sid) or self._all_seers.follows(session.sid),
         )  # fmt: skip
 
     async def carry_out(
@@ -152,14 +161,20 @@ class Effects:
                 await self._post(session.opened.author, [post], headers)
 
     async def _post(self, owner: str, posts: Sequence[Post], headers: Mapping[str, str] | None = None) -> None:
+        """What seats said is left out while nobody hears it. What the protocol says always goes out: workers act on it,
+        and they ask for no history."""
         post = posts[0]
-        subject, data = subjects.post(post.session, post.channel, post.kind), posted(posts)
-        if not self._connection.put(subject, data, headers):
-            await self._connection.publish(subject, data, headers)
+        sid, subject = post.session, subjects.post(post.session, post.channel, post.kind)
+        to = [(self._all_seers, subject)]
         if may_read(CLIENTS, post.channel):
-            subject = subjects.owned(owner, subject)
-            if not self._connection.put(subject, data, headers):
-                await self._connection.publish(subject, data, headers)
+            to.append((self._owners, subjects.owned(owner, subject)))
+        if post.channel != CONTROL and all(p.seat for p in posts):
+            to = [(who, s) for who, s in to if who.hears(sid, s)]
+            if not to:
+                return
+        data = posted(posts)
+        for who, s in to:
+            await who.say(sid, s, data, headers)
 
     def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:
         """When the session's timer is to fire, where these transitions move it, and the last of them that does: when it
