@@ -63,7 +63,8 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
     kind = kind_of(work.protocol, turn.kind)
     posts = {p.n: p for p in work.posts}
     texts = {d.id: d for d in documents}
-        def body(n: int) -> Any:
+
+    def body(n: int) -> Any:
         if n not in posts:
             raise MissingPost(n)
         post = posts[n]

@@ -220,8 +220,8 @@ async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:
     await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
     if not fired:
         return
-    fired = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
-    await conn.api(f"STREAM.PURGE.{IN}", {"filter": fired})
+    made = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
+    await conn.api(f"STREAM.PURGE.{IN}", {"filter": made})
 
 
 async def purge_turns(conn: Connection, sid: str) -> None:

@@ -128,8 +128,8 @@ class Effects:
             if type(command) in _ON_THEIR_OWN_WAYS:
                 continue
             match command:
-                case log.ClearTimer():
-                    effects.append(asyncio.ensure_future(self._clear_timer(sid)))
+                case log.ClearTimer():  # it has not fired; what it made all the same, a moderator is handed and drops
+                    effects.append(asyncio.ensure_future(self._clear_timer(sid, reissued)))
                 case log.StartChild() if command.session in session.children:
                     effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}", session))
                 case log.CancelChild():
@@ -235,9 +235,9 @@ class Effects:
             return self._connection.begin(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
         return _unless_there(self._connection.begin(subject, data, expected_last=(subject, 0), headers=headers))
 
-    async def _clear_timer(self, sid: str) -> None:
+    async def _clear_timer(self, sid: str, fired: bool = True) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
-            await self._timers.clear(sid)
+            await self._timers.clear(sid, fired)
 
 
 async def _unless_there(stored: Awaitable[Any]) -> None:
