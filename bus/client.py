@@ -24,7 +24,7 @@ _MOST_PENDING = 1_048_576
 _ODD = re.compile(r"\s")
 """What would end a subject early: the library refuses it by name."""
 _PLAIN_HEADERS = b"NATS/1.0\r\n"
-_NOBODY = b"NATS/1.0 503\r\n\r\n"
+_NOBODY = b"NATS/1.0 503"
 
 
 def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
@@ -77,7 +77,7 @@ class Client(library.Client):
                 for line in headers[10:-4].decode(errors="replace").split("\r\n"):
                     key, _, value = line.partition(":")
                     found[key] = value.strip()
-            elif headers == _NOBODY:
+            elif headers and headers.startswith(_NOBODY):
                 found = {"Status": "503"}
             elif headers:
                 found = await self._process_headers(headers)

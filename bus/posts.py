@@ -60,13 +60,12 @@ class Audience:
 
     def follows(self, sid: str) -> bool:
         """Whether somebody may hear all of a session now."""
-        return all(time.monotonic() >= until for until in self._unheard.get(sid, _NONE).values())
+        quiet = self._unheard.get(sid)
+        return quiet is None or time.monotonic() >= max(quiet.values())
 
-    async def say(self, sid: str, subject: str, data: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Send, and learn whether anybody heard it. Raises as Connection.publish."""
-        reply = f"{self._inbox}.{sid}.{subject}" if self._inbox else ""
-        if not self._connection.put(subject, data, headers, reply):
-            await self._connection.publish(subject, data, headers, reply=reply)
+    def put(self, sid: str, subject: str, data: bytes, headers: Mapping[str, str] | None = None) -> bool:
+        """Send at once, and learn whether anybody heard it; as Connection.put."""
+        return self._connection.put(subject, data, headers, f"{self._inbox}.{sid}.{subject}" if self._inbox else "")
 
     def _on_read(self, msg: Msg) -> None:
         self._unheard.pop(msg.subject.rpartition(".")[2], None)

@@ -6,6 +6,7 @@ show a seat what its channels do not hold is stopped (`Leak`) before anything is
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
 
@@ -74,7 +75,7 @@ def build(
     decided_ns: int,
     reissued: bool = False,
     turns_per_message: int = 0,
-    followed: bool = True,
+    followed: Callable[[str], bool] = lambda sid: True,
 ) -> list[Sending]:
     """WORK messages for the asks of one transition that are still open.
 
@@ -88,14 +89,14 @@ def build(
         At most so many turns of one queue, round and channel lie in a message. 0: as many as let the queue's copies
         share them.
     followed
-        Whether somebody may follow the session live.
+        Whether somebody may follow a session live.
 
     Raises
     ------
     Leak
         A seat would see what its channels do not hold.
     """
-    asked = [i for i, c in enumerate(commands) if isinstance(c, log.Ask)]
+    asked = [i for i, c in enumerate(commands) if type(c) is log.Ask]
     if not asked or not any(turn_id(n, i) in session.turns for i in asked):
         return []
     seats = {s.seat: s for s in session.opened.seats}
@@ -124,7 +125,7 @@ def build(
                 decided_ns=decided_ns,
                 reissued=reissued,
                 together=True,
-                followed=followed,
+                followed=followed(session.sid),
                 posts=_posts(session, seats, [a for _, a in part]),
                 turns=tuple(_turn(session, seats[a.seat], turn_id(n, i), a, key) for i, a in part),
             )

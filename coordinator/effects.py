@@ -79,8 +79,11 @@ class Effects:
         return briefing.build(
             session, n, commands, key=self._key, lane=self._lane, decided_ns=at_ns, reissued=reissued,
             turns_per_message=self._turns_per_message,
-            followed=self._owners.follows(session.sid) or self._all_seers.follows(session.sid),
+            followed=self._followed,
         )  # fmt: skip
+
+    def _followed(self, sid: str) -> bool:
+        return self._owners.follows(sid) or self._all_seers.follows(sid)
 
     async def carry_out(
         self, session: Session, parts: Sequence[Part], *, reissued: bool = False
@@ -174,7 +177,8 @@ class Effects:
                 return
         data = posted(posts)
         for who, s in to:
-            await who.say(sid, s, data, headers)
+            if not who.put(sid, s, data, headers):
+                await self._connection.publish(s, data, headers)
 
     def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:
         """When the session's timer is to fire, where these transitions move it, and the last of them that does: when it
