@@ -33,7 +33,7 @@ def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
         return len(payload)
     size = len(payload) + 12
     for key, value in headers.items():
-        size += len(key.encode()) + len(value.encode()) + 4
+        size += len(key) + len(value) + 4 if key.isascii() and value.isascii() else len(f"{key}{value}".encode()) + 4
     return size
 
 
@@ -103,7 +103,7 @@ class Client(library.Client):
         ):
             return False
         if headers:
-            lines = "".join([f"{key}: {_one_line(value)}\r\n" for key, value in headers.items()])
+            lines = "".join([f"{k}: {v if v.isprintable() else _one_line(v)}\r\n" for k, v in headers.items()])
             block = f"NATS/1.0\r\n{lines}\r\n".encode()
             size = len(block)
             command = b"".join(
