@@ -44,7 +44,7 @@ async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) 
     assert not audience.hears("s1", subject), "who hears and does not ask has it within two seconds"
     with contextlib.suppress(BusError):  # no moderator runs that would answer
         await client.request(subjects.read(PUBLIC, "s1"), encode(ReadPosts()), 0.2)
-    await until(sent)
+    await until(sent, 1.0)
     assert audience.put("s1", subject, b"2")
     await until(said)
     await moderator.nc.flush()
