@@ -77,6 +77,7 @@ class ModeratorLink:
         self._ready: dict[tuple[str, str], list[_Ready]] = {}
         """By lane and channel: replies of this turn of the event loop."""
         self._sending: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def speak(self, channel: str, session: str, speak: Speak) -> None:
         """Say something that nobody asked for. It is given up after four tries: a later post may bring it up again."""
@@ -131,7 +132,7 @@ class ModeratorLink:
     async def _with_others(self, work: Work, data: bytes) -> Answer | None:
         """Submit a reply with the others that are ready in this turn of the event loop; None: it is alone, or nobody
         answered."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = self._loop or asyncio.get_running_loop()
         key = work.lane, work.channel
         ready = _Ready(work.session, data, loop.create_future())
         others = self._ready.get(key)

@@ -5,6 +5,7 @@ models the same. Peers come without names, labelled by the order in which this s
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from string import ascii_uppercase
 from typing import Any
 
@@ -37,13 +38,18 @@ class MissingDocument(ContextError):
         super().__init__(f"document {name} of the turn was not fetched")
 
 
-def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
+Bodies = dict[tuple[int, str], Any]
+
+
+def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bodies | None = None) -> Shown:
     """What the model is shown of `turn`, one of `work.turns`.
 
     Parameters
     ----------
     documents
         At least those that the turn names, in any order.
+    bodies
+        What the message's posts were read as for other turns of it, by number and kind of turn: filled, and used.
 
     Raises
     ------
@@ -63,7 +69,15 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
             raise MissingPost(n)
         post = posts[n]
         as_type = kind.posts.get(post.kind)
-        return decode(post.body, as_type) if as_type is not None else msgspec.json.decode(post.body)
+        if as_type is None:
+            return msgspec.json.decode(post.body)
+        if bodies is None:
+            return decode(post.body, as_type)
+        place = (n, turn.kind)
+        found = bodies.get(place)
+        if found is None:
+            found = bodies[place] = decode(post.body, as_type)
+        return found
 
     held = []
     for ref in turn.documents:
@@ -99,6 +113,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = ()) -> Shown:
     )
 
 
+@lru_cache(256)
 def label(i: int) -> str:
     """`Model A` for 0, `Model Z` for 25, `Model AA` for 26."""
     letters = ""

@@ -1,10 +1,11 @@
-"""Whether a turn is still open, immediately before a request to its model leaves.
+"""Whether a turn is still open: when its worker takes it, and immediately before a request to its model leaves.
 
 A process may be frozen between its question and its request, for as long as it takes another copy to answer. The
 monotonic clock goes on meanwhile, so what was known too long ago is asked once more.
 """
 
 import asyncio
+import secrets
 import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -13,11 +14,62 @@ from schemas.turn import Turn, Work
 
 if TYPE_CHECKING:
     from agents.moderator_link import ModeratorLink
+    from bus.connection import Connection
+    from bus.work import Delivery
 
 KNOWN_S = 0.2
 """So long it is taken as known that a turn is open."""
 _LOOKS = 3
 """On a machine where even the question takes longer, the last of so many answers is taken."""
+
+_AFTER_RECONNECT_S = 2.0
+_SECOND_LOOK_S = 0.4
+
+
+async def is_open(
+    connection: "Connection", link: "ModeratorLink", delivery: "Delivery", work: Work, turn: Turn, ack_wait_s: float
+) -> bool:
+    """Whether the turn is open, known well enough to pay for a model call.
+
+    It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, and decided after this
+    connection was made: by the server's time, asked for first. Else a moderator reads the log's tail; an answer that
+    took more than a quarter of ack_wait does not count, and just after a reconnect there is a second look. It also
+    accounts for an earlier try, which may have paid and was lost; if no other fits the budget, it closes it.
+    """
+    if not connection.clock.sure and not (await link.check(work, turn)).open:
+        return False
+    if is_fresh(connection, delivery, work, ack_wait_s):
+        return True
+    attempt = secrets.token_hex(8)
+    deliveries = delivery.delivered + work.reissued  # what is re-issued may be a second message
+    while True:
+        asked = time.monotonic()
+        checked = await link.check(work, turn, attempt, deliveries)
+        if time.monotonic() - asked > ack_wait_s / 4:
+            continue
+        if not checked.open:
+            return False
+        since = (connection.clock.now_ns() - connection.connected_at_ns) / 1e9
+        if since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
+            return True
+        await asyncio.sleep(_SECOND_LOOK_S)
+        asked = time.monotonic()
+        checked = await link.check(work, turn, attempt, deliveries)
+        if not checked.open:
+            return False
+        if time.monotonic() - asked <= ack_wait_s / 4:
+            return True
+
+
+def is_fresh(connection: "Connection", delivery: "Delivery", work: Work, ack_wait_s: float) -> bool:
+    """Whether it is a young first delivery of what was decided while this connection stood."""
+    return (
+        delivery.delivered == 1
+        and not work.reissued
+        and (connection.clock.now_ns() - delivery.stored_ns) / 1e9 < ack_wait_s / 2
+        and work.decided_ns > connection.connected_at_ns
+        and connection.connected
+    )
 
 
 class StillOpen:

@@ -6,16 +6,19 @@ Its id follows from the session and the turn, and it hangs on the round that its
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from opentelemetry.trace import Span
+from opentelemetry.trace import Span, SpanContext
 
 from observability import genai, tracing
 from schemas.turn import Turn, Work
 
+_NONE = nullcontext()
 
-@contextmanager
-def around(headers: Mapping[str, str], work: Work, turn: Turn, model: str, now_ns: int) -> Iterator[Span | None]:
+
+def around(
+    headers: Mapping[str, str], work: Work, turn: Turn, model: str, now_ns: int
+) -> AbstractContextManager[Span | None]:
     """Around one turn; None where its session is not traced.
 
     Parameters
@@ -26,9 +29,11 @@ def around(headers: Mapping[str, str], work: Work, turn: Turn, model: str, now_n
         Unix time, as the deadlines of turns.
     """
     round_ = tracing.extract(headers) if tracing.enabled() else None
-    if round_ is None:
-        yield None
-        return
+    return _NONE if round_ is None else _around(round_, work, turn, model, now_ns)
+
+
+@contextmanager
+def _around(round_: SpanContext, work: Work, turn: Turn, model: str, now_ns: int) -> Iterator[Span]:
     alone = round_.trace_id == tracing.trace_of(work.session, work.round)
     rounds = {post.n: post.round for post in work.posts}
     shown = dict.fromkeys((*turn.sees, *(() if turn.own is None else (turn.own,))))

@@ -4,7 +4,7 @@ What always holds:
 
 1. A turn outlives this process. Its WORK message stays un-acknowledged until a moderator has accepted or refused the
    reply. A worker that is killed loses nothing: the server delivers the turn again, to this copy or another.
-2. No model is paid for a turn that is not known to be open. `_is_open` says when that may be assumed, and
+2. No model is paid for a turn that is not known to be open. `still_open.is_open` says when that may be assumed, and
    `still_open.before_request` looks once more just before the request leaves, for a process that was frozen.
 3. A second delivery of a running turn starts no second call. It only replaces the subject at which to acknowledge.
 4. A reply that is being submitted is not cancelled by a stop. The stop may be what this very reply led to, and only
@@ -38,9 +38,9 @@ from agents.models.base import Completion, LiveEmitter, Model, ModelError
 from agents.models.computed import with_computed
 from agents.moderator_link import ModeratorLink, TurnArtifacts
 from agents.protocols import UnknownKind, kind_of
-from agents.show_turn import ContextError, show
+from agents.show_turn import Bodies, ContextError, show
 from agents.specs import AgentSpec
-from agents.still_open import StillOpen, before_request, begin
+from agents.still_open import StillOpen, before_request, begin, is_open
 from agents.tools.allow import AllowList
 from agents.worker_measures import DEADLINE, RAISED, WorkerMeasures, kind_of_fault
 from agents.worker_model import WorkerModel
@@ -59,8 +59,6 @@ from schemas.wire import SchemaError, Undecodable, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
-_AFTER_RECONNECT_S = 2.0
-_SECOND_LOOK_S = 0.4
 _ENDS = ("stop", "closed")
 """Kinds of posts on `control` after which turns are not wanted any more."""
 
@@ -68,7 +66,7 @@ _ENDS = ("stop", "closed")
 class _Job:
     """One WORK message in hand."""
 
-    __slots__ = ("delivery", "open", "submitting", "tasks", "touched", "work")
+    __slots__ = ("bodies", "delivery", "open", "submitting", "tasks", "touched", "untold", "work")
 
     def __init__(self, delivery: Delivery, work: Work) -> None:
         self.delivery = delivery
@@ -77,6 +75,9 @@ class _Job:
         self.submitting: set[str] = set()
         """Turns whose model is done. They are not cancelled: the stop may be what the reply led to, and whoever took
         it may have died before the rest of its effects; only the submission's repeat brings them out."""
+        self.bodies: Bodies = {}
+        self.untold: list[Turn] = []
+        """Turns that were begun while nobody followed the session."""
         self.open = len(work.turns)
         self.touched = time.monotonic()
 
@@ -308,15 +309,18 @@ class Worker:
         if clock.now_ns() >= turn.deadline_ns:
             return "expired"
         try:
-            shown = await self._shown(work, turn)
+            shown = await self._shown(work, turn, job.bodies)
         except (UnknownKind, ContextError, Undecodable) as fault:  # another version asks: a reply that says so
             return await self._submit(job, turn, None, str(fault), None, 0.0)
         known = StillOpen(self._link, work, turn, self._ack_wait_s / 4)
-        if not await self._is_open(job, turn):
+        if not await is_open(self._connection, self._link, job.delivery, work, turn, self._ack_wait_s):
             self._measures.skipped()
             return "refused"
         _LOGGER.debug("turn begun", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind})
-        await self._live(work, turn, "thinking" if turn.attempt == 1 else "retrying")
+        if work.followed:
+            await self._live(work, turn, _state(turn))
+        else:
+            job.untold.append(turn)
         started = time.perf_counter()
         usage, error, completion = None, "", None
         emit = self._emitter(work, turn)
@@ -341,11 +345,11 @@ class Worker:
         self._measures.answered(model_s)
         return await self._submit(job, turn, completion, error, usage, model_s)
 
-    async def _shown(self, work: Work, turn: Turn) -> Shown:
+    async def _shown(self, work: Work, turn: Turn, bodies: Bodies) -> Shown:
         """What the model is shown. Raises UnknownKind, before documents are fetched, ContextError and Undecodable."""
         kind_of(work.protocol, turn.kind)
         documents = await self._documents.of(work, turn) if turn.documents else []
-        shown = show(work, turn, documents)
+        shown = show(work, turn, documents, bodies)
         return msgspec.structs.replace(
             shown, experts=self.experts, deadline_ns=self._connection.clock.to_local(shown.deadline_ns)
         )
@@ -383,49 +387,6 @@ class Worker:
             deliveries=job.delivery.delivered, **said,
         )  # fmt: skip
 
-    # -- is it open?
-    async def _is_open(self, job: _Job, turn: Turn) -> bool:
-        """Whether the turn is open, known well enough to pay for a model call.
-
-        It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, and decided after this
-        connection was made: by the server's time, asked for first. Else a moderator reads the log's tail; an answer
-        that took more than a quarter of ack_wait does not count, and just after a reconnect there is a second look. It
-        also accounts for an earlier try, which may have paid and was lost; if no other fits the budget, it closes it.
-        """
-        if not self._connection.clock.sure and not (await self._link.check(job.work, turn)).open:
-            return False
-        if self._fresh(job):
-            return True
-        attempt = secrets.token_hex(8)
-        deliveries = job.delivery.delivered + job.work.reissued  # what is re-issued may be a second message
-        while True:
-            asked = time.monotonic()
-            checked = await self._link.check(job.work, turn, attempt, deliveries)
-            if time.monotonic() - asked > self._ack_wait_s / 4:
-                continue
-            if not checked.open:
-                return False
-            since = (self._connection.clock.now_ns() - self._connection.connected_at_ns) / 1e9
-            if since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
-                return True
-            await asyncio.sleep(_SECOND_LOOK_S)
-            asked = time.monotonic()
-            checked = await self._link.check(job.work, turn, attempt, deliveries)
-            if not checked.open:
-                return False
-            if time.monotonic() - asked <= self._ack_wait_s / 4:
-                return True
-
-    def _fresh(self, job: _Job) -> bool:
-        age_s = (self._connection.clock.now_ns() - job.delivery.stored_ns) / 1e9
-        return (
-            job.delivery.delivered == 1
-            and not job.work.reissued
-            and age_s < self._ack_wait_s / 2
-            and job.work.decided_ns > self._connection.connected_at_ns
-            and bool(self._connection.nc.is_connected)
-        )
-
     # -- showing
     def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:
         """Where live text goes (nowhere in a blind round), and the state `retrying` in any."""
@@ -439,6 +400,13 @@ class Worker:
         with contextlib.suppress(BusError):
             subject = subjects.live_owned(work.channel, self._spec.queue, work.owner, work.session)
             await self._connection.publish(subject, encode(live))
+
+    async def _tell(self) -> None:
+        """The state of turns that go on: somebody may have come to follow them."""
+        for job in list(self._jobs.values()):
+            for turn in job.untold:
+                if turn.id in job.tasks and turn.id not in job.submitting:
+                    await self._live(job.work, turn, _state(turn))
 
     # -- hearing
     def _on_control(self, msg: Msg) -> None:
@@ -490,8 +458,14 @@ class Worker:
             old = [j for j in self._jobs.values() if now - j.touched >= beat * 0.9 and j.touched >= 0]
             for job in old:
                 await self._settle(job.delivery, b"+WPI")
+            await self._tell()
             if count % 3 == 0 and any(now - j.touched >= self._ack_wait_s for j in old) and looking.done():
                 looking = self._spawn(self._look_again())  # never awaited here: moderators may be silent
+
+
+def _state(turn: Turn) -> str:
+    """Of a turn that is begun."""
+    return "thinking" if turn.attempt == 1 else "retrying"
 
 
 def _cancel(task: asyncio.Task[None], why: str) -> None:

@@ -33,13 +33,17 @@ class Answers:
     def __init__(self) -> None:
         self._pending: dict[str, Pending] = {}
         self._counter = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Asked for once: each time, the interpreter asks the system for the process's id."""
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at = math.inf
 
     def expect(self, subject: str, reply: str = "", timeout_s: float = math.inf) -> tuple[str, Pending]:
         """Wait for one: the token under which it comes, and what is filled when it does. After `timeout_s` it fails
         with RequestTimeout."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()
         self._counter += 1
         token = str(self._counter)
         due = loop.time() + timeout_s

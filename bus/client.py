@@ -24,6 +24,7 @@ _MOST_PENDING = 1_048_576
 _ODD = re.compile(r"\s")
 """What would end a subject early: the library refuses it by name."""
 _PLAIN_HEADERS = b"NATS/1.0\r\n"
+_NOBODY = b"NATS/1.0 503"
 
 
 def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
@@ -32,7 +33,7 @@ def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
         return len(payload)
     size = len(payload) + 12
     for key, value in headers.items():
-        size += len(key.encode()) + len(value.encode()) + 4
+        size += len(key) + len(value) + 4 if key.isascii() and value.isascii() else len(f"{key}{value}".encode()) + 4
     return size
 
 
@@ -43,6 +44,8 @@ class Client(library.Client):
         super().__init__()
         self._direct = not os.environ.get("PARLEY_PLAIN_CLIENT")
         self._now: dict[int, Callable[[Msg], None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Asked for once: each time, the interpreter asks the system for the process's id."""
         self._write_due = False
 
     async def hear(self, subject: str, queue: str, now: Callable[[Msg], None]) -> Subscription:
@@ -81,6 +84,8 @@ class Client(library.Client):
                 for line in headers[10:-4].decode(errors="replace").split("\r\n"):
                     key, _, value = line.partition(":")
                     found[key] = value.strip()
+            elif headers and headers.startswith(_NOBODY):
+                found = {"Status": "503"}
             elif headers:
                 found = await self._process_headers(headers)
             now(Msg(self, subject.decode(), reply.decode(), data, found, _sid=sid))
@@ -105,7 +110,7 @@ class Client(library.Client):
         ):
             return False
         if headers:
-            lines = "".join([f"{key}: {_one_line(value)}\r\n" for key, value in headers.items()])
+            lines = "".join([f"{k}: {v if v.isprintable() else _one_line(v)}\r\n" for k, v in headers.items()])
             block = f"NATS/1.0\r\n{lines}\r\n".encode()
             size = len(block)
             command = b"".join(
@@ -119,7 +124,9 @@ class Client(library.Client):
         self._pending_data_size += len(command)
         if not self._write_due:
             self._write_due = True
-            asyncio.get_running_loop().call_soon(self._write)
+            if self._loop is None:
+                self._loop = asyncio.get_running_loop()
+            self._loop.call_soon(self._write)
         return True
 
     def _write(self) -> None:

@@ -299,8 +299,8 @@ class Connection:
         """`store` in two halves: the message is on its way when this returns, and the acknowledgement is awaited later,
         where `store`'s errors are raised. Costs no task."""
         given = fields(headers, msg_id, expected_last)
-        if size_of(payload, given) <= self.max_size and not self.nc.is_closed:
-            token, pending = self._register(subject, timeout_s=timeout_s)
+        if size_of(payload, given) <= self.max_size:
+            token, pending = self._answers.expect(subject, "", timeout_s)
             if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
                 return Begun(self._answers, token, pending, self.stores)
             self._answers.forget(token)
@@ -318,10 +318,11 @@ class Connection:
         self.stores.met(subject, None)
         return ack
 
-    def put(self, subject: str, payload: bytes, headers: Headers | None = None) -> bool:
+    def put(self, subject: str, payload: bytes, headers: Headers | None = None, reply: str = "") -> bool:
         """`publish` at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why
         it cannot be done."""
-        return size_of(payload, headers) <= self.max_size and self.nc.put(subject, payload, headers=headers)
+        size = size_of(payload, headers) if headers else len(payload)
+        return size <= self.nc._max_payload - HEADROOM and self.nc.put(subject, payload, reply, headers)
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
         """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came.

@@ -48,7 +48,7 @@ class Log:
         BusError
             No answer: it may have been stored, or may yet be; read the tail to know.
         """
-        headers = {_ROW: json.dumps(msgspec.to_builtins(row))} if row else None
+        headers = {_ROW: _one_line(row)} if row else None
         ack = await self._connection.store(
             subjects.log(sid, kind), data, headers=headers, expected_last=(subjects.log_of(sid), last_seq)
         )
@@ -91,6 +91,12 @@ async def waiting(connection: Connection, stream: str, only: str) -> list[str]:
         found += page
         if not page or len(found) >= int(answer.get("total", 0)):
             return found
+
+
+def _one_line(row: SessionRow) -> str:
+    """The row as a header may carry it: ASCII."""
+    data = encode(row)
+    return data.decode() if data.isascii() else json.dumps(msgspec.to_builtins(row))
 
 
 def _stored(got: direct.Got | None) -> Stored | None:

@@ -1,12 +1,15 @@
-"""Reading channels: live posts over core NATS, history by asking a moderator.
+"""Channels: live posts over core NATS, history by asking a moderator.
 
 Live posts are lossy by nature. A post's number on its channel says what was dropped: doubles are passed over, a gap is
 asked for, and after a reconnect or a silence the reader asks anyway. What it yields is complete and in order, whatever
 the wire did.
+
+What nobody hears is not sent: see Audience.
 """
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 import msgspec
@@ -20,6 +23,59 @@ from schemas.expert import expert_of
 from schemas.post import CLOSED, Live, Post, Posts, ReadPosts, heard
 from schemas.turn import HANDLING_RAISED, Answer
 from schemas.wire import Undecodable, decode, encode
+
+QUIET_S = 2.0
+"""So long nothing is sent under a subject after the server said that nobody hears it, unless the session is read."""
+_SESSIONS_KEPT = 20_000
+_NONE: Mapping[str, float] = {}
+
+
+class Audience:
+    """Sends a moderator's posts as long as somebody hears them: one of those who see all sessions, or one of owners.
+
+    A post names a subject for an answer. Where nobody subscribes to it the server answers so (no responders), and for
+    `QUIET_S` nothing more is sent under its subject. Who begins to follow a session subscribes and then reads its
+    history: all moderators hear that he asks, and from then on send all.
+    """
+
+    def __init__(self, connection: Connection, reads: str) -> None:
+        """`reads`: where those who hear it ask for history."""
+        self._connection = connection
+        self._reads = reads
+        self._inbox = ""
+        self._unheard: dict[str, dict[str, float]] = {}
+        """Session -> subjects that nobody heard, and until when they are left out."""
+
+    async def open(self) -> None:
+        """Begin to hear who is not there, and who reads; without it all is sent."""
+        inbox = self._connection.nc.new_inbox()
+        await self._connection.nc.hear(f"{inbox}.>", "", self._nobody)
+        await self._connection.subscribe(self._reads, self._on_read)
+        self._inbox = inbox
+
+    def hears(self, sid: str, subject: str) -> bool:
+        """Whether somebody may hear a subject of a session now."""
+        until = self._unheard.get(sid, _NONE).get(subject)
+        return until is None or time.monotonic() >= until
+
+    def follows(self, sid: str) -> bool:
+        """Whether somebody may hear all of a session now."""
+        quiet = self._unheard.get(sid)
+        return quiet is None or time.monotonic() >= max(quiet.values())
+
+    def put(self, sid: str, subject: str, data: bytes, headers: Mapping[str, str] | None = None) -> bool:
+        """Send at once, and learn whether anybody heard it; as Connection.put."""
+        return self._connection.put(subject, data, headers, f"{self._inbox}.{sid}.{subject}" if self._inbox else "")
+
+    def _on_read(self, msg: Msg) -> None:
+        self._unheard.pop(msg.subject.rpartition(".")[2], None)
+
+    def _nobody(self, msg: Msg) -> None:
+        if msg.headers and msg.headers.get("Status") == "503":
+            sid, _, subject = msg.subject[len(self._inbox) + 1 :].partition(".")
+            if len(self._unheard) >= _SESSIONS_KEPT:
+                self._unheard.clear()
+            self._unheard.setdefault(sid, {})[subject] = time.monotonic() + QUIET_S
 
 
 class Reader:

@@ -216,11 +216,13 @@ async def purge_session(conn: Connection, sid: str) -> None:
         await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})
 
 
-async def purge_timers(conn: Connection, sid: str) -> None:
-    """Remove one session's timer, and what it made, in IN too. Repeating it is fine."""
+async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:
+    """Remove one session's timer, and what it made: in IN too, where it may have fired. Repeating it is fine."""
     await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
-    fired = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
-    await conn.api(f"STREAM.PURGE.{IN}", {"filter": fired})
+    if not fired:
+        return
+    made = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
+    await conn.api(f"STREAM.PURGE.{IN}", {"filter": made})
 
 
 async def purge_turns(conn: Connection, sid: str) -> None:

@@ -32,6 +32,6 @@ class Timers:
         }
         return self._connection.begin(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
 
-    async def clear(self, sid: str) -> None:
-        """Nothing is due any more, and what was is over."""
-        await purge_timers(self._connection, sid)
+    async def clear(self, sid: str, fired: bool = True) -> None:
+        """Nothing is due any more, and what was is over. `fired`: what it made may wait in IN."""
+        await purge_timers(self._connection, sid, fired)

@@ -6,6 +6,7 @@ show a seat what its channels do not hold is stopped (`Leak`) before anything is
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
 
@@ -74,6 +75,7 @@ def build(
     decided_ns: int,
     reissued: bool = False,
     turns_per_message: int = 0,
+    followed: Callable[[str], bool] = lambda sid: True,
 ) -> list[Sending]:
     """WORK messages for the asks of one transition that are still open.
 
@@ -86,28 +88,33 @@ def build(
     turns_per_message
         At most so many turns of one queue, round and channel lie in a message. 0: as many as let the queue's copies
         share them.
+    followed
+        Whether somebody may follow a session live.
 
     Raises
     ------
     Leak
         A seat would see what its channels do not hold.
     """
-    asked = [i for i, c in enumerate(commands) if isinstance(c, log.Ask)]
-    if not asked or not any(turn_id(n, i) in session.turns for i in asked):
+    asked = [i for i, c in enumerate(commands) if type(c) is log.Ask]
+    if not asked:
+        return []
+    ids = {i: turn_id(n, i) for i in asked}
+    if session.turns.keys().isdisjoint(ids.values()):
         return []
     seats = {s.seat: s for s in session.opened.seats}
     groups: dict[tuple[str, int, str], list[tuple[int, log.Ask]]] = {}
-    for index, ask in enumerate(commands):
-        if isinstance(ask, log.Ask):
-            place = (queue_of(seats[ask.seat], ask), ask.round, channel_of(seats[ask.seat], ask))
-            groups.setdefault(place, []).append((index, ask))
+    for index in asked:
+        ask: log.Ask = commands[index]  # type: ignore[assignment]
+        seat = seats[ask.seat]
+        groups.setdefault((queue_of(seat, ask), ask.round, channel_of(seat, ask)), []).append((index, ask))
     sendings = []
     for (queue, round_, channel), asks in groups.items():
         most = turns_per_message or share(session.opened, queue, len(asks))
         rest = iter(asks)
         while whole := list(islice(rest, most)):
             # Grouped as they were first, whatever was answered since: one place in the log, one subject.
-            part = [(i, a) for i, a in whole if turn_id(n, i) in session.turns]
+            part = [(i, a) for i, a in whole if ids[i] in session.turns]
             if not part:
                 continue
             work = Work(
@@ -121,10 +128,11 @@ def build(
                 decided_ns=decided_ns,
                 reissued=reissued,
                 together=True,
+                followed=followed(session.sid),
                 posts=_posts(session, seats, [a for _, a in part]),
-                turns=tuple(_turn(session, seats[a.seat], turn_id(n, i), a, key) for i, a in part),
+                turns=tuple([_turn(session, seats[a.seat], ids[i], a, key) for i, a in part]),
             )
-            sendings.append(Sending(queue, turn_id(n, whole[0][0]), work))
+            sendings.append(Sending(queue, ids[whole[0][0]], work))
     return sendings
 
 
@@ -204,7 +212,7 @@ def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> 
         brief=ask.brief,
         sees=ask.sees,
         own=ask.own,
-        documents=tuple(DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if ask.seat in d.holders),
+        documents=tuple([DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if ask.seat in d.holders]),
         deadline_ns=ask.deadline_ns,
         caps=ask.caps,
         stream=ask.stream,

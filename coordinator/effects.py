@@ -30,9 +30,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bus import subjects
-from bus.channels import CLIENTS, PUBLIC, may_read
+from bus.channels import CLIENTS, CONTROL, PUBLIC, may_read
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
+from bus.posts import Audience
 from bus.storage.index import Index
 from bus.timers import Timers
 from coordinator import briefing
@@ -79,6 +80,8 @@ class Effects:
         turns_per_message: int = 0,
     ) -> None:
         self.index = index
+        self._all_seers = Audience(connection, subjects.READ_ALL)
+        self._owners = Audience(connection, subjects.owned("*", subjects.READ_ALL))
         self._connection = connection
         self._protocols = protocols
         self._presence = presence
@@ -88,6 +91,11 @@ class Effects:
         self._notifier = notifier
         self._turns_per_message = turns_per_message
 
+    async def open(self) -> None:
+        """Begin to hear who follows sessions."""
+        await self._all_seers.open()
+        await self._owners.open()
+
     def build(
         self, session: Session, n: int, commands: Commands, at_ns: int, *, reissued: bool = False
     ) -> list[briefing.Sending]:
@@ -95,7 +103,11 @@ class Effects:
         return briefing.build(
             session, n, commands, key=self._key, lane=self._lane, decided_ns=at_ns, reissued=reissued,
             turns_per_message=self._turns_per_message,
+            followed=self._followed,
         )  # fmt: skip
+
+    def _followed(self, sid: str) -> bool:
+        return self._owners.follows(sid) or self._all_seers.follows(sid)
 
     async def carry_out(
         self, session: Session, parts: Sequence[Part], *, reissued: bool = False
@@ -143,8 +155,8 @@ class Effects:
             if type(command) in _ON_THEIR_OWN_WAYS:
                 continue
             match command:
-                case log.ClearTimer():
-                    effects.append(asyncio.ensure_future(self._clear_timer(sid)))
+                case log.ClearTimer():  # it has not fired; what it made all the same, a moderator is handed and drops
+                    effects.append(asyncio.ensure_future(self._clear_timer(sid, reissued)))
                 case log.StartChild() if command.session in session.children:
                     effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}", session))
                 case log.CancelChild() if mine:
@@ -178,14 +190,21 @@ class Effects:
                 await self._post(session.opened.author, [post], headers)
 
     async def _post(self, owner: str, posts: Sequence[Post], headers: Mapping[str, str] | None = None) -> None:
+        """What seats said is left out while nobody hears it. What the protocol says always goes out: workers act on it,
+        and they ask for no history."""
         post = posts[0]
-        subject, data = subjects.post(post.session, post.channel, post.kind), posted(posts)
-        if not self._connection.put(subject, data, headers):
-            await self._connection.publish(subject, data, headers)
+        sid, subject = post.session, subjects.post(post.session, post.channel, post.kind)
+        to = [(self._all_seers, subject)]
         if may_read(CLIENTS, post.channel):
-            subject = subjects.owned(owner, subject)
-            if not self._connection.put(subject, data, headers):
-                await self._connection.publish(subject, data, headers)
+            to.append((self._owners, subjects.owned(owner, subject)))
+        if post.channel != CONTROL and all(p.seat for p in posts):
+            to = [(who, s) for who, s in to if who.hears(sid, s)]
+            if not to:
+                return
+        data = posted(posts)
+        for who, s in to:
+            if not who.put(sid, s, data, headers):
+                await self._connection.publish(s, data, headers)
 
     def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:
         """When the session's timer is to fire, where these transitions move it, and the last of them that does: when it
@@ -246,9 +265,9 @@ class Effects:
             return self._connection.begin(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
         return _unless_there(self._connection.begin(subject, data, expected_last=(subject, 0), headers=headers))
 
-    async def _clear_timer(self, sid: str) -> None:
+    async def _clear_timer(self, sid: str, fired: bool = True) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
-            await self._timers.clear(sid)
+            await self._timers.clear(sid, fired)
 
 
 async def _unless_there(stored: Awaitable[Any]) -> None:

@@ -134,6 +134,7 @@ class Intake:
 
     async def start(self) -> None:
         """Begin to pull."""
+        await self._effects.open()
         self._started = time.monotonic()
         self._beating = asyncio.create_task(self._working(), name="intake heartbeat")
         for pull in self._pulls:

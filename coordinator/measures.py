@@ -23,12 +23,12 @@ def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Se
         The state that it was taken in; None for the opening.
     """
     event = entry.event
-    metrics.transitions.of(_WORDS[type(event)]).inc()
+    metrics.transitions.of(_WORDS[type(event)]).value += 1
     for said in protocol.notes(entry):
         _LOGGER.log(logging.WARNING if said.warning else logging.INFO, "%s", said.text)
     for command in entry.commands:
-        metrics.effects.of(_WORDS[type(command)]).inc()
-        if isinstance(command, log.Notify):
+        metrics.effects.of(_WORDS[type(command)]).value += 1
+        if type(command) is log.Notify:
             metrics.notifications.labels(severity=command.severity).inc()
     if before is None:
         for role in {seat.role for seat in after.opened.seats}:
@@ -62,7 +62,7 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
         outcome = "retried"
     else:
         outcome = "missed"
-    metrics.turns.of(_role(metrics, before, ask.seat), outcome).inc()
+    metrics.turns.of(_role(metrics, before, ask.seat), outcome).value += 1
     if before.opened.budget.seconds is None and not ask.queue:  # else the deadline may be that of the budget
         asked_ns = ask.deadline_ns - int(before.opened.turn_timeout_s * 1e9)
         metrics.turn_overhead_seconds.observe(max(0.0, (entry.at_ns - asked_ns) / 1e9 - event.model_s))

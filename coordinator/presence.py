@@ -114,6 +114,8 @@ class Presence:
         """By queue, as it was announced last."""
         self._known: tuple[Known, ...] | None = None
         """None: it changed since it was worked out."""
+        self._alive: tuple[Announcement, ...] | None = None
+        """Likewise."""
         self._changed = asyncio.Event()
         self._since = self._unbroken = clock()
         self.on_expert: Callable[[str], None] = lambda queue: None
@@ -126,6 +128,7 @@ class Presence:
         self._heard_at[announcement.queue] = self._clock()
         spec = announcement.expert
         if spec is None:
+            self._alive = None
             self._workers.put(announcement)
         else:
             self._hear_expert(msgspec.structs.replace(announcement, expert=None), ExpertHere.of(spec, pin))
@@ -148,12 +151,19 @@ class Presence:
         if was is None and not announcement.draining:
             self.on_expert(queue)
 
+    def _forget(self) -> None:
+        """Workers that are gone."""
+        if self._workers.forget():
+            self._alive = None
+
     def alive(self) -> tuple[Announcement, ...]:
         """One announcement a living queue, experts left out, sorted by queue: how many copies it has, their room added
         up, the dearest of their prices."""
-        self._workers.forget()
-        living = _by_queue(self._workers.items()).values()
-        return tuple(msgspec.structs.replace(a, copies=_copies(a)) for a in living)
+        self._forget()
+        if self._alive is None:
+            living = _by_queue(self._workers.items()).values()
+            self._alive = tuple(msgspec.structs.replace(a, copies=_copies(a)) for a in living)
+        return self._alive
 
     def reasoning_tokens(self) -> int | msgspec.UnsetType:
         """The most that a living model may think in one call; UNSET: none says."""
@@ -176,14 +186,14 @@ class Presence:
 
     def everybody(self) -> tuple[Announcement, ...]:
         """Every living worker, experts too, copies of one queue apart, sorted by queue and instance."""
-        self._workers.forget()
+        self._forget()
         self.known()
         found = (*self._workers.items(), *self._experts.items())
         return tuple(a for _, a in sorted(found, key=lambda item: item[0]))
 
     def workers(self) -> dict[str, float]:
         """How many workers of each queue live; 0 of one that was heard once and is silent."""
-        self._workers.forget()
+        self._forget()
         if self._experts.forget():
             self._known = None
         counted = Counter(queue for heard in (self._workers, self._experts) for (queue, _), _a in heard.items())

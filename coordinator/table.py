@@ -225,8 +225,7 @@ def digest(
     return h.hexdigest()
 
 
-@dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """What a handler may look at beside its own state."""
 
     opened: log.Opened
@@ -237,14 +236,14 @@ class View:
     open_turns: tuple[OpenTurn, ...]
     """Turns still out, the one being handled excluded."""
     at_ns: int
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: Ledger = msgspec.field(default_factory=Ledger)
     """What was used so far."""
     affords: Callable[[Iterable[tuple[str | Seat, Caps]]], str] = lambda turns: ""
     """Which limit of the budget these turns of seats would pass together, beside what is used, reserved and held back;
     empty: they fit. A seat that may not be invited yet is given whole."""
     sid: str = ""
     """The session's own id."""
-    windows: Mapping[str, int] = field(default_factory=dict)
+    windows: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Open windows: name -> Unix time of their end, ns."""
     child: str = ""
     """The id that the first session started in this step gets; of a second, another one."""

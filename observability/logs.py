@@ -13,8 +13,6 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import IO, Any
 
@@ -58,14 +56,19 @@ def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
-@contextmanager
-def session(sid: str) -> Iterator[None]:
+class session:
     """Lines logged inside, in this task and those it starts, carry the session's id."""
-    token = _session.set(sid)
-    try:
-        yield
-    finally:
-        _session.reset(token)
+
+    __slots__ = ("_sid", "_token")
+
+    def __init__(self, sid: str) -> None:
+        self._sid = sid
+
+    def __enter__(self) -> None:
+        self._token = _session.set(self._sid)
+
+    def __exit__(self, *_: object) -> None:
+        _session.reset(self._token)
 
 
 def _clean(value: Any, name: str = "") -> Any:

@@ -89,7 +89,7 @@ class DocumentRef(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one seat is asked. Differs from its neighbours in the same message by seat, order and documents only."""
 
     id: str
@@ -120,7 +120,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """What it said, as JSON, its first 4,000 characters. Empty: nothing came, or it is not told."""
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
+class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A WORK message: turns of one queue and round, and the context that they share."""
 
     session: str
@@ -139,6 +139,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Sent again, because the first sending may not have got out."""
     together: bool = False
     """Who listens on the lane takes `Replies`."""
+    followed: bool = True
+    """Somebody may follow the session live, so seats' states are told as they come; else those that last."""
     posts: tuple[ShownPost, ...] = ()
     turns: tuple[Turn, ...]
 
@@ -182,7 +184,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply"):
+class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply", omit_defaults=True):
     """A worker's answer to a turn. Its cause is the turn: told twice, it is taken once."""
 
     turn: str

@@ -35,7 +35,7 @@ AGENTS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "agent"]
 MODERATORS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "moderator"]
 TOOLS = {"ask": "client", "doctor": "owner", "sessions": "owner"}
 """Tool -> whose credentials it has."""
-FOR_TOOLS = {"ask": ["q"], "doctor": [], "sessions": ["list"], "keys": []}
+FOR_TOOLS = {"ask": ["q"], "doctor": [], "sessions": ["list"], "keys": [], "web-keys": []}
 
 
 HEADER = [
@@ -49,6 +49,8 @@ BY_DOCKER = {
     "docker compose build": "an image is made by test_the_images_commands_run_one_by_one_in_a_bare_folder",
     "docker compose run --rm keys": "the keys are made before",
     "docker compose up -d": "all services run already",
+    "docker compose run --rm web-keys": "a test of its own makes the token",
+    "docker compose --profile web up -d": "a test of its own runs the gateway",
     "docker compose --profile competition up -d": "all services run already",
     "docker compose --profile madp up -d": "all services run already",
     "docker compose --profile observability up -d": "Prometheus has tests of its own",
@@ -90,7 +92,7 @@ def test_the_compose_file_satisfies_the_specification() -> None:
 
 def test_each_service_gets_its_own_key_and_no_other() -> None:
     for name in OURS:
-        if name == "keys":
+        if name in ("keys", "web-keys"):
             assert "secrets" not in SERVICES[name] and SERVICES[name]["network_mode"] == "none"
             continue
         user = TOOLS.get(name, name)

@@ -1,0 +1,138 @@
+"""What nobody hears is not sent, and who comes to follow a session misses nothing."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from bus import subjects
+from bus.channels import CONTROL, PUBLIC
+from bus.errors import BusError
+from bus.posts import Audience, Reader
+from schemas.post import Live, Post, ReadPosts, heard
+from schemas.wire import encode
+from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
+from tests.support.engine import Engine, until
+from tests.support.model import read_journal
+
+
+async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) -> None:
+    moderator, client = await bare.connect("moderator"), await bare.connect("client")
+    audience = Audience(moderator, subjects.owned("*", subjects.READ_ALL))
+    await audience.open()
+    subject = subjects.owned("client", subjects.post("s1", PUBLIC, "answer"))
+    another = subjects.owned("client", subjects.post("s1", PUBLIC, "verdict"))
+
+    async def left_out() -> bool:
+        return not audience.hears("s1", subject)
+
+    async def sent() -> bool:
+        return audience.hears("s1", subject)
+
+    async def said() -> bool:
+        return bool(came)
+
+    assert audience.hears("s1", subject)
+    assert audience.follows("s1")
+    assert audience.put("s1", subject, b"1")
+    await until(left_out)
+    assert not audience.follows("s1")
+    assert audience.hears("s1", another)
+    assert audience.hears("s2", subject)
+    came: list[bytes] = []
+    await client.subscribe(subjects.channel("s1", PUBLIC), lambda msg: came.append(msg.data))
+    assert not audience.hears("s1", subject), "who hears and does not ask has it within two seconds"
+    with contextlib.suppress(BusError):  # no moderator runs that would answer
+        await client.request(subjects.read(PUBLIC, "s1"), encode(ReadPosts()), 0.2)
+    await until(sent, 1.0)
+    assert audience.put("s1", subject, b"2")
+    await until(said)
+    await moderator.nc.flush()
+    assert came == [b"2"]
+    assert audience.hears("s1", subject)
+    assert audience.follows("s1")
+
+
+async def test_it_is_tried_again_after_two_seconds(bare: Engine) -> None:
+    moderator = await bare.connect("moderator")
+    audience = Audience(moderator, subjects.READ_ALL)
+    await audience.open()
+    subject = subjects.post("s1", PUBLIC, "answer")
+
+    async def left_out() -> bool:
+        return not audience.hears("s1", subject)
+
+    async def tried() -> bool:
+        return audience.hears("s1", subject) and audience.follows("s1")
+
+    assert audience.put("s1", subject, b"1")
+    await until(left_out)
+    assert await until(tried, 4.0)
+
+
+async def test_who_comes_later_hears_all_that_is_said_from_then_on(bare: Engine) -> None:
+    """Of either moderator, without waiting for a gap or for silence."""
+    await bare.moderator(lane="a")
+    await bare.moderator(lane="b")
+    works = await round_asked(bare)
+    answers = await said_at_once(bare, works, "a")
+    assert {a.verdict for a in answers.values()} == {"accepted"}
+    connection = await bare.connect("owner")
+    live: list[Post] = []
+    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: live.extend(heard(msg.data)))
+    followed: list[Post] = []
+
+    async def follow() -> None:
+        async for said in Reader(connection, quiet_s=60.0).follow("s1", [PUBLIC, CONTROL]):
+            followed.append(said)
+
+    async def caught_up() -> bool:
+        return len(followed) >= len(PANEL)
+
+    following = asyncio.create_task(follow())
+    try:
+        await until(caught_up)
+        before = len(followed)
+        await bare.workers()
+        await asyncio.wait_for(following, 20.0)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    public = [p for p in followed if p.channel == PUBLIC]
+    assert tuple(public) == await bare.posts("s1", PUBLIC)
+    assert len(public) > before
+    assert {p.k for p in live} >= {p.k for p in public[before:]}
+
+
+async def test_who_comes_later_soon_sees_who_is_thinking(bare: Engine, tmp_path: Path) -> None:
+    journal = tmp_path / "calls"
+    await bare.moderator()
+    slow: dict[str, Any] = {"latency_s": 1.0, "journal": str(journal)}
+    for queue in bare.queues:
+        await bare.worker(queue, slow if queue in PANEL else None)
+    await bare.open("s1")
+
+    async def second_round() -> bool:
+        return sum("/2/" in call.turn for call in read_journal(journal)) == len(PANEL)
+
+    async def seen() -> bool:
+        return thinking >= set(PANEL)
+
+    await until(second_round)
+    thinking: set[str] = set()
+
+    def on_live(live: Live) -> None:
+        if live.state == "thinking" and live.turn.split("-")[0] != "0":
+            thinking.add(live.seat)
+
+    async def follow() -> None:
+        async for _ in Reader(bare.owner).follow("s1", [PUBLIC, CONTROL], on_live=on_live):
+            pass
+
+    following = asyncio.create_task(follow())
+    try:
+        await until(seen)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    assert thinking >= set(PANEL)
