@@ -52,6 +52,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Principal -> seats that it may take, each with the credentials of who sits there."""
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     """What the process counts."""
+    streams: int = 256
+    """Of one principal at once."""
     ack_wait_s: float = 8.0
     """Of the queues, for whoever takes a seat."""
 

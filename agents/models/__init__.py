@@ -87,5 +87,5 @@ def _brought(name: str) -> Any:
     except rooms.NotUsable as error:
         raise ModelMisconfigured(f"model: {error}") from error
     except KeyError:
-        known = ["extractive", "openai", "recorded", *rooms.entries(BROUGHT)]
-        raise ModelMisconfigured(f"model: got {name!r}, known are {', '.join(known)} and module:attribute") from None
+        known = ", ".join(("extractive", "openai", "recorded", *rooms.entries(BROUGHT)))
+        raise ModelMisconfigured(f"model: got {name!r}, allowed are {known} and module:attribute") from None

@@ -182,11 +182,14 @@ class Endpoint:
 
         Parameters
         ----------
+        path
+            Under the base URL, or a whole address.
         content
             None: GET.
         costs
             A request that may have been served may have been paid.
         """
+        url = path if "://" in path else self._base + path
         options: Any = {"headers": self._headers}
         if within_s is not None:
             options["timeout"] = httpx2.Timeout(within_s, connect=min(CONNECT_S, within_s))
@@ -201,8 +204,8 @@ class Endpoint:
         try:
             async with whole:
                 response: httpx2.Response = await (
-                    self._client.get(self._base + path, **given) if content is None
-                    else self._client.post(self._base + path, content=content, **given)
+                    self._client.get(url, **given) if content is None
+                    else self._client.post(url, content=content, **given)
                 )  # fmt: skip
                 here = True
                 try:

@@ -17,7 +17,7 @@ from client.show import documents
 from client.show.session_list import has_words
 from client.turns import Turns
 from coordinator.protocols import STANDING
-from gateway.app import client_of, principal_of
+from gateway.app import client_of, principal_of, shared_of
 from gateway.errors import JsonResponse
 from gateway.web import snapshot as snapshots
 from gateway.web.asked import WhatIfAsked
@@ -35,8 +35,6 @@ CAN = ("export", "what-if")
 MOST_LISTED = 200
 MOST_SEARCHED = 2_000
 """Rows that one search looks at."""
-MOST_STREAMS = 256
-"""Streams of one principal at once."""
 MOST_STREAMED = 32
 """Sessions of one stream."""
 _PAGE = 200
@@ -122,8 +120,9 @@ async def stream(request: Request) -> Response:
     positions = read_all(text, sids)
     brief = request.query_params.get("brief", "") in ("1", "true")
     hub, principal = hub_of(request), principal_of(request)
-    if sum(of == principal.name for of in hub.streams.values()) >= MOST_STREAMS:
-        raise HTTPException(429, f"{MOST_STREAMS} streams are open already", {"Retry-After": "10"})
+    most = shared_of(request).config.streams
+    if sum(of == principal.name for of in hub.streams.values()) >= most:
+        raise HTTPException(429, f"{most} streams are open already", {"Retry-After": "10"})
     feeds = [await hub.feed(principal, sid, everything=everything) for sid in sids]
     for feed in feeds:
         await feed.ready()

@@ -41,10 +41,12 @@ class Web:
     ----------
     keys
         Folder of the principals' keys, as `folder_of` makes it.
+    streams
+        Of one principal at once.
     """
 
-    def __init__(self, url: str, keys: Path) -> None:
-        self._bus, self._keys = url, keys
+    def __init__(self, url: str, keys: Path, streams: int = 256) -> None:
+        self._bus, self._keys, self._streams = url, keys, streams
         self._server: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.url = ""
@@ -56,6 +58,7 @@ class Web:
             url=self._bus,
             hosts=("127.0.0.1",),
             ack_wait_s=1.0,
+            streams=self._streams,
             metrics=self.metrics,
             seats=lambda name: seats_in(self._keys / f"{name}.seats"),
         )

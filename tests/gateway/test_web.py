@@ -314,14 +314,15 @@ async def test_what_is_larger_than_its_limit_is_refused(site: Site) -> None:
     assert answer.status_code == 400
 
 
-async def test_a_stream_more_than_the_limit_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.web.reading.MOST_STREAMS", 1)
-    sid = await site.owner.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
-    async for _ in site.owner.events(f"/api/sessions/{sid}/events"):
-        refused = await site.owner.http.get(f"/api/sessions/{sid}/events")
-        assert refused.status_code == 429 and refused.headers["retry-after"]
-        break
-    await site.owner.post(f"/api/sessions/{sid}/cancel")
+async def test_a_stream_more_than_the_limit_is_refused(site: Site, tmp_path: Path) -> None:
+    token = site.owner.http.headers["authorization"].removeprefix("Bearer ")
+    async with Web(site.bus.server.url, tmp_path / "keys", streams=1) as web, web.client(token) as owner:
+        sid = await owner.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+        async for _ in owner.events(f"/api/sessions/{sid}/events"):
+            refused = await owner.http.get(f"/api/sessions/{sid}/events")
+            assert refused.status_code == 429 and refused.headers["retry-after"]
+            break
+        await owner.post(f"/api/sessions/{sid}/cancel")
 
 
 async def test_the_gateway_counts_what_it_does(site: Site) -> None:

@@ -351,7 +351,7 @@ def test_a_finished_session_is_replayed_with_another_stop_rule_until_its_record_
     assert what_if.verify(record)["recomputed"]
     text = "\n".join(what_if.comparison_words(what_if.compare(record, {"maci": {"tau_stop": 3}})))
     assert "the runs part at transition" in text and "stop: plateau" not in text
-    with pytest.raises(BadInput, match=r"maci\.judges: it acts before the first event"):
+    with pytest.raises(BadInput, match=r"maci\.judges: it acts only before the first event"):
         what_if.compare(record, {"maci": {"judges": 5}})
 
 
