@@ -325,6 +325,16 @@ async def test_a_stream_more_than_the_limit_is_refused(site: Site, tmp_path: Pat
         await owner.post(f"/api/sessions/{sid}/cancel")
 
 
+async def test_an_answer_to_a_question_that_is_not_there_is_refused(site: Site) -> None:
+    sid = await site.alice.start()
+    refused = await site.alice.post(f"/api/sessions/{sid}/decide", {"item": "7", "choice": "emit"}, 400)
+    assert refused["error"]["field"] == "item" and "does not exist" in refused["error"]["message"]
+    assert (await site.bob.post(f"/api/sessions/{sid}/decide", {"item": "7", "choice": "emit"}, 404))["error"]
+    assert (await site.alice.get("/api/inbox"))["items"] == []
+    found = await site.alice.get(f"/api/sessions/{sid}")
+    assert "decide" not in found["may"] and found["items"] == [] and found["overrides"] == []
+
+
 async def test_the_gateway_counts_what_it_does(site: Site) -> None:
     sid = await site.owner.start()
     events = await site.owner.watched(sid)
