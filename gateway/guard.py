@@ -10,7 +10,7 @@ In this order, so that what is cheap to refuse is refused first:
 4. **Rate.** Requests of one principal; of one address where nobody is known, so that tokens cannot be guessed.
 5. **Size.** A body over its limit ends with 413, while it is read: no length is believed.
 
-An answer that a browser may run nothing in: a strict content policy, no framing, no sniffing, no referrer.
+An answer that a browser may run nothing in: a strict content policy, no framing, no sniffing, no referrer elsewhere.
 """
 
 import time
@@ -48,7 +48,7 @@ _HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # under no-referrer a browser sends `Origin: null` with the form of the sign-in
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
