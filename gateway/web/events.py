@@ -12,6 +12,9 @@ class PostEvent(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     post: PostCard
     round_name: str
+    """`Round`"""
+    round_note: str = ""
+    """As that of a round of the snapshot (shapes.RoundView)."""
 
 
 class LiveEvent(msgspec.Struct, frozen=True, kw_only=True):

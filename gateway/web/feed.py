@@ -264,8 +264,11 @@ class Feed:
     def _tell(self, card: PostCard | None) -> None:
         if card is None:
             return
-        name = self.fold.presenter.round_name
-        data = encoded("post", events.PostEvent(session=self.sid, post=card, round_name=name))
+        shows = self.fold.presenter
+        event = events.PostEvent(
+            session=self.sid, post=card, round_name=shows.round_name, round_note=shows.round_note(card.round)
+        )
+        data = encoded("post", event)
         self.posts.append(Told(card.channel, card.k, data, self.fold.posts[-1].at_ns))
 
     def _tell_live(self, live: Live) -> None:
