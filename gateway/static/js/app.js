@@ -1,0 +1,58 @@
+// The frame of every page: which page it is, what waits for a human, and what went wrong.
+
+import { get } from "./api.js";
+import { el, put, trouble } from "./dom.js";
+import { every } from "./time.js";
+
+const PAGES = [
+  [/^\/$/, "./pages/list.js"],
+  [/^\/new$/, "./pages/start.js"],
+  [/^\/compare$/, "./pages/compare.js"],
+  [/^\/inbox$/, "./pages/inbox.js"],
+  [/^\/agents$/, "./pages/agents.js"],
+  [/^\/s\/([A-Za-z0-9_-]{1,64})$/, "./pages/session.js"],
+];
+const WAITING_MS = 10_000;
+
+async function open() {
+  const main = document.getElementById("main");
+  const path = location.pathname;
+  const found = PAGES.map(([pattern, module]) => [pattern.exec(path), module]).find(([match]) => match);
+  for (const a of document.querySelectorAll("body > header nav a")) {
+    if (a.getAttribute("href") === path) a.setAttribute("aria-current", "page");
+  }
+  if (!found) {
+    put(main, el("h1", { text: "There is no such page" }), el("p", {}, el("a", { href: "/", text: "All sessions" })));
+    return;
+  }
+  try {
+    const [match, module] = found;
+    const page = await import(module);
+    await page.show(main, ...match.slice(1));
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    const place = el("div", { class: "trouble", role: "alert" });
+    trouble(place, error);
+    put(
+      main,
+      el("h1", { text: "This cannot be shown" }),
+      place,
+      el("p", {}, el("a", { href: "/", text: "All sessions" })),
+    );
+  }
+  if (!document.hidden) waiting();
+  every(WAITING_MS, waiting);
+}
+
+async function waiting() {
+  const { items } = await get("/api/inbox").catch(() => ({ items: [] }));
+  const chip = document.getElementById("waiting");
+  chip.hidden = !items.length;
+  put(
+    chip,
+    String(items.length),
+    el("span", { class: "unseen", text: items.length === 1 ? " question waits" : " questions wait" }),
+  );
+}
+
+open();

@@ -1,0 +1,133 @@
+// Nodes of the page. Whatever a session says reaches the page as the text of a node, here and nowhere else.
+
+const TARGET = /^(\/(?!\/)|#|\?)/; // a link leads to this gateway, or to a place on the page
+
+/**
+ * A node. `options`: `class`, `text`, attributes by name, and `on` (event -> function); what is null, false or
+ * undefined is left out. `children`: nodes and texts, lists of them, and nothing.
+ */
+export function el(tag, options = {}, ...children) {
+  const node = document.createElement(tag);
+  fill(node, options);
+  add(node, children);
+  return node;
+}
+
+/** The same for a part of a drawing. */
+export function svg(tag, options = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  fill(node, options);
+  add(node, children);
+  return node;
+}
+
+function fill(node, options) {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "class") node.setAttribute("class", value);
+    else if (name === "text") node.textContent = String(value);
+    else if (name === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
+    else if (name === "href" && !TARGET.test(value)) continue;
+    else if (/^(on|style|src)/i.test(name)) throw new Error(`el: ${name} is no attribute of this page`);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+function add(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+/** Put these in the place of all that is in the node. */
+export function put(node, ...children) {
+  const made = document.createDocumentFragment();
+  add(made, children);
+  node.replaceChildren(made);
+  return node;
+}
+
+/** The same for a part that is shown anew while somebody reads it: folds stay as they are, and the focus where it is. */
+export function redraw(node, ...children) {
+  const reached = (at) => [...at.querySelectorAll("a, button, input, select, textarea, summary")];
+  const folds = [...node.querySelectorAll("details")].map((fold) => fold.open);
+  const focused = reached(node).indexOf(document.activeElement);
+  put(node, ...children);
+  node.querySelectorAll("details").forEach((fold, i) => {
+    if (folds[i]) fold.open = true;
+  });
+  if (focused >= 0) reached(node)[focused]?.focus({ preventScroll: true });
+  return node;
+}
+
+export const link = (href, text, options = {}) => el("a", { href, text, ...options });
+
+export const button = (text, call, options = {}) =>
+  el("button", { type: "button", class: "btn", text, on: { click: call }, ...options });
+
+/** What somebody said, in its own direction of writing. */
+export const said = (text, options = {}, ...children) => el("p", { dir: "auto", text, ...options }, ...children);
+
+/** A section with a heading that names it. */
+export const section = (title, options = {}, ...children) =>
+  el("section", { "aria-label": title, ...options }, el("h2", { text: title }), ...children);
+
+/** A bar that is `share` full, 0 to 1. `label` says it in words. */
+export function bar(share, label, options = {}) {
+  const inner = el("i");
+  inner.style.width = `${Math.max(0, Math.min(1, share || 0)) * 100}%`;
+  return el("span", { role: "img", "aria-label": label, class: "bar", ...options }, inner);
+}
+
+/** Read out to those who do not see the page. */
+export function announce(text) {
+  const node = document.getElementById("heard");
+  if (node) node.textContent = text;
+}
+
+/** A button that asks once before it does something. */
+export function sure(text, question, call, options = {}) {
+  const asked = el("span", { class: "sure" });
+  const first = button(
+    text,
+    () => {
+      const yes = button(
+        question,
+        async () => {
+          yes.disabled = true;
+          await call();
+          put(asked, first);
+        },
+        { class: "btn danger" },
+      );
+      put(
+        asked,
+        yes,
+        button("No", () => {
+          put(asked, first);
+          first.focus();
+        }),
+      );
+      yes.focus();
+    },
+    options,
+  );
+  return put(asked, first);
+}
+
+/** A field with its label. `hint` stands below it. */
+export function field(label, input, hint = "") {
+  const name = input.getAttribute("name") || input.id;
+  input.id = input.id || `f-${name}`;
+  const below = hint ? el("span", { class: "hint", id: `${input.id}-hint`, text: hint }) : null;
+  if (below) input.setAttribute("aria-describedby", below.id);
+  return el("div", { class: "field" }, el("label", { for: input.id, text: label }), input, below);
+}
+
+export const option = (value, text, chosen) => el("option", { value, text, selected: value === chosen });
+
+/** A place for what went wrong, said at once to whoever listens; `null` takes it away. */
+export function trouble(node, error) {
+  put(node, error ? said(error.field ? `${error.field}: ${error.message}` : error.message) : null);
+}

@@ -1,0 +1,314 @@
+// A new question: who argues, over what, within which budget; the estimate beside it as one types.
+
+import { send } from "../api.js";
+import { bar, button, el, field, link, option, put, said, section, trouble } from "../dom.js";
+import { me, offered } from "../me.js";
+import { inputOf } from "../session/forms.js";
+import { count, named, seatName, usd } from "../words.js";
+
+const TYPED_MS = 400;
+const SMALL = 1_000_000; // bytes of evidence that every estimate brings along
+const BUDGET = [
+  ["tokens", "Tokens", 1],
+  ["cost_usd", "US dollars", "any"],
+  ["calls", "Model calls", 1],
+  ["seconds", "Seconds", "any"],
+];
+
+export async function show(main) {
+  const page = new StartPage(main, await me());
+  await page.begin();
+}
+
+class StartPage {
+  constructor(main, who) {
+    Object.assign(this, { main, who });
+    this.continues = new URLSearchParams(location.search).get("continues") || "";
+    this.files = [];
+    this.inputs = [];
+    this.timer = 0;
+    this.asking = null;
+  }
+
+  async begin() {
+    const { main, who } = this;
+    document.title = "New question · Parley";
+    main.className = "two";
+    this.question = el("textarea", {
+      name: "question",
+      required: true,
+      maxlength: who.limits.question,
+      rows: 4,
+      dir: "auto",
+    });
+    this.protocol = el(
+      "select",
+      { name: "protocol" },
+      option("", "Let the experts decide", ""),
+      who.protocols.filter((p) => p.name !== who.default_protocol).map((p) => option(p.name, named(p.name), "")),
+    );
+    this.about = el("p", { class: "hint" });
+    this.panel = el("input", { type: "number", name: "panel", min: 1, max: 64 });
+    this.panelField = field("How many argue", this.panel);
+    this.settings = el("div", { class: "fields" });
+    this.settingsFold = el("details", {}, el("summary", { text: "Settings" }), this.settings);
+    this.budget = BUDGET.map(([name, label, step]) => [
+      name,
+      el("input", { type: "number", name: `budget-${name}`, min: 0, step }),
+      label,
+    ]);
+    this.seats = who.seats.map(({ seat }) =>
+      el("input", { type: "checkbox", name: "human", value: seat, id: `human-${seat}` }),
+    );
+    this.list = el("ul", { class: "plain" });
+    this.estimate = el("div", { "aria-live": "polite" });
+    this.wrong = el("div", { class: "trouble", role: "alert" });
+    this.go = el("button", { class: "btn main", text: "Ask" });
+    const form = el(
+      "form",
+      { on: { submit: (event) => this.submit(event), input: () => this.soon() } },
+      field("Question or task", this.question),
+      this.follows(),
+      el("div", { class: "fields" }, field("Who argues, and how", this.protocol), this.panelField),
+      this.about,
+      this.evidence(),
+      this.settingsFold,
+      this.seats.length > 0 &&
+        el(
+          "fieldset",
+          {},
+          el("legend", { text: "Seats that wait for a person" }),
+          this.seats.map((box) => el("div", {}, box, " ", el("label", { for: box.id, text: seatName(box.value) }))),
+        ),
+      this.wrong,
+      el("div", { class: "row" }, this.go),
+    );
+    put(
+      main,
+      el("div", {}, el("h1", { text: "New question" }), form),
+      el(
+        "aside",
+        { "aria-label": "Budget" },
+        section(
+          "Budget",
+          {},
+          el(
+            "div",
+            { class: "fields" },
+            this.budget.map(([, input, label]) => field(label, input)),
+          ),
+          this.estimate,
+        ),
+      ),
+    );
+    for (const [, input] of this.budget) input.addEventListener("input", () => this.soon());
+    this.protocol.addEventListener("change", () => this.offer());
+    this.offer();
+    this.question.focus();
+  }
+
+  follows() {
+    return this.continues && el("p", { class: "sub" }, "follows up ", link(`/s/${this.continues}`, this.continues));
+  }
+
+  /** The chosen protocol's settings. */
+  offer() {
+    const found = offered(this.who, this.protocol.value || this.who.default_protocol);
+    this.about.textContent = found?.about || "";
+    this.panelField.hidden = !found?.panel;
+    this.panel.placeholder = found?.panel_size || "";
+    this.inputs = (found?.settings || [])
+      .filter((spec) => spec.name !== found.panel)
+      .map((spec) => {
+        const made = inputOf(spec, spec.default, "set-");
+        return { spec, ...made, first: text(made.input) };
+      });
+    put(
+      this.settings,
+      this.inputs.map((one) => one.node),
+    );
+    this.settingsFold.hidden = !this.inputs.length;
+    this.soon();
+  }
+
+  evidence() {
+    const input = el("input", {
+      type: "file",
+      multiple: true,
+      name: "evidence",
+      class: "unseen",
+      tabindex: -1,
+      "aria-label": "Files of evidence",
+      on: {
+        change: () => {
+          this.add(input.files);
+          input.value = "";
+        },
+      },
+    });
+    const drop = el(
+      "div",
+      { class: "drop" },
+      button("Choose files…", () => input.click()),
+      el("span", { class: "hint", text: "or drop files here: the documents that answers rest on." }),
+      input,
+    );
+    drop.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      drop.classList.add("over");
+    });
+    drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+    drop.addEventListener("drop", (event) => {
+      event.preventDefault();
+      drop.classList.remove("over");
+      this.add(event.dataTransfer.files);
+    });
+    return el("fieldset", {}, el("legend", { text: "Evidence" }), drop, this.list);
+  }
+
+  add(files) {
+    for (const file of files) {
+      this.files = [...this.files.filter((one) => one.name !== file.name), file];
+    }
+    this.listed();
+  }
+
+  listed() {
+    put(
+      this.list,
+      this.files.map((file) =>
+        el(
+          "li",
+          { class: "row" },
+          el("span", { dir: "auto", text: file.name }),
+          el("span", { class: "hint", text: `${Math.max(1, Math.round(file.size / 1000)).toLocaleString("en")} kB` }),
+          button(
+            "Remove",
+            () => {
+              this.files = this.files.filter((one) => one !== file);
+              this.listed();
+            },
+            { "aria-label": `Remove ${file.name}` },
+          ),
+        ),
+      ),
+    );
+    this.soon();
+  }
+
+  /** What is asked for. Raises what cannot be read, with its field. */
+  wanted() {
+    const settings = {};
+    for (const { spec, input, read, first } of this.inputs) {
+      if (text(input) === first) continue;
+      const value = read();
+      if (value !== undefined) settings[spec.name] = value;
+    }
+    const budget = Object.fromEntries(
+      this.budget.filter(([, input]) => input.value).map(([name, input]) => [name, Number(input.value)]),
+    );
+    return {
+      question: this.question.value,
+      protocol: this.protocol.value,
+      settings,
+      budget,
+      continues: this.continues,
+      panel: !this.panelField.hidden && this.panel.value ? Number(this.panel.value) : null,
+      humans: this.seats.filter((box) => box.checked).map((box) => box.value),
+    };
+  }
+
+  form(files) {
+    const form = new FormData();
+    form.append("request", JSON.stringify(this.wanted()));
+    for (const file of files) form.append("evidence", file, file.name);
+    return form;
+  }
+
+  soon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.ask(), TYPED_MS);
+  }
+
+  async ask() {
+    if (!this.question.value.trim()) {
+      put(this.estimate, el("p", { class: "sub", text: "The estimate stands here once there is a question." }));
+      return;
+    }
+    const size = this.files.reduce((sum, file) => sum + file.size, 0);
+    this.asking?.abort();
+    const mine = (this.asking = new AbortController());
+    try {
+      const found = await send("/api/estimate", this.form(size > SMALL ? [] : this.files), mine.signal);
+      put(this.estimate, this.told(found, size > SMALL));
+    } catch (error) {
+      if (mine.signal.aborted) return;
+      put(this.estimate, said(error.field ? `${error.field}: ${error.message}` : error.message, { class: "bad" }));
+    }
+  }
+
+  told(found, without) {
+    const limit = (name) => Number(this.budget.find(([one]) => one === name)[1].value) || 0;
+    const rows = [
+      ["Likely", found.likely],
+      ["At most", found.most],
+    ];
+    const part = (name, amount, words) =>
+      limit(name) > 0 &&
+      amount &&
+      bar(amount / limit(name), `likely ${words(amount)} of ${words(limit(name))}`, {
+        class: amount > limit(name) ? "bar over" : "bar",
+      });
+    return [
+      el(
+        "table",
+        {},
+        el(
+          "tbody",
+          {},
+          rows.map(([name, amount]) =>
+            el(
+              "tr",
+              {},
+              el("th", { scope: "row", text: name }),
+              el(
+                "td",
+                { class: "figure" },
+                amount
+                  ? [count(amount.tokens, "token"), el("br"), `${count(amount.calls, "call")}, ${usd(amount.cost_usd)}`]
+                  : "not known before experts are chosen",
+              ),
+            ),
+          ),
+        ),
+      ),
+      part("tokens", found.likely.tokens, (n) => count(n, "token")),
+      part("cost_usd", found.likely.cost_usd, usd),
+      found.shortfall &&
+        el("p", { class: "warn", role: "note", text: `⚠ The budget does not hold one round: ${found.shortfall}` }),
+      without && el("p", { class: "sub", text: "Without the evidence, which is large." }),
+      found.words.length > 0 &&
+        el(
+          "details",
+          {},
+          el("summary", { text: "In words" }),
+          found.words.map((line) => said(line, { class: "sub" })),
+        ),
+    ];
+  }
+
+  async submit(event) {
+    event.preventDefault();
+    trouble(this.wrong, null);
+    this.go.disabled = true;
+    try {
+      const { session } = await send("/api/sessions", this.form(this.files));
+      location.assign(`/s/${session}`);
+    } catch (error) {
+      trouble(this.wrong, error);
+      this.go.disabled = false;
+    }
+  }
+}
+
+const text = (input) => (input.type === "checkbox" ? String(input.checked) : input.value);

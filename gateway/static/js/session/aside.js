@@ -1,0 +1,307 @@
+// Beside the argument: signals, why it stopped, who changed, seats, budget, evidence.
+
+import { chart } from "../chart.js";
+import { bar, el, put, section } from "../dom.js";
+import { since, ticks } from "../time.js";
+import { count, cut, named, number, seatName, span, usd } from "../words.js";
+
+const FIRST = 4; // more signals than these are folded away
+
+/** Signals as they move, with their thresholds. */
+export class Signals {
+  constructor() {
+    this.node = section("Signals", { id: "signals" });
+    this.charts = new Map();
+    this.above = el("div");
+    this.more = el("div");
+    this.fold = el("details", {}, el("summary", { text: "More signals" }), this.more);
+    this.note = el("div", { class: "sub" });
+    this.node.append(this.above, this.fold, this.note);
+  }
+
+  show(series) {
+    const known = series.filter((one) => one.values.some((value) => value !== null));
+    this.node.hidden = !known.length;
+    const first = known.slice(0, FIRST);
+    this.group(this.above, first, "");
+    this.group(this.more, known.slice(FIRST), "more ");
+    this.fold.hidden = known.length <= FIRST;
+  }
+
+  /** Signals of one scale share a chart. */
+  group(place, series, prefix) {
+    const groups = new Map();
+    for (const one of series) {
+      const scale = `${prefix}${one.least},${one.most}`;
+      groups.set(scale, [...(groups.get(scale) || []), one]);
+    }
+    for (const [scale, group] of groups) {
+      const [first] = group;
+      if (!this.charts.has(scale)) {
+        this.charts.set(
+          scale,
+          chart(group.length === 1 ? first.label : "Signals", [first.least ?? 0, first.most ?? 1]),
+        );
+        place.append(this.charts.get(scale).node);
+      }
+      this.charts.get(scale).show(figures(group));
+    }
+  }
+
+  /** The line below: where another rule would have ended it. */
+  shadow(found) {
+    const rows = found.rows.filter((row) => row.round !== null);
+    put(this.note, rows.length ? rows.map((row) => el("span", { dir: "auto", text: row.words })) : found.note || null);
+  }
+}
+
+function figures(group) {
+  const rounds = [...new Set(group.flatMap((one) => one.rounds))].sort((a, b) => a - b);
+  const at = (one, round) => one.values[one.rounds.indexOf(round)] ?? null;
+  return {
+    rounds,
+    lines: group.map((one) => ({
+      name: one.label,
+      values: rounds.map((round) => at(one, round)),
+      limit: one.threshold,
+      limitName: one.threshold_label || "threshold",
+    })),
+  };
+}
+
+/** Each rule with its figure, met or not, and the certificate. */
+export function why(session, refused, changes) {
+  const rows = rules(session);
+  const { result } = session;
+  if (refused.length) rows.push(["replies that were not accepted", String(refused.length), ""]);
+  const bare = changes.filter((change) => !change.explained).length;
+  if (changes.length) rows.push(["changes without a reason that was found", String(bare), bare ? "bad" : "good"]);
+  return section(
+    result ? "Why it stopped" : "What would stop it",
+    { id: "why" },
+    result && el("p", { dir: "auto", text: `${named(result.stop)}.` }),
+    el(
+      "table",
+      {},
+      el(
+        "tbody",
+        {},
+        rows.map(([name, value, tone]) =>
+          el("tr", {}, el("th", { scope: "row", text: name }), el("td", { class: `figure ${tone}`, text: value })),
+        ),
+      ),
+    ),
+    result?.certificate.length > 0 &&
+      el(
+        "details",
+        {},
+        el("summary", { text: "Certificate: the figures that the stop rests on" }),
+        el(
+          "table",
+          { class: "certificate" },
+          el(
+            "tbody",
+            {},
+            result.certificate.map((row) =>
+              el("tr", {}, el("th", { scope: "row", text: row.name }), el("td", { dir: "auto", text: row.value })),
+            ),
+          ),
+        ),
+      ),
+  );
+}
+
+function rules(session) {
+  const rows = [];
+  for (const one of session.signals) {
+    if (one.threshold === null || !one.stops) continue;
+    const value = one.values.findLast((v) => v !== null);
+    if (value === undefined) continue;
+    const met = one.stops === "above" ? value >= one.threshold : value <= one.threshold;
+    const sign = one.stops === "above" ? (met ? "≥" : "<") : met ? "≤" : ">";
+    rows.push([one.label, `${cut(value, 3)} ${sign} ${number(one.threshold, 3)}${met ? " ✓" : ""}`, met ? "good" : ""]);
+  }
+  if (session.round_limit)
+    rows.push([`${session.round_name.toLowerCase()}s`, `${session.round} of ${session.round_limit}`, ""]);
+  return rows;
+}
+
+/** Who changed when and on what. */
+export function changed(changes, anchor) {
+  if (!changes.length) return null;
+  return section(
+    "Who changed",
+    { id: "changes" },
+    el(
+      "ul",
+      { class: "plain" },
+      changes.map((change) =>
+        el(
+          "li",
+          { class: "sub", dir: "auto" },
+          anchor(change.post) || el("b", { text: seatName(change.seat) }),
+          el("span", { class: change.explained ? "" : "bad", text: change.by }),
+          change.because !== null && [" ← ", anchor(change.because)],
+          change.after &&
+            el("span", { text: change.before ? `${change.before} → ${change.after}` : `to ${change.after}` }),
+        ),
+      ),
+    ),
+  );
+}
+
+const STATES = { done: "✓", failed: "✕", thinking: "…", retrying: "↻", "no worker": "!" };
+
+/** Who sits where, and what each is at. `sit`: seat -> a button or nothing. */
+export function seats(list, colour, sit) {
+  const models = new Set(list.map((seat) => seat.model));
+  return section(
+    "Seats",
+    { id: "seats" },
+    list.map((seat) => {
+      const state = el("span", {
+        class: seat.state === "failed" || seat.state === "no worker" ? "bad" : seat.state === "done" ? "dim" : "",
+      });
+      const words = `${STATES[seat.state] || ""} ${seat.state}`.trim();
+      if (seat.since_ms && ["queued", "thinking", "retrying", "no worker"].includes(seat.state))
+        since(state, seat.since_ms, `${words} `);
+      else state.textContent = words;
+      const more = [seat.person ? "a person" : models.size > 1 ? seat.model : ""].filter(Boolean).join(", ");
+      return el(
+        "div",
+        { class: `seat ${colour(seat.seat)}` },
+        el("i", { "aria-hidden": "true" }),
+        el("span", { text: seatName(seat.seat) }),
+        state,
+        more && el("span", { class: "more", text: more }),
+        sit(seat),
+      );
+    }),
+    models.size === 1 && list[0]?.model && el("p", { class: "sub", text: `All: ${list[0].model}` }),
+  );
+}
+
+/** What was used against what may be. */
+export function budget(session) {
+  const { usage, budget: limits } = session;
+  const tokens = usage.input_tokens + usage.output_tokens;
+  const running = session.status === "open";
+  const seconds = () =>
+    running ? (Date.now() - session.opened_ms) / 1000 : usage.seconds || (session.closed_ms - session.opened_ms) / 1000;
+  const rows = [
+    [tokens, limits.tokens, (n) => count(n, "token")],
+    [usage.calls, limits.calls, (n) => count(n, "call")],
+    [usage.cost_usd, limits.cost_usd, usd],
+  ];
+  const time = el("span");
+  const shown = () => (limits.seconds ? `${span(seconds())} of ${span(limits.seconds)}` : span(seconds()));
+  if (running) ticks(time, shown);
+  else time.textContent = shown();
+  return section(
+    "Budget",
+    { id: "budget" },
+    rows
+      .filter(([, limit]) => limit)
+      .map(([used, limit, words]) => [
+        bar(used / limit, `${words(used)} of ${words(limit)}`, { class: used > limit ? "bar over" : "bar" }),
+        el("div", { class: "sub", text: `${words(used)} of ${words(limit)}` }),
+      ]),
+    el(
+      "div",
+      { class: "sub" },
+      rows.filter(([, limit]) => !limit).map(([used, , words]) => el("span", { text: words(used) })),
+      time,
+    ),
+    usage.estimated && el("p", { class: "sub", text: "Some of the tokens are estimates." }),
+    usage.unpriced && el("p", { class: "sub", text: "Of some of it no price is known." }),
+    usage.by_seat.length > 0 && bySeat(usage.by_seat),
+  );
+}
+
+function bySeat(list) {
+  const heads = ["Seat", "Turns", "Calls", "Tokens", "Cost"];
+  const cells = (seat) => [
+    seat.turns,
+    seat.calls,
+    (seat.input_tokens + seat.output_tokens).toLocaleString("en"),
+    seat.unpriced ? "not known" : usd(seat.cost_usd),
+  ];
+  const rows = list.map((seat) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", text: seatName(seat.seat) }),
+      cells(seat).map((text) => el("td", { class: "figure", text })),
+    ),
+  );
+  return el(
+    "details",
+    {},
+    el("summary", { text: "By seat" }),
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        {},
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            heads.map((text, i) => el("th", { scope: "col", class: i ? "figure" : "", text })),
+          ),
+        ),
+        el("tbody", {}, rows),
+      ),
+    ),
+  );
+}
+
+/** What was quoted, by document, each with the posts that quote it. */
+export function evidence(session, posts) {
+  const byName = new Map(session.documents.map((name) => [name, []]));
+  for (const one of posts.all()) byName.set(one.document, [...(byName.get(one.document) || []), one]);
+  if (!byName.size) return null;
+  const quoted = [...byName].filter(([, list]) => list.length);
+  const unused = [...byName].filter(([, list]) => !list.length).map(([name]) => name);
+  return section(
+    "Evidence",
+    { id: `${posts.prefix}evidence`, "aria-label": posts.prefix ? `Evidence of ${session.session}` : "Evidence" },
+    quoted.map(([name, list]) =>
+      el(
+        "details",
+        {},
+        el("summary", { dir: "auto", text: `${name} (${count(list.length, "quotation")})` }),
+        list.map(({ quote, posts: numbers }) =>
+          el(
+            "blockquote",
+            { dir: "auto" },
+            quote,
+            el(
+              "cite",
+              {},
+              numbers
+                .slice(0, 12)
+                .map((n) => posts.anchor(n))
+                .filter(Boolean)
+                .map((a, i) => [i ? " · " : "", a]),
+            ),
+          ),
+        ),
+      ),
+    ),
+    unused.length > 0 &&
+      el(
+        "details",
+        {},
+        el("summary", { text: `${count(unused.length, "document")} that nobody quoted` }),
+        el(
+          "ul",
+          { class: "plain" },
+          unused.map((name) => el("li", { class: "sub", dir: "auto", text: name })),
+        ),
+      ),
+  );
+}

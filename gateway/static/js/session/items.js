@@ -1,0 +1,111 @@
+// Questions that wait for a human: by when, what holds without an answer, and answering them.
+
+import { post } from "../api.js";
+import { button, el, field, link, option, put, said, trouble } from "../dom.js";
+import { until } from "../time.js";
+import { brief, named, seatName } from "../words.js";
+
+/** A card of one question. `done`: called when it was answered. `linked`: with a link to its session. */
+export function itemCard(item, done, linked = false) {
+  const wrong = el("div", { class: "trouble", role: "alert" });
+  const note = el("input", { name: `note-${item.session}-${item.item}`, maxlength: 20000 });
+  const answer = item.choices.length
+    ? null
+    : el("textarea", { name: `answer-${item.session}-${item.item}`, required: true });
+  const send = async (choice) => {
+    trouble(wrong, null);
+    try {
+      await post(`/api/sessions/${item.session}/decide`, { item: item.item, choice, note: note.value });
+      done();
+    } catch (error) {
+      trouble(wrong, error);
+    }
+  };
+  const choices = item.choices.map((choice) => button(choice, () => send(choice)));
+  return el(
+    "article",
+    { class: "card", "aria-label": `Question ${item.item}`, "data-item": item.item },
+    el(
+      "div",
+      { class: "sub" },
+      el("span", { class: "chip", text: named(item.kind) }),
+      el("span", {}, "holds without an answer: ", el("b", { dir: "auto", text: item.default || "nothing" })),
+      el("span", {}, "left: ", until(el("b"), item.deadline_ms, "none")),
+    ),
+    linked && el("p", { class: "sub" }, "in ", link(`/s/${item.session}`, brief(item.task, 120) || item.session)),
+    said(item.question, { class: "reason" }),
+    answer && field("Your answer", answer),
+    field("Note (optional)", note),
+    el(
+      "div",
+      { class: "row" },
+      choices,
+      answer && button("Answer", () => answer.reportValidity() && send(answer.value), { class: "btn main" }),
+    ),
+    wrong,
+  );
+}
+
+/** What a human may decide unasked, such as who leads. `seats`: whom may be named. */
+export function overrides(session, done) {
+  if (!session.overrides.length || session.status !== "open") return null;
+  return session.overrides.map((one) => {
+    const wrong = el("div", { class: "trouble", role: "alert" });
+    const choice = el("input", {
+      name: `override-${one.item}`,
+      list: `seats-${one.item}`,
+      required: true,
+      maxlength: 200,
+    });
+    const form = el(
+      "form",
+      {
+        on: {
+          submit: async (event) => {
+            event.preventDefault();
+            trouble(wrong, null);
+            try {
+              await post(`/api/sessions/${session.session}/decide`, {
+                item: one.item,
+                choice: choice.value.trim(),
+                note: "",
+              });
+              choice.value = "";
+              done();
+            } catch (error) {
+              trouble(wrong, error);
+            }
+          },
+        },
+      },
+      field(named(one.item), choice, one.about),
+      el(
+        "datalist",
+        { id: `seats-${one.item}` },
+        session.seats.map((seat) => option(seat.seat, seatName(seat.seat))),
+      ),
+      el("button", { class: "btn", text: "Decide" }),
+      wrong,
+    );
+    return el(
+      "details",
+      { class: "card" },
+      el("summary", { text: `Override: ${named(one.item).toLowerCase()}` }),
+      form,
+    );
+  });
+}
+
+/** Keeps cards of questions that are still open, so that what was typed is not lost. */
+export function keep(place, items, done, linked = false) {
+  const known = new Map([...place.children].map((node) => [node.dataset.key, node]));
+  put(
+    place,
+    items.map((item) => {
+      const key = `${item.session}/${item.item}`;
+      const node = known.get(key) || itemCard(item, done, linked);
+      node.dataset.key = key;
+      return node;
+    }),
+  );
+}

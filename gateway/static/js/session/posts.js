@@ -1,0 +1,256 @@
+// What was said, by rounds: posts as they come, text that is still being written, and what was not accepted.
+
+import { announce, bar, el, link, put, said } from "../dom.js";
+import { brief, count, number, seatMark, seatName, when } from "../words.js";
+import { Writing } from "./writing.js";
+
+const TONES = { good: "chip arg", warn: "chip bad", plain: "chip", quiet: "chip" };
+const LONG = 900;
+
+/** The posts of one session. `prefix`: in front of the anchors, where a page has two of them. */
+export class Posts {
+  constructor(session, { prefix = "" } = {}) {
+    this.prefix = prefix;
+    this.node = el("div", { class: "posts" });
+    this.rounds = new Map(); // round -> { posts, refused, live }
+    this.cards = new Map(); // number -> what it is
+    this.held = new Map(); // seat -> what it holds
+    this.quotes = new Map(); // document and quotation -> { document, quote, posts }
+    this.colours = new Map();
+    this.writing = new Writing(
+      (seat) => this.colour(seat),
+      (round) => this.round(round, "").live,
+    );
+    this.roundName = session.round_name;
+    this.limit = session.round_limit;
+    this.seats(session.seats);
+    for (const round of session.rounds) {
+      const place = this.round(round.round, round.name, round.note);
+      const made = document.createDocumentFragment();
+      for (const post of round.posts) made.append(...this.take(post));
+      place.posts.append(made);
+    }
+  }
+
+  /** Seats have colours by their order, and keep them. */
+  seats(list) {
+    for (const { seat } of list) this.colour(seat);
+    this.writing.states(list);
+  }
+
+  colour(seat) {
+    if (!seat) return "s0";
+    if (!this.colours.has(seat)) this.colours.set(seat, (this.colours.size % 8) + 1);
+    return `s${this.colours.get(seat)}`;
+  }
+
+  round(n, name, note = "") {
+    const known = this.rounds.get(n);
+    if (known) return known;
+    const said = [name || `${this.roundName} ${n}`, note].filter(Boolean).join(" · ");
+    const place = { n, posts: el("div"), refused: el("div"), live: el("div", { "aria-live": "off" }) };
+    place.node = el("div", {}, el("h2", { class: "round", text: said }), place.posts, place.refused, place.live);
+    this.rounds.set(n, place);
+    const after = [...this.rounds.keys()].filter((other) => other > n).sort((a, b) => a - b)[0];
+    this.node.insertBefore(place.node, after === undefined ? null : this.rounds.get(after).node);
+    return place;
+  }
+
+  /** A post that came just now, of the round that is played: what belongs to none stays with the last one. */
+  add(post, note) {
+    this.writing.said(post);
+    const round = Math.max(post.round, ...this.rounds.keys());
+    this.round(round, round ? "" : "Beginning", note).posts.append(...this.take(post));
+    if (post.place === "post") announce(`${seatName(post.seat)}: ${brief(post.position || post.text, 200)}`);
+  }
+
+  /** The nodes of a post. */
+  take(post) {
+    this.cards.set(post.n, post);
+    if (post.seat && post.position && post.place === "post") this.held.set(post.seat, post.position);
+    for (const { document: name, quote } of post.quotes) {
+      const key = `${name}\n${quote}`;
+      if (!this.quotes.has(key)) this.quotes.set(key, { document: name, quote, posts: [] });
+      const posts = this.quotes.get(key).posts;
+      if (posts.at(-1) !== post.n) posts.push(post.n);
+    }
+    if (post.place === "hidden") return [];
+    return [post.place === "post" ? this.card(post) : this.note(post)];
+  }
+
+  card(post) {
+    return el(
+      "article",
+      {
+        class: `post ${this.colour(post.seat)}`,
+        id: this.id(post.n),
+        "aria-label": `${seatName(post.seat)}, ${post.head || post.kind}`,
+      },
+      el("div", { class: "dot", "aria-hidden": "true", text: seatMark(post.seat) }),
+      el(
+        "div",
+        {},
+        el(
+          "div",
+          { class: "who" },
+          el("b", { text: seatName(post.seat) }),
+          post.head && el("span", { text: post.head }),
+          post.confidence !== null &&
+            el(
+              "span",
+              {},
+              bar(post.confidence, `confidence ${number(post.confidence)}`, { class: "bar conf" }),
+              " ",
+              el("span", { "aria-hidden": "true", text: post.confidence.toFixed(2) }),
+            ),
+          this.chips(post),
+          this.here(post),
+        ),
+        post.position && said(post.position, { class: "pos" }),
+        this.text(post.text),
+        refusedBy(post),
+        post.changed?.why && said(`What moved it: ${post.changed.why}`, { class: "why dim" }),
+        this.evidence(post.quotes),
+      ),
+    );
+  }
+
+  note(post) {
+    if (post.place === "line") return this.line(post);
+    const who = [post.seat ? seatName(post.seat) : "", post.head].filter(Boolean).join(", ");
+    return el(
+      "div",
+      { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
+      el("div", { class: "who" }, el("b", { text: who || "Moderator" }), this.chips(post), this.here(post)),
+      post.position && said(post.position),
+      this.text(post.text),
+      refusedBy(post),
+      this.evidence(post.quotes),
+    );
+  }
+
+  line(post) {
+    return el(
+      "div",
+      { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
+      el(
+        "div",
+        { class: "who" },
+        post.seat && el("b", { text: seatName(post.seat) }),
+        post.head && el("span", { text: post.head }),
+        el("span", { dir: "auto", text: post.text || post.position }),
+        this.chips(post),
+        this.here(post),
+      ),
+      refusedBy(post),
+    );
+  }
+
+  text(text) {
+    if (!text) return null;
+    if (text.length <= LONG) return text.split(/\n{2,}/).map((part) => said(part, { class: "why" }));
+    const cut = text.lastIndexOf(" ", LONG);
+    return el(
+      "details",
+      { class: "why" },
+      el(
+        "summary",
+        {},
+        el("span", { dir: "auto", text: `${text.slice(0, cut > 0 ? cut : LONG)} … ` }),
+        el("span", { text: "(all of it)" }),
+      ),
+      said(text, { class: "why" }),
+    );
+  }
+
+  chips(post) {
+    const changed = post.changed;
+    const because = changed && changed.post !== null ? this.anchor(changed.post) : null;
+    return [
+      changed &&
+        el(
+          "span",
+          { class: changed.explained ? "chip arg" : "chip bad" },
+          `changed ${changed.by}`,
+          because && [" ← ", because],
+        ),
+      post.refers
+        .map((n) => this.anchor(n))
+        .filter(Boolean)
+        .map((a) => el("span", { class: "chip" }, "on ", a)),
+      post.chips.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text })),
+    ];
+  }
+
+  here(post) {
+    return link(`#${this.id(post.n)}`, when(post.at_ms), { class: "at", "aria-label": `Link to post ${post.n}` });
+  }
+
+  evidence(quotes) {
+    if (!quotes.length) return null;
+    return el(
+      "details",
+      { class: "quotes" },
+      el("summary", { text: count(quotes.length, "quotation") }),
+      quotes.map(({ document: name, quote }) =>
+        el("blockquote", { dir: "auto" }, quote, el("cite", {}, link(`#${this.prefix}evidence`, name))),
+      ),
+    );
+  }
+
+  id(n) {
+    return `${this.prefix}p${n}`;
+  }
+
+  /** A link to a post that is on the page: `Panelist 2, round 3`. */
+  anchor(n) {
+    const post = this.cards.get(n);
+    if (!post) return null;
+    return link(`#${this.id(n)}`, `${seatName(post.seat)}, ${this.roundName.toLowerCase()} ${post.round}`);
+  }
+
+  /** A link to the first post that a transition led to, or one behind it. */
+  said(transition) {
+    for (const post of this.cards.values())
+      if (post.transition >= transition && post.place !== "hidden") return this.anchor(post.n);
+    return null;
+  }
+
+  /** What was not accepted, all of it so far. */
+  refused(list) {
+    const byRound = new Map();
+    for (const one of list) if (one.post === null) byRound.set(one.round, [...(byRound.get(one.round) || []), one]);
+    for (const [n, place] of this.rounds) put(place.refused, (byRound.get(n) || []).map(refusal));
+  }
+
+  /** All that was quoted, and in which posts. */
+  all() {
+    return [...this.quotes.values()];
+  }
+
+  /** Show the post that the address names. */
+  target() {
+    const node = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+    node?.scrollIntoView();
+  }
+}
+
+function refusedBy(post) {
+  return post.refused && said("", { class: "why" }, el("b", { class: "bad", text: "Refused: " }), post.refused);
+}
+
+function refusal(one) {
+  const then = one.last ? "nothing came of the turn" : "it was asked again";
+  return el(
+    "div",
+    { class: "note refused" },
+    el(
+      "div",
+      { class: "who" },
+      el("b", { text: seatName(one.seat) }),
+      el("span", { class: "chip bad", text: "refused" }),
+      el("span", { text: `${one.kind}, attempt ${one.attempt}; ${then}` }),
+    ),
+    said(one.why),
+  );
+}

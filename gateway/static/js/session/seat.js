@@ -1,0 +1,167 @@
+// A seat taken in the browser: sitting down, the clock of a turn, a draft that is kept, speaking, leaving.
+
+import { post } from "../api.js";
+import { announce, button, el, field, option, put, said, trouble } from "../dom.js";
+import { until } from "../time.js";
+import { named, seatName } from "../words.js";
+import { inputOf } from "./forms.js";
+
+const THEN = { agent: "the agent takes over", miss: "the turn is missed", wait: "the session waits" };
+
+/** The place where a person speaks. `sid`: the session; `changed`: called when the person sat down or left. */
+export class Person {
+  constructor(sid, changed) {
+    this.sid = sid;
+    this.changed = changed;
+    this.node = el("div");
+    this.offers = new Map(); // seat -> the form with which it is taken, kept with what was filled in
+    this.seats = new Map(); // seat -> { node, body, turn }
+    this.wrong = el("div", { class: "trouble", role: "alert" });
+    this.node.append(this.wrong);
+  }
+
+  /** A form with which a seat is taken. */
+  offer(seat) {
+    if (!this.offers.has(seat)) this.offers.set(seat, this.taking(seat));
+    return this.offers.get(seat);
+  }
+
+  taking(seat) {
+    const seconds = el("input", { type: "number", min: 1, max: 86400, value: 300, name: `sit-seconds-${seat}` });
+    const then = el(
+      "select",
+      { name: `sit-then-${seat}` },
+      Object.entries(THEN).map(([value, text]) => option(value, text, "agent")),
+    );
+    const sit = () => this.ask(`/seats/${seat}/sit`, { seconds: Number(seconds.value) || 300, then: then.value });
+    return el(
+      "details",
+      { class: "more" },
+      el("summary", { text: `Sit on ${seatName(seat)}` }),
+      field("Seconds for each turn", seconds),
+      field("When they are over", then),
+      button("Sit down", sit, { class: "btn main" }),
+    );
+  }
+
+  async ask(path, body) {
+    trouble(this.wrong, null);
+    try {
+      await post(`/api/sessions/${this.sid}${path}`, body);
+      await this.changed();
+    } catch (error) {
+      trouble(this.wrong, error);
+    }
+  }
+
+  /** Seats on which the person sits now. */
+  sits(list) {
+    for (const [seat, one] of this.seats) {
+      if (list.includes(seat)) continue;
+      one.node.remove();
+      this.seats.delete(seat);
+    }
+    for (const seat of list) this.seat(seat);
+  }
+
+  seat(seat) {
+    const known = this.seats.get(seat);
+    if (known) return known;
+    const body = el("div", {}, said("You are asked when it is your turn.", { class: "dim" }));
+    const leave = button("Leave the seat", () => this.ask(`/seats/${seat}/leave`, {}));
+    const node = el(
+      "section",
+      { class: "speak", "aria-label": `Your seat, ${seatName(seat)}` },
+      el(
+        "div",
+        { class: "row" },
+        el("h2", { text: `You sit on ${seatName(seat)}` }),
+        el("span", { class: "space" }),
+        leave,
+      ),
+      body,
+    );
+    this.node.append(node);
+    const one = { node, body, turn: "" };
+    this.seats.set(seat, one);
+    return one;
+  }
+
+  /** What the person on a seat is asked now, or that nothing is. */
+  turn({ seat, turn, message }) {
+    if (!turn && !this.seats.has(seat)) return;
+    const one = this.seat(seat);
+    if (!turn) {
+      one.turn = "";
+      put(one.body, said(message || "You are asked when it is your turn.", { class: "dim" }));
+      return;
+    }
+    if (one.turn === turn.turn) return;
+    one.turn = turn.turn;
+    put(one.body, this.form(one, turn));
+    announce(`It is your turn on ${seatName(seat)}.`);
+  }
+
+  form(one, turn) {
+    const key = `parley draft ${this.sid} ${turn.seat} ${turn.round} ${turn.kind}`;
+    const draft = stored(key);
+    const fields = turn.fields.map((spec) =>
+      inputOf(spec, draft[spec.name] ?? spec.default ?? undefined, `turn-${turn.seat}-`),
+    );
+    const wrong = el("div", { class: "trouble", role: "alert" });
+    if (turn.error) trouble(wrong, { field: "", message: `It was not accepted: ${turn.error}` });
+    const body = () =>
+      Object.fromEntries(
+        turn.fields.map((spec, i) => [spec.name, fields[i].read()]).filter(([, value]) => value !== undefined),
+      );
+    const keep = () => {
+      try {
+        localStorage.setItem(key, JSON.stringify(body()));
+      } catch {
+        /* what is half typed, or no room: the draft before stays */
+      }
+    };
+    const speak = el("button", { class: "btn main", text: "Speak" });
+    return el(
+      "form",
+      {
+        on: {
+          input: keep,
+          submit: async (event) => {
+            event.preventDefault();
+            trouble(wrong, null);
+            speak.disabled = true;
+            try {
+              await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: body() });
+              localStorage.removeItem(key);
+              one.turn = "";
+              put(one.body, said("You have spoken.", { class: "dim" }));
+            } catch (error) {
+              trouble(wrong, error);
+              speak.disabled = false;
+            }
+          },
+        },
+      },
+      el(
+        "p",
+        { class: "sub" },
+        `${named(turn.kind)}, round ${turn.round}; time left: `,
+        until(el("b", { role: "timer" }), turn.deadline_ms, "none"),
+      ),
+      turn.prompt &&
+        el("details", {}, el("summary", { text: "What you are asked" }), said(turn.prompt, { class: "reason" })),
+      fields.map((one_) => one_.node),
+      wrong,
+      speak,
+    );
+  }
+}
+
+function stored(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key)) || {};
+  } catch {
+    return {};
+  }
+}
