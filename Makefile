@@ -1,4 +1,4 @@
-# make demo    one real session on documents, live
+# make demo    one real session on documents, live (make demo-web: on the web page)
 # make test    format, lint, types, import contracts, and the quick tests: less than five minutes on two cores
 # make check   all of it: the quick tests, the slow ones, and those with kills, freezes and load
 # Both make .venv first; everything below needs Python 3.11 or later and make, and nothing else.
@@ -13,10 +13,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check unit slow serial specmap bench chaos fuzz results routing lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results routing lint format examples api diagrams schemas watching lock clean
 
 help:
-	@echo "make demo | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
+	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
 
 install: $(STAMP)
 
@@ -29,6 +29,15 @@ $(STAMP): requirements.lock pyproject.toml
 
 demo: $(STAMP)
 	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --protocol consensus --evidence $(EXAMPLE)/evidence
+
+# The same session on the web page: prints a link that opens it once. Until Ctrl-C.
+demo-web: $(STAMP)
+	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --protocol consensus --evidence $(EXAMPLE)/evidence
+	$(BIN)/parley serve
+
+# The pictures of docs/web.md. Needs chromium.
+screens: $(STAMP)
+	$(BIN)/python -m tests.gateway.page.screens docs/web
 
 test: lint unit
 
