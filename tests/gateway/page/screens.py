@@ -64,10 +64,9 @@ def _live(place: Path, shot: Callable[..., None]) -> None:
         def writing(page: Page) -> None:
             gates.open(1)
             typing = page.locator(".post", has=page.locator(".typing"))
-            expect(typing).to_have_count(2)
-            page.locator("h2.round").last.scroll_into_view_if_needed()
+            expect(typing).to_have_count(3)
             expect(page.locator(".seat").filter(has_text="thinking")).not_to_have_count(0)
-            typing.last.scroll_into_view_if_needed()
+            page.locator("h2.round").last.evaluate("heading => heading.scrollIntoView()")
 
         shot(gateway, "live", f"/s/{sid}", writing)
         gates.open_all()

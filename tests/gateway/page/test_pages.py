@@ -82,6 +82,8 @@ def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there
     expect(page.get_by_role("row", name="Protocol")).to_contain_text("maci")
     ids = page.locator("[id]").evaluate_all("nodes => nodes.map(n => n.id)")
     assert len(ids) == len(set(ids)), "two sessions on one page share no anchor"
+    links = page.locator("main a[href^='#']").evaluate_all("nodes => nodes.map(n => n.getAttribute('href').slice(1))")
+    assert set(links) <= {*ids}, "each link leads somewhere"
 
 
 # -- starting

@@ -1,9 +1,9 @@
 // Two sessions side by side: what they came to, what it took, how they differ, what was said.
 
 import { get, query } from "../api.js";
-import { el, link, put, said } from "../dom.js";
+import { el, link, put, redraw, said } from "../dom.js";
 import { answerCard, ending, goneCard, openCard, warnings } from "../session/answer.js";
-import { Signals } from "../session/aside.js";
+import { Signals, evidence } from "../session/aside.js";
 import { Posts } from "../session/posts.js";
 import { follow } from "../stream.js";
 import { count, named, span, usd } from "../words.js";
@@ -53,6 +53,7 @@ class Side {
     this.signals.node.id = `${prefix}-signals`;
     this.signals.node.setAttribute("aria-label", `Signals of ${session.session}`);
     this.answer = el("div");
+    this.evidence = el("div");
     this.above = el(
       "section",
       { "aria-label": `Session ${session.session}` },
@@ -60,7 +61,13 @@ class Side {
       said(session.question, { class: "pos" }),
       this.answer,
     );
-    this.below = el("section", { "aria-label": `Argument of ${session.session}` }, this.signals.node, this.posts.node);
+    this.below = el(
+      "section",
+      { "aria-label": `Argument of ${session.session}` },
+      this.signals.node,
+      this.posts.node,
+      this.evidence,
+    );
     this.posts.refused(session.refused);
     this.show();
   }
@@ -68,12 +75,13 @@ class Side {
   show() {
     const { session, posts } = this;
     const card = session.result
-      ? answerCard(session.result, (n) => posts.anchor(n))
+      ? answerCard(session.result, (n) => posts.anchor(n), false)
       : session.status === "open"
         ? openCard(session, posts.held)
         : goneCard(session);
     put(this.answer, card, warnings(session.warnings));
     this.signals.show(session.signals);
+    redraw(this.evidence, evidence(session, posts));
   }
 }
 

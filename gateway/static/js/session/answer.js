@@ -52,8 +52,8 @@ export function ending(result) {
   };
 }
 
-/** The card of a session that has ended. `anchor`: number of a post -> link to it, or null. */
-export function answerCard(result, anchor) {
+/** The card of a session that has ended. `anchor`: number of a post -> link to it, or null; `figures`: they are there. */
+export function answerCard(result, anchor, figures = true) {
   const { kind, node } = ending(result);
   const carried = result.carried_by.map(anchor).filter(Boolean);
   return el(
@@ -69,7 +69,7 @@ export function answerCard(result, anchor) {
       { class: "facts" },
       result.confidence && el("span", {}, "confidence ", el("b", { text: result.confidence })),
       el("span", {}, "dissent: ", el("b", { dir: "auto", text: result.dissent })),
-      el("span", {}, node, `: ${result.stop} `, link("#why", "the figures")),
+      el("span", {}, node, `: ${result.stop} `, figures && link("#why", "the figures")),
     ),
     result.why && said(result.why, { class: "sub" }),
     result.in_short && said(named(result.in_short), { class: "dissent" }),

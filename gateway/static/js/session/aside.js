@@ -268,7 +268,7 @@ export function evidence(session, posts) {
   const unused = [...byName].filter(([, list]) => !list.length).map(([name]) => name);
   return section(
     "Evidence",
-    { id: `${posts.prefix}evidence` },
+    { id: `${posts.prefix}evidence`, "aria-label": posts.prefix ? `Evidence of ${session.session}` : "Evidence" },
     quoted.map(([name, list]) =>
       el(
         "details",
