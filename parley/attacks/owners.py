@@ -33,7 +33,16 @@ from parley.attacks.scene import (
 )
 from schemas.artifact import GetArtifact, PutArtifact
 from schemas.post import ListSessions, ReadPosts, SessionRows
-from schemas.session import CancelSession, DecideItem, OpenSession, SessionEnded, TellSession, child_id
+from schemas.session import (
+    CancelSession,
+    DecideItem,
+    ForkSession,
+    GiveFeedback,
+    OpenSession,
+    SessionEnded,
+    TellSession,
+    child_id,
+)
 from schemas.turn import Answer, FetchDocuments
 from schemas.wire import decode, encode, raw
 
@@ -324,7 +333,7 @@ def _serving(actor: Actor, owned: Owned) -> Iterator[Attack]:
 def _changing(actor: Actor, owned: Owned) -> Iterator[Attack]:
     """In its own name the moderator refuses it; in the owner's, and in a session's, the broker."""
     who, sid = owned.owner, owned.sid
-    beneath = child_id(sid, 1)
+    beneath, fork = child_id(sid, 1), actor.scene.fresh()
     theirs = partial(subjects.inbox, channels.CLIENT, who)
     orders = [subjects.inbox(channels.OWNER, name, sid) for name in (who, actor.name)]
     opening = OpenSession(question="?", protocol=PROTOCOL.name)
@@ -333,6 +342,10 @@ def _changing(actor: Actor, owned: Owned) -> Iterator[Attack]:
     rows: dict[str, tuple[str, Any, list[str]]] = {
         f"cancels a session of {who}": (sid, CancelSession(reason="stolen"), [theirs(sid), *orders]),
         f"decides in a session of {who}": (sid, DecideItem(item="1", choice="yes"), [theirs(sid), *orders]),
+        f"says that the result of a session of {who} was wrong": (
+            sid, GiveFeedback(right=False), [theirs(sid), *orders],
+        ),
+        f"goes on from the record of a session of {who}": (fork, ForkSession(of=sid), [theirs(fork)]),
         f"opens the id of one beneath a session of {who}": (
             beneath, opening, [theirs(beneath), subjects.inner(sid, beneath)],
         ),
