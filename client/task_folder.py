@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 _SECRETS_NAMED = 20
-LARGE = 500_000
-"""Bytes of a file that is not sent where the folder is too much as a whole."""
+LARGE, LARGEST = 200_000, 500_000
+SIZES = (None, LARGEST, LARGE)
+"""Bytes of a file beyond which it is not sent: none at first, and less where the folder is too much as a whole."""
 
 
 class NotApplied(ParleyError):
@@ -151,7 +152,7 @@ def read_folder(folder: Path) -> Sent:
         raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
     too_large = ""
     try:
-        for largest in (None, LARGE):
+        for largest in SIZES:
             try:
                 data, left_out = folders.pack(folder, Unwanted(folder, largest))
                 return Sent(folder=folder, data=data, left_out=tuple(left_out), largest=largest)
