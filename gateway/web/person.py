@@ -23,13 +23,16 @@ _CHOICES = {"answerer": "answerers", "speaker": "may"}
 """Field of a reply -> field of its brief that says what may stand there."""
 
 
-class PagePerson:
-    """Model `human`, at a page: it reserves and costs nothing, and is asked one turn at a time.
+Told = Callable[[HumanTurn | None, str], None]
+"""Takes the turn that waits now, or None, and a message."""
 
-    Parameters
-    ----------
-    told
-        Called with the turn that waits now, or None, and a message.
+
+class PagePerson:
+    """Model `human`, at pages: it reserves and costs nothing.
+
+    One queue brings the turns of every session in which its person has the seat. A turn is told at the page of its own
+    session, and only a reply from there answers it. Where nobody sits in that session here, it waits until somebody
+    does, or until its time is over.
     """
 
     name = "human"
@@ -39,28 +42,47 @@ class PagePerson:
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
-    def __init__(self, told: Callable[[HumanTurn | None, str], None]) -> None:
-        self._told = told
-        self._shown: Shown | None = None
-        self._said: asyncio.Future[Any] | None = None
+    def __init__(self) -> None:
+        self._told: dict[str, Told] = {}
+        """Session -> where its turns are told."""
+        self._waiting: dict[tuple[str, str], tuple[Shown, asyncio.Future[Any]]] = {}
+        """(session, turn) -> what it shows, and its reply."""
+
+    def sits(self, sid: str, told: Told) -> None:
+        """Tell the turns of a session there, those that wait already, too."""
+        self._told[sid] = told
+        for (of, _), (shown, _) in self._waiting.items():
+            if of == sid:
+                told(turn_of(shown), "")
+
+    def leaves(self, sid: str) -> None:
+        """Tell the turns of a session nobody any more."""
+        self._told.pop(sid, None)
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Tell the turn, and wait for its reply."""
-        self._shown, self._said = shown, asyncio.get_running_loop().create_future()
-        self._told(turn_of(shown), "")
+        key = shown.session, shown.turn
+        said: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = shown, said
+        self._tell(shown.session, turn_of(shown), "")
         message = "The time for this turn is over, or it is wanted no more."
         try:
-            body = await self._said
+            body = await said
             message = "Sent. Waiting for the next turn."
             return Completion(body=body)
         finally:
-            self._shown = self._said = None
-            self._told(None, message)
+            if self._waiting.get(key, (None, None))[1] is said:
+                del self._waiting[key]
+            self._tell(shown.session, None, message)
 
-    def says(self, turn: str, body: dict[str, Any]) -> None:
-        """Reply to the turn that waits. Raises BadInput: there is no such turn, or this cannot be sent."""
-        shown, said = self._shown, self._said
-        if shown is None or said is None or said.done() or turn != shown.turn:
+    def _tell(self, sid: str, turn: HumanTurn | None, message: str) -> None:
+        if (told := self._told.get(sid)) is not None:
+            told(turn, message)
+
+    def says(self, sid: str, turn: str, body: dict[str, Any]) -> None:
+        """Reply to a turn that waits. Raises BadInput: there is no such turn, or this cannot be sent."""
+        shown, said = self._waiting.get((sid, turn), (None, None))
+        if shown is None or said is None or said.done():
             raise BadInput("turn", "this turn is over, or another one waits: nothing was sent")
         try:
             said.set_result(decode(encode(body), shown.reply))

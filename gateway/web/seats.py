@@ -8,11 +8,12 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from agents.worker import Worker
 from bus.accounts import Credentials, load_credentials
+from bus.connection import Connection
 from bus.errors import BadKeyFile, BusError
 from client.errors import BadInput, ParleyError, Refusal
 from client.people import sitting
@@ -26,6 +27,8 @@ from schemas.post import CLOSED
 from schemas.session import human_queue
 from schemas.turn import Sit
 
+ROOM = 32
+"""Turns of one seat that wait at once, each of another session."""
 MOST = 64
 """Seats that are taken here at once."""
 IDLE_S = 600.0
@@ -35,10 +38,48 @@ _LOOK_S = 15.0
 _Key = tuple[str, str, str]
 
 
+class Chair:
+    """The worker of one seat's person here, for all sessions in which people sit on that seat: they share it, since a
+    queue's turns come to whoever serves the queue."""
+
+    def __init__(self, url: str, seat: str, credentials: Credentials, ack_wait_s: float) -> None:
+        self.person = PagePerson()
+        self._url, self._seat, self._credentials, self._ack_wait_s = url, seat, credentials, ack_wait_s
+        self._users = 0
+        self._lock = asyncio.Lock()
+        self._open = AsyncExitStack()
+        self._connection: Connection | None = None
+
+    @asynccontextmanager
+    async def used(self) -> AsyncIterator[Connection]:
+        """Its connection, while its worker serves. Raises Unreachable."""
+        async with self._lock:
+            if self._connection is None or self._connection.nc.is_closed:
+                self._connection = await self._begun()
+            self._users += 1
+        try:
+            yield self._connection
+        finally:
+            async with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._connection = None
+                    await self._open.aclose()
+
+    async def _begun(self) -> Connection:
+        spec = sitting.spec_of(self._credentials, self._seat).model_copy(update={"room": ROOM})
+        connection = await self._open.enter_async_context(await sitting.connected(self._url, self._credentials))
+        worker = Worker(
+            connection, spec=spec, model=self.person, metrics=Metrics(), ack_wait_s=self._ack_wait_s, drain_s=0.1
+        )
+        await self._open.enter_async_context(worker)
+        return connection
+
+
 class Sitting:
     """One person on one seat."""
 
-    def __init__(self, sid: str, seat: str, url: str, credentials: Credentials, ack_wait_s: float) -> None:
+    def __init__(self, sid: str, seat: str, chair: Chair, credentials: Credentials) -> None:
         self.sid, self.seat = sid, seat
         self.turn: HumanTurn | None = None
         self.message = ""
@@ -46,8 +87,7 @@ class Sitting:
         """When a page of the person last watched."""
         self.feeds: set[Feed] = set()
         """Where its turns are told."""
-        self.person = PagePerson(self._tell)
-        self._url, self._credentials, self._ack_wait_s = url, credentials, ack_wait_s
+        self._chair, self._credentials = chair, credentials
         self._seated: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leaving = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -79,13 +119,10 @@ class Sitting:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _sit(self, order: Sit) -> None:
-        spec = sitting.spec_of(self._credentials, self.seat)
-        async with await sitting.connected(self._url, self._credentials) as connection:
+        async with self._chair.used() as connection:
             await sitting.look(connection, "this bus", self.sid)
-            worker = Worker(
-                connection, spec=spec, model=self.person, metrics=Metrics(), ack_wait_s=self._ack_wait_s, drain_s=0.1
-            )
-            async with worker:
+            self._chair.person.sits(self.sid, self._tell)
+            try:
                 said = await sitting.submit(connection, self._credentials, self.sid, order, sitting.PATIENCE_S)
                 if said.verdict != "accepted":
                     raise Refusal("seat", said.why)
@@ -105,6 +142,12 @@ class Sitting:
                     for task in (ended, leaves):
                         task.cancel()
                     await asyncio.gather(ended, leaves, return_exceptions=True)
+            finally:
+                self._chair.person.leaves(self.sid)
+
+    def says(self, turn: str, body: dict[str, object]) -> None:
+        """Reply to a turn of this session. Raises BadInput."""
+        self._chair.person.says(self.sid, turn, body)
 
     def _tell(self, turn: HumanTurn | None, message: str) -> None:
         self.turn, self.message = turn, message
@@ -124,6 +167,8 @@ class Seats:
     def __init__(self, url: str, ack_wait_s: float) -> None:
         self._url, self._ack_wait_s = url, ack_wait_s
         self._taken: dict[_Key, Sitting] = {}
+        self._chairs: dict[str, Chair] = {}
+        """By the public key of the seat's credentials."""
 
     async def sit(self, principal: Principal, sid: str, order: Sit, there: Mapping[str, Credentials]) -> None:
         """Take a seat. `there`: seats that the principal may take. Raises BadInput, Refusal, Unreachable."""
@@ -137,7 +182,10 @@ class Seats:
             raise Refusal("seat", f"you sit on {order.seat} already")
         if len(self._taken) >= MOST:
             raise Refusal("seat", f"{MOST} seats are taken here, which is the limit")
-        made = Sitting(sid, order.seat, self._url, credentials, self._ack_wait_s)
+        if any((of, seat) == (sid, order.seat) for _, of, seat in self._taken):
+            raise Refusal("seat", f"somebody else sits on {order.seat} already")
+        chair = self._chairs.setdefault(credentials.public, Chair(self._url, order.seat, credentials, self._ack_wait_s))
+        made = Sitting(sid, order.seat, chair, credentials)
         self._taken[key] = made
         try:
             await made.begin(order)
@@ -152,7 +200,7 @@ class Seats:
 
     def says(self, principal: Principal, sid: str, seat: str, turn: str, body: dict[str, object]) -> None:
         """Reply to a turn. Raises BadInput."""
-        self._of(principal, sid, seat).person.says(turn, body)
+        self._of(principal, sid, seat).says(turn, body)
 
     def attach(self, principal: Principal, feed: Feed) -> None:
         """Tell turns of the principal's seats in this feed, too."""

@@ -93,6 +93,33 @@ async def test_what_cannot_be_sent_is_told_and_the_turn_stays(site: Site) -> Non
     assert events[-1].name == "end", "its agent went on"
 
 
+async def test_a_reply_reaches_the_session_of_its_page_alone(site: Site) -> None:
+    """Two sessions ask one person at once, and their turns have the same ids."""
+    first = await site.alice.start("delete it?", humans=["panelist_1"])
+    second = await site.alice.start("paint it blue?", humans=["panelist_1"])
+    for sid in (second, first):
+        await site.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30})
+
+    async def played(sid: str, answer: str) -> list[Event]:
+        events: list[Event] = []
+        body = {"answer": answer, "reasoning": "I say so", "confidence": 0.9, "change": "kept"}
+        await _replied(site.alice, sid, events, body)
+        return events
+
+    async with asyncio.timeout(40):
+        asked = {second: "blue", first: "no"}
+        told = await asyncio.gather(*(played(sid, answer) for sid, answer in asked.items()))
+    for (sid, answer), events in zip(asked.items(), told, strict=True):
+        question = "paint it blue?" if sid == second else "delete it?"
+        turns = [e.data["turn"] for e in events if e.name == "turn" and e.data["turn"]]
+        assert turns and all(question in turn["prompt"] for turn in turns)
+        mine = [
+            e.data["post"]["position"] for e in events
+            if e.name == "post" and e.data["post"]["kind"] == "position" and e.data["post"]["seat"] == "panelist_1"
+        ]  # fmt: skip
+        assert set(mine) == {answer}
+
+
 async def test_nobody_sits_on_a_seat_whose_keys_it_has_not(site: Site) -> None:
     sid = await site.alice.start()
     refused = await site.bob.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {}, 400)
