@@ -153,7 +153,7 @@ async def _login(request: Request) -> Response:
     if request.method == "GET":
         code = request.query_params.get("code")
         if code is None:
-            return Response((STATIC / "login.html").read_bytes(), media_type="text/html")
+            return _form("")
         principal = principals.redeem(code)
         failed = "That link was used, or is older than ten minutes. Start again for a new one, or enter a token."
     else:
@@ -161,11 +161,19 @@ async def _login(request: Request) -> Response:
         principal = principals.of_token(str(form.get("token", "")))
         failed = "That token is not valid."
     if principal is None:
+        if "text/html" in request.headers.get("accept", ""):
+            return _form(failed)
         return JsonResponse({"error": {"field": "token", "message": failed}}, 401)
     sid = request.query_params.get("session", "")
     response = RedirectResponse(f"/s/{sid}" if SESSION_ID.fullmatch(sid) else "/", 303)
     set_cookie(response, principals.cookie(principal), secure=shared_of(request).config.secure, seconds=COOKIE_S)
     return response
+
+
+def _form(failed: str) -> Response:
+    """The page to sign in. `failed`: why the last try did not; empty: there was none."""
+    page = (STATIC / "login.html").read_text("utf-8")
+    return Response(page.replace("{failed}", failed), 401 if failed else 200, media_type="text/html")
 
 
 async def _logout(request: Request) -> Response:

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from client.errors import ParleyError
@@ -112,6 +113,9 @@ class Guard:
         try:
             self._check(scope)
         except (ParleyError, HTTPException) as error:
+            if getattr(error, "status_code", 0) == 401 and is_visit(scope):
+                await RedirectResponse("/login", 303)(scope, receive, send)
+                return
             await self._forms.answer(scope["path"], error)(scope, receive, send)
             return
         limit = UPLOAD if scope["path"].startswith(self._uploads) else BODY
@@ -167,6 +171,11 @@ class Guard:
             await send(message)
 
         return sends
+
+
+def is_visit(scope: Scope) -> bool:
+    """Whether somebody looks at a page: a GET that takes HTML."""
+    return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def name_of(host: str) -> str:

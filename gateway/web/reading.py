@@ -30,7 +30,7 @@ from gateway.web.stream import EventStream, View
 from schemas.post import SessionRow
 from schemas.stops import STOPS
 
-CAN = ("export", "what-if")
+CAN = ("export",)
 """What this gateway can do with a session, beside what needs more than its record."""
 MOST_LISTED = 200
 MOST_SEARCHED = 2_000
@@ -50,7 +50,8 @@ SHADOWS = Shadows()
 def can(request: Request) -> tuple[str, ...]:
     """What who asks can do here beside reading."""
     acts = ("act", "feedback", "fork") if principal_of(request).credentials.kind != VIEWER else ()
-    return (*CAN, *acts, *(("sit",) if may_take(request) else ()))
+    owns = ("what-if",) if principal_of(request).operates else ()
+    return (*CAN, *owns, *acts, *(("sit",) if may_take(request) else ()))
 
 
 async def listed(request: Request) -> Response:

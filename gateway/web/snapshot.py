@@ -31,9 +31,10 @@ from schemas.session import Document
 from schemas.stops import STOPS
 
 _QUESTION = 20_000
+_KEYLESS = "extractive"
 _WEAK = 0.6
 """Below this confidence an answer that all share is called weakly founded."""
-NO_DISSENT = "this protocol does not ask who dissents"
+NO_DISSENT = "not known: nobody was asked who dissents"
 
 
 def states(fold: Fold) -> Iterator[tuple[str, Any]]:
@@ -229,6 +230,8 @@ def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
     families = {seat.family for seat in _arguing(fold)}
     if unread:
         yield Warn(kind="no_language_model", text=f"{unread[:1].upper()}{unread[1:]}.")
+    elif families == {_KEYLESS}:
+        yield Warn(kind="no_language_model", text="No language model took part.")
     elif len(_arguing(fold)) > 1 and len(families) == 1 and families != {""}:
         text = "All seats are of one model family. They agree more easily than different families would."
         yield Warn(kind="one_family", text=text)

@@ -1,6 +1,6 @@
 """A panel's posts and scores as data for pages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from client.show.cards import Card, Changed, Chip, Series, quotes_of, share
@@ -69,15 +69,15 @@ def _assessment(body: Body) -> Card:
     return Card(place="score", head=head, text="\n\n".join(told), chips=tuple(chips))
 
 
-def signals(trend: Sequence[Any], settings: Body) -> tuple[Series, ...]:
-    """The score of each round, against the threshold."""
-    values = tuple(number(score) for score in trend)
+def signals(scores: Mapping[int, Any], settings: Body) -> tuple[Series, ...]:
+    """The score by round, against the threshold. A round in which nobody could be scored has none."""
+    values = tuple(number(score) for score in scores.values())
     if not values:
         return ()
     threshold = number(settings.get("threshold"))
     return (
         Series(
-            name="score", label="Agreement", rounds=tuple(float(n) for n in range(1, len(values) + 1)), values=values,
+            name="score", label="Agreement", rounds=tuple(float(n) for n in scores), values=values,
             threshold=threshold, threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
             stops="above" if threshold is not None else "", least=0.0, most=100.0,
         ),

@@ -38,6 +38,8 @@ class ConsensusPresenter(Presenter):
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
         self._trend: tuple[float, ...] = ()
+        self._scores: dict[int, Any] = {}
+        """Round -> its score, of rounds that were scored."""
         self._band = ""
         self._direction = ""
         self._held: dict[str, str] = {}
@@ -56,6 +58,8 @@ class ConsensusPresenter(Presenter):
         body = object_of(post.body)
         if post.kind == "assessment":
             self._trend = tuple(items(body.get("trend")))
+            if body.get("score") is not None:
+                self._scores[post.round] = body["score"]
             self._band, self._direction = words(body.get("band", "")), words(body.get("direction", ""))
         elif post.kind == "position":
             self._seats[post.n] = post.seat
@@ -116,7 +120,7 @@ class ConsensusPresenter(Presenter):
 
     def signals(self) -> tuple[Series, ...]:
         """The scores so far."""
-        return cards.signals(self._trend, self.settings)
+        return cards.signals(self._scores, self.settings)
 
     def round_note(self, round_: int) -> str:
         """That the first one is blind."""

@@ -1,6 +1,6 @@
 // The frame of every page: which page it is, what waits for a human, and what went wrong.
 
-import { get } from "./api.js";
+import { get, me } from "./api.js";
 import { el, put, trouble } from "./dom.js";
 import { every } from "./time.js";
 
@@ -40,8 +40,16 @@ async function open() {
       el("p", {}, el("a", { href: "/", text: "All sessions" })),
     );
   }
+  may().catch(() => {});
   if (!document.hidden) waiting();
   every(WAITING_MS, waiting);
+}
+
+/** Hide what who asks may not do. */
+async function may() {
+  const who = await me();
+  document.querySelector('header nav a[href="/agents"]').hidden = !who.operates;
+  document.querySelector('header a[href="/new"]').hidden = !who.can.includes("act");
 }
 
 async function waiting() {
