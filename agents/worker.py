@@ -55,7 +55,7 @@ from observability.metrics import Metrics
 from schemas.post import Live, heard
 from schemas.presence import Announcement
 from schemas.turn import Reply, Turn, Usage, Work
-from schemas.wire import SchemaError, Undecodable, decode, encode
+from schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
@@ -339,7 +339,8 @@ class Worker:
             self._measures.failed(kind_of_fault(fault))
         except Exception as fault:
             _LOGGER.exception("the model raised")
-            error = f"the model raised {type(fault).__name__}"
+            said = f": {fault}" if isinstance(fault, InvalidValue) else ""  # our own words about a field
+            error = f"the model raised {type(fault).__name__}{said}"
             self._measures.failed(RAISED)
         model_s = time.perf_counter() - started
         self._measures.answered(model_s)

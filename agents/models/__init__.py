@@ -19,6 +19,8 @@ from agents.models.base import (
 )
 from schemas import rooms
 
+_PARTS = ("name", "family", "metered", "usd_per_million_input", "usd_per_million_output", "reply")
+"""What a model has (agents.models.base.Model)."""
 BROUGHT = "parley.models"
 """Entry points of models."""
 
@@ -68,16 +70,23 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
     factory = _brought(name) if ":" not in name else _imported(name)
     from agents.models.function import Agent  # prompts: for who names such a model alone
 
-    model: Model = factory.model() if isinstance(factory, Agent) else factory(given)
-    return model
+    if not callable(factory):
+        raise ModelMisconfigured(
+            f"model: {name!r} is of class {type(factory).__name__}, expected a function of options"
+        )
+    made: Model = factory.model() if isinstance(factory, Agent) else factory(given)
+    if lacking := [attribute for attribute in _PARTS if not hasattr(made, attribute)]:
+        raise ModelMisconfigured(f"model: {name!r} made a {type(made).__name__}, which has no {', '.join(lacking)}")
+    return made
 
 
 def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ModelMisconfigured(f"model: {name!r} cannot be imported: {error}") from error
+    except Exception as error:  # whatever the operator's module raises
+        why = error if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
+        raise ModelMisconfigured(f"model: {name!r} cannot be imported: {why}") from error
 
 
 def _brought(name: str) -> Any:

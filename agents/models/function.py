@@ -286,8 +286,9 @@ def imported(path: str) -> Agent:
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ModelMisconfigured(f"agent {path!r} cannot be imported: {error}") from error
+    except Exception as error:  # whatever the operator's module raises
+        why = error if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
+        raise ModelMisconfigured(f"agent {path!r} cannot be imported: {why}") from error
     if not isinstance(found, Agent):
         raise ModelMisconfigured(f"agent {path!r} is no agent: write @parley.agent(role=...) over the function")
     return found

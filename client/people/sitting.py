@@ -37,7 +37,7 @@ _AGAIN_S = 0.1
 def order_of(seat: str, seconds: float, then: str) -> Sit:
     """That somebody sits down. Raises BadInput."""
     if then not in THEN:
-        raise BadInput("then", f"got {then!r}, wanted is one of {', '.join(THEN)}")
+        raise BadInput("then", f"got {then!r}, expected one of {', '.join(THEN)}")
     try:
         given = {"t": "sit", "id": secrets.token_hex(8), "seat": seat, "seconds": seconds, "then": then}
         return msgspec.convert(given, Sit)

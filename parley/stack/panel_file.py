@@ -135,7 +135,8 @@ def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
             raise BadInput(f"{where}.model", f"which model of {s.provider or s.base_url}?")
         model, options = "openai", {**options, "model": model}
     elif model and not (model in _WITHOUT_PROVIDER or _FACTORY.fullmatch(model) or model in entries(BROUGHT)):
-        raise BadInput(f"{where}.provider", f"whose model is {model!r}? Name its provider, or base_url")
+        why = f"whose model is {model!r}? Name its provider, or base_url; no installed package brings one of this name"
+        raise BadInput(f"{where}.provider", why)
     spec = str((path.parent / s.spec).resolve()) if s.spec else ""
     return AgentRow(
         queue=name, spec=spec, copies=s.copies, model=model, options=options, room=s.room,

@@ -80,7 +80,7 @@ def test_a_record_with_a_gap_or_without_its_end_says_so(front: Front, asked: tup
     assert "transitions 2 to 3 are missing from the record" in err
     code, _, err = front.run("replay", str(file), "--set", "consensus.panel=5")
     assert code == 2
-    assert err.startswith("parley: consensus.panel: it acts before the first event")
+    assert err.startswith("parley: consensus.panel: it acts only before the first event")
 
 
 def test_flags_of_a_reply_stand_beside_it_and_a_failed_seat_says_why() -> None:

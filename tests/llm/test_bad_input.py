@@ -120,7 +120,7 @@ async def test_a_key_that_is_not_taken(front: Front) -> None:
         (("--ephemeral", "--state", "x"), "--ephemeral and --state contradict each other; leave one out"),
         (
             ("--ephemeral", "--nats", "nats://h:1", "--creds", "x"),
-            "--ephemeral keeps nothing, and the bus at nats://h:1",
+            "--ephemeral keeps nothing, but the bus at nats://h:1",
         ),
         (
             ("--set", "critic.min_rounds=4", "--set", "critic.round_limit=2"),

@@ -129,7 +129,7 @@ BAD_PANELS = [
     ("protocol: consensu\nseats: {a: {}}", "protocol: 'consensu' is no protocol; did you mean consensus?"),
     ("seats: {panelist_1: {}, analyst: {}}", "seats: consensus needs 2 of role panelist, p.yaml has 1"),
     ("seats: {storage: {}}", "seats.storage.role: the name says none; name one of"),
-    ("seats: {storage: {role: panelst}}", "seats.storage.role: got 'panelst', known are"),
+    ("seats: {storage: {role: panelst}}", "seats.storage.role: got 'panelst', known: "),
     ("seats: {panelist_1: {model: 'qwen3:8b'}}", "seats.panelist_1.provider: whose model is 'qwen3:8b'?"),
     ("seats: {panelist_1: {provider: ollama}}", "seats.panelist_1.model: which model of ollama?"),
     ("seats: {panelist_1: {spec: nope.yaml}}", "seats.panelist_1.spec:"),
@@ -409,7 +409,7 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
         found = json.loads(fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *given)[1])
         assert (found["least"]["turns"], found["fits_one_round"]) == (4, True)
         code, _, err = fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *client)
-        assert code == 2 and "takes an owner's credentials" in err
+        assert code == 2 and "only an owner's credentials may ask that" in err
     finally:
         up.send_signal(signal.SIGTERM)
         up.communicate(timeout=20)

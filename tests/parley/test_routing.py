@@ -144,7 +144,7 @@ def test_what_experts_say_of_themselves_reaches_no_terminal_as_a_command(tmp_pat
 @pytest.mark.parametrize(
     ("prompt", "files", "experts", "what"),
     [
-        (None, [], None, "task: nothing is to be routed"),
+        (None, [], None, "task: there is nothing to route"),
         ("", [], None, "prompt: got '', it must not be empty"),
         ("x" * 20_001, [], None, "prompt: got '20,001 characters', allowed are at most 20,000"),
         ("x", ["a\x1b[2Jb"], None, "control character U+001B at character 2; none is allowed"),

@@ -152,10 +152,11 @@ class ConsensusPresenter(Presenter):
         if not answer:
             return super().in_short(result)
         first, seats = result.outcome.get("first_round_majority"), self.seats(result)
-        silent = _silent(result)
-        holding = max(0, seats - len(items(result.outcome.get("minority"))) - silent)
+        silent, unheard = _silent(result), max(0, seats - len(_last(result)))
+        holding = max(0, seats - len(items(result.outcome.get("minority"))) - silent - unheard)
         who = ("both" if seats == 2 else f"all {seats}") if holding == seats else f"{holding} of {seats}"
         rest = f"; {silent} {'has' if silent == 1 else 'have'} no answer" if silent else ""
+        rest += f"; {unheard} {'was' if unheard == 1 else 'were'} missing" if unheard else ""
         held = f"hold {line(words(result.outcome.get('label', answer)), _BRIEF)}, {confidence}"
         if not result.stop.converged:
             disputed = items(result.rounds[-1].get("key_disagreements")) if result.rounds else []
@@ -295,10 +296,15 @@ def _silent(result: Result) -> int:
 
 def _abstaining(result: Result) -> set[str]:
     """Seats that were heard and hold no answer at the end."""
+    return {seat for seat, p in _last(result).items() if p.get("abstains")}
+
+
+def _last(result: Result) -> dict[str, Mapping[str, Any]]:
+    """Seat -> what it held at the end, of seats that were heard."""
     last: dict[str, Mapping[str, Any]] = {}
     for played in result.rounds:
         last |= {str(seat): mapping(p) for seat, p in mapping(played.get("positions")).items()}
-    return {seat for seat, p in last.items() if p.get("abstains")}
+    return last
 
 
 def _position(seat: str, body: Body, width: int) -> Iterator[StyledLine]:
