@@ -21,6 +21,7 @@ import msgspec
 from benchmarks import around, model_client, prompts, report
 from benchmarks import competition as teams
 from benchmarks import controller as maci
+from benchmarks import gateway as pages
 from benchmarks import routing as tasks
 from benchmarks import stored as kept
 from benchmarks.calls import measure as count_calls
@@ -33,7 +34,7 @@ from parley.stack.lease import Stack
 
 PARTS = (
     "floors", "debates", "calls", "start", "memory", "client", "controller", "competition", "routing", "prompts",
-    "stored",
+    "stored", "gateway",
 )  # fmt: skip
 LATENCY_S = 0.05
 OTHERWISE: dict[str, Callable[[Stack], Stack]] = {
@@ -158,6 +159,11 @@ async def stored(quick: bool, figures: Figures) -> None:
         figures.missing["stored"] = str(why)
 
 
+async def gateway(quick: bool, figures: Figures) -> None:
+    """200 viewers of one session, beside bare Starlette."""
+    figures.gateway = await pages.measure(quick)
+
+
 def main() -> int:
     """Run what was asked for, and print what was measured, also where a part broke; 0 unless one did."""
     parser = argparse.ArgumentParser(
@@ -175,6 +181,7 @@ def main() -> int:
     run: dict[str, Any] = {
         "floors": floors, "debates": debates, "calls": calls, "start": start, "memory": memory, "client": client,
         "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes, "stored": stored,
+        "gateway": gateway,
     }  # fmt: skip
     broken = 0
     for part in given.parts or PARTS:

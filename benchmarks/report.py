@@ -12,6 +12,7 @@ import msgspec
 
 from benchmarks import competition as teams
 from benchmarks import controller as maci
+from benchmarks import gateway as pages
 from benchmarks import model_client
 from benchmarks import prompts as prefixes
 from benchmarks import routing as tasks
@@ -56,6 +57,7 @@ class Figures(msgspec.Struct, kw_only=True):
     routing: tasks.Measured | None = None
     prompts: list[prefixes.Figure] = []
     stored: list[kept.Figure] = []
+    gateway: pages.Figure | None = None
     missing: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -279,6 +281,7 @@ def text(f: Figures) -> str:
     lines += ["", *tasks.lines(f.routing)] if f.routing else []
     lines += ["", *prefixes.lines(f.prompts)] if f.prompts else []
     lines += ["", *kept.lines(f.stored)] if f.stored else []
+    lines += ["", *pages.lines(f.gateway)] if f.gateway else []
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []

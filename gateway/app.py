@@ -20,7 +20,7 @@ from gateway import errors
 from gateway.connections import Connections, connections
 from gateway.counted import Counted
 from gateway.errors import ErrorForm, Forms, JsonResponse
-from gateway.guard import Guard, set_cookie
+from gateway.guard import BODY_S, Guard, cookie_of, set_cookie
 from gateway.principals import COOKIE_S, Principal, Principals
 from observability.metrics import Metrics
 from schemas.session import SESSION_ID
@@ -55,6 +55,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """What the process counts."""
     streams: int = 256
     """Of one principal at once."""
+    body_s: float = BODY_S
+    """So long a body may take."""
     ack_wait_s: float = 8.0
     """Of the queues, for whoever takes a seat."""
 
@@ -109,8 +111,9 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         uploads += door.uploads
     forms = Forms(door.error_form for door in doors if door.error_form is not None)
     guard = Middleware(
-        Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure, forms=forms
-    )
+        Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure, forms=forms,
+        body_s=config.body_s,
+    )  # fmt: skip
     known = dict.fromkeys(errors.KNOWN, forms.handler)
     counted = Middleware(Counted, metrics=config.metrics)
     return Starlette(routes=routes, middleware=[counted, guard], exception_handlers=known, lifespan=lifespan)
@@ -177,6 +180,7 @@ def _form(failed: str) -> Response:
 
 
 async def _logout(request: Request) -> Response:
+    shared_of(request).principals.ends(cookie_of(request.headers))
     response = RedirectResponse("/login", 303)
     set_cookie(response, "", secure=shared_of(request).config.secure, seconds=0)
     return response

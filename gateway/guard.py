@@ -8,11 +8,13 @@ In this order, so that what is cheap to refuse is refused first:
    it is a plain visit by GET of a page. No route of another site is answered, and no CORS header is ever sent.
 3. **Who.** A bearer token or a cookie; without one only the pages of OPEN are answered. A token wins over a cookie.
 4. **Rate.** Requests of one principal; of one address where nobody is known, so that tokens cannot be guessed.
-5. **Size.** A body over its limit ends with 413, while it is read: no length is believed.
+5. **Size and time.** A body over its limit ends with 413, while it is read: no length is believed. One that is not
+   there after BODY_S ends with 408.
 
 An answer that a browser may run nothing in: a strict content policy, no framing, no sniffing, no referrer elsewhere.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -39,6 +41,8 @@ BODY = 1_000_000
 """Bytes of a request, where its path has no limit of its own."""
 UPLOAD = 16_000_000
 """Bytes of a request that may bring evidence with it."""
+BODY_S = 60.0
+"""Seconds within which a body is there, whole."""
 RATE, BURST = 50.0, 200
 """Requests a second of one principal, and how many may come at once."""
 UNKNOWN_RATE, UNKNOWN_BURST = 1.0, 20
@@ -90,15 +94,18 @@ class Guard:
         Whether browsers come by https: the cookie is sent there alone.
     forms
         How errors are told, by path.
+    body_s
+        So long a body may take.
     """
 
     def __init__(
         self, app: ASGIApp, principals: Principals, *, hosts: Sequence[str], uploads: Sequence[str] = (),
-        secure: bool = False, forms: errors.Forms | None = None,
+        secure: bool = False, forms: errors.Forms | None = None, body_s: float = BODY_S,
     ) -> None:  # fmt: skip
         self._forms = forms or errors.Forms()
         self._app, self._principals = app, principals
         self._hosts, self._uploads, self._secure = frozenset(hosts), tuple(uploads), secure
+        self._body_s = body_s
         self._known, self._unknown = Bucket(RATE, BURST), Bucket(UNKNOWN_RATE, UNKNOWN_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,7 +126,7 @@ class Guard:
             await self._forms.answer(scope["path"], error)(scope, receive, send)
             return
         limit = UPLOAD if scope["path"].startswith(self._uploads) else BODY
-        await self._app(scope, _bounded(receive, limit), send)
+        await self._app(scope, _bounded(receive, limit, self._body_s), send)
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
@@ -144,7 +151,7 @@ class Guard:
     def _same_site(self, scope: Scope, headers: Headers) -> None:
         """Refuse what a page of another site sends."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        if origin is not None and _place(origin) != headers.get("host", "").lower():
             raise HTTPException(403, "a page of another site may not ask this gateway")
         if site in (None, "same-origin", "none"):
             return
@@ -186,6 +193,14 @@ def name_of(host: str) -> str:
         return ""
 
 
+def _place(origin: str) -> str:
+    """Host and port of an Origin header; empty: it names none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
 def cookie_of(headers: Headers) -> str:
     """The value of the gateway's cookie; empty: there is none."""
     try:
@@ -195,13 +210,23 @@ def cookie_of(headers: Headers) -> str:
     return found.value if found else ""
 
 
-def _bounded(receive: Receive, limit: int) -> Receive:
-    """Reads no more than `limit` bytes of a body. Raises TooLarge."""
-    read = 0
+def _bounded(receive: Receive, limit: int, seconds: float) -> Receive:
+    """Reads no more than `limit` bytes of a body, and waits no longer than `seconds` for it. Raises TooLarge, and
+    HTTPException."""
+    read, whole = 0, False
+    end = asyncio.get_running_loop().time() + seconds
 
     async def receives() -> Message:
-        nonlocal read
-        message = await receive()
+        nonlocal read, whole
+        if whole:  # what comes then is that the client has gone
+            return await receive()
+        try:
+            async with asyncio.timeout_at(end):
+                message = await receive()
+        except TimeoutError:
+            why = f"the body was not there within {seconds:g} s"
+            raise HTTPException(408, why, {"Connection": "close"}) from None
+        whole = not message.get("more_body", False)
         read += len(message.get("body", b""))
         if read > limit:
             raise errors.TooLarge(f"body: it is larger than {limit:,} bytes")

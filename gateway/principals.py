@@ -4,8 +4,9 @@ A folder of keys, which the gateway only reads, holds for each principal `NAME.j
 config` writes them) and `NAME.token` (SHA-256 of its token, in hex). The token itself stands nowhere. What a principal
 may do is what the broker lets its user do: an owner operates, a client asks, a viewer reads.
 
-A cookie holds the principal's name, an end, and a fingerprint of its token, signed with the gateway's key. So each
-copy of the gateway knows the cookie, and a token that is removed or replaced takes its cookies with it.
+A cookie holds the principal's name, an end, a number of its own, and a fingerprint of its token, signed with the
+gateway's key. So each copy of the gateway knows the cookie, and a token that is removed or replaced takes its cookies
+with it. The copy that ends a cookie at a logout takes it no more; its number keeps it apart from others.
 """
 
 import hashlib
@@ -33,6 +34,8 @@ LOCAL_TOKEN = "parley-local-"
 """How its token begins."""
 SERVED = (OWNER, CLIENT, VIEWER)
 """Kinds of users that a principal may be."""
+_ENDED = 10_000
+"""Cookies that were logged out and are remembered."""
 _AGAIN_S = 2.0
 """The folder is read again at most so often."""
 
@@ -82,6 +85,7 @@ class Principals:
         self._key, self._clock, self._folder = key, clock, folder
         self._local = None if local is None else Principal(name=LOCAL, credentials=local, fingerprint=LOCAL)
         self._links: dict[str, float] = {}
+        self._ended: dict[str, int] = {}
         self._read_at = 0.0
         self._seen: dict[str, int] = {}
         self._by_token: Mapping[str, Principal] = {}
@@ -119,13 +123,16 @@ class Principals:
     # -- cookies
     def cookie(self, principal: Principal) -> str:
         """A cookie's value for this principal."""
-        said = f"{principal.name.encode().hex()}.{int(self._clock() + COOKIE_S)}"
+        said = f"{principal.name.encode().hex()}.{int(self._clock() + COOKIE_S)}.{secrets.token_hex(8)}"
         return f"{said}.{self._signature(said, principal)}"
 
     def of_cookie(self, value: str) -> Principal | None:
         """The principal of a cookie that is valid now."""
+        if digest(value) in self._ended:
+            return None
         said, _, signature = value.rpartition(".")
-        name, _, end = said.partition(".")
+        name, _, rest = said.partition(".")
+        end = rest.partition(".")[0]
         try:
             principal = self._named(bytes.fromhex(name).decode())
             over = int(end) <= self._clock()
@@ -133,7 +140,17 @@ class Principals:
             return None
         if principal is None or over:
             return None
-        return principal if hmac.compare_digest(signature, self._signature(said, principal)) else None
+        same = hmac.compare_digest(signature.encode(), self._signature(said, principal).encode())
+        return principal if same else None
+
+    def ends(self, value: str) -> None:
+        """Take no such cookie any more, here: other copies know nothing of it. A token that is replaced takes its
+        cookies with it everywhere."""
+        if self.of_cookie(value) is None:
+            return
+        now = self._clock()
+        ended = {d: end for d, end in self._ended.items() if end > now} | {digest(value): int(value.split(".")[1])}
+        self._ended = dict(list(ended.items())[-_ENDED:])
 
     def _signature(self, said: str, principal: Principal) -> str:
         return hmac.new(self._key, f"{said}.{principal.fingerprint}".encode(), hashlib.sha256).hexdigest()

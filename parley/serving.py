@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvicorn
@@ -37,6 +38,10 @@ from schemas.session import is_human
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 replace = msgspec.structs.replace
+UVICORN: dict[str, Any] = {
+    "access_log": False, "server_header": False, "date_header": False, "ws": "none", "proxy_headers": False,
+}  # fmt: skip
+"""No line for each request (a one-time link has its code in the address), and nobody says its own address."""
 _END_S = 3
 """Seconds that open streams have to end once the gateway is told to."""
 
@@ -145,10 +150,7 @@ def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics
 
 def server_of(app: Starlette) -> "Server":
     """What serves it."""
-    config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
-        proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
-    )  # fmt: skip
+    config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=_END_S, lifespan="on", **UVICORN)
     return Server(config)
 
 

@@ -18,6 +18,7 @@ from schemas.wire import InvalidValue
 T = TypeVar("T")
 MOST_JSON = 400_000
 """Bytes of a JSON body."""
+_DIGITS = 20
 _TRUE = ("1", "true", "yes")
 
 
@@ -63,7 +64,8 @@ def whole_number(request: Request, name: str, default: int | None, most: int) ->
     text = request.query_params.get(name, "")
     if not text:
         return default
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= most:
+    digits = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    if not digits or not 0 < int(text) <= most:
         raise BadInput(name, f"got {text[:40]!r}, wanted is a number from 1 to {most:,}")
     return int(text)
 
@@ -84,5 +86,5 @@ def document(data: bytes, wanted: type[T], name: str = "body") -> T:
         return msgspec.json.decode(data, type=wanted)
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
-    except (msgspec.DecodeError, RecursionError) as error:  # a ValidationError too
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # a ValidationError too
         raise BadInput(name, str(error)) from error

@@ -43,8 +43,8 @@ async def sit(request: Request) -> Response:
     asked, sid, seat = await body_of(request, SitDown), sid_of(request), request.path_params["seat"]
     order = sitting.order_of(seat, asked.seconds, asked.then)
     principal = principal_of(request)
+    feed = await hub_of(request).feed(principal, sid)  # raises where the session may not be read
     await seats_of(request).sit(principal, sid, order, may_take(request))
-    feed = await hub_of(request).feed(principal, sid)
     seats_of(request).attach(principal, feed)
     return JsonResponse(Done(message=f"you sit on {seat}"))
 

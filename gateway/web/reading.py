@@ -127,12 +127,18 @@ async def stream(request: Request) -> Response:
     most = shared_of(request).config.streams
     if sum(of == principal.name for of in hub.streams.values()) >= most:
         raise HTTPException(429, f"{most} streams are open already", {"Retry-After": "10"})
-    feeds = [await hub.feed(principal, sid, everything=everything) for sid in sids]
-    for feed in feeds:
-        await feed.ready()
-        seats_of(request).attach(principal, feed)
-    views = [View(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
-    return EventStream(views, hub.metrics, hub.streams, principal.name)
+    place = object()
+    hub.streams[place] = principal.name  # before anything is awaited: others ask at the same time
+    try:
+        feeds = [await hub.feed(principal, sid, everything=everything) for sid in sids]
+        for feed in feeds:
+            await feed.ready()
+            seats_of(request).attach(principal, feed)
+        views = [View(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
+    except BaseException:
+        del hub.streams[place]
+        raise
+    return EventStream(views, hub.metrics, hub.streams, place)
 
 
 async def export(request: Request) -> Response:

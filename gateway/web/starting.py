@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import tempfile
 from collections.abc import AsyncIterator
 from math import isfinite
@@ -139,6 +140,10 @@ def _kept(path: Path, file: UploadFile) -> None:
                 kept.write(piece)
     except (FileExistsError, NotADirectoryError, UnicodeEncodeError):
         raise BadInput("evidence", f"{path.name[:80]!r} is there twice, or its name cannot be used") from None
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise BadInput("evidence", f"{path.name[:80]!r}: its path is too long for this machine") from None
 
 
 async def _checked(request: Request, asked: Start, evidence: Path | None) -> OpenSession:

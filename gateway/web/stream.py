@@ -106,32 +106,32 @@ async def pieces(views: Sequence[View]) -> AsyncIterator[bytes]:
 
 
 class EventStream(Response):
-    """The answer that is a stream. `streams`: all that are open, with whose they are; this one while it is."""
+    """The answer that is a stream. `streams`: all that are open or about to be, with whose they are; this one has its
+    `place` there until it ends."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, views: Sequence[View], metrics: Metrics, streams: dict[object, str], of: str) -> None:
+    def __init__(self, views: Sequence[View], metrics: Metrics, streams: dict[object, str], place: object) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._views, self._metrics, self._streams, self._of = views, metrics, streams, of
+        self._views, self._metrics, self._streams, self._place = views, metrics, streams, place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is nothing more, the viewer leaves, or it takes nothing for too long."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        self._metrics.gateway_streams.set(len(self._streams))
         sending = asyncio.ensure_future(self._send(send))
         leaving = asyncio.ensure_future(_left(receive))
-        self._streams[self] = self._of
-        self._metrics.gateway_streams.set(len(self._streams))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._streams.pop(self, None)
+            self._streams.pop(self._place, None)
             self._metrics.gateway_streams.set(len(self._streams))
             for task in (sending, leaving):
                 task.cancel()
             await asyncio.gather(sending, leaving, return_exceptions=True)
 
     async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with contextlib.aclosing(pieces(self._views)) as found:  # type: ignore[type-var]
             async for data in found:
                 try:

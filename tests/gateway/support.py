@@ -16,10 +16,12 @@ import uvicorn
 from agents.context import Shown
 from agents.models.base import Completion, Emit
 from gateway.app import Config, build
-from gateway.doors import doors
+from gateway.doors import Options, doors
+from gateway.guard import BODY_S
 from gateway.principals import Principals, new_token
 from gateway.web.seats import seats_in
 from observability.metrics import Metrics
+from parley.serving import UVICORN
 from tests.support.engine import Engine
 from tests.support.model import StubModel
 
@@ -43,10 +45,17 @@ class Web:
         Folder of the principals' keys, as `folder_of` makes it.
     streams
         Of one principal at once.
+    body_s
+        So long a body may take.
+    roots
+        Folders that programs may have read.
     """
 
-    def __init__(self, url: str, keys: Path, streams: int = 256) -> None:
-        self._bus, self._keys, self._streams = url, keys, streams
+    def __init__(
+        self, url: str, keys: Path, streams: int = 256, body_s: float = BODY_S, roots: tuple[Path, ...] = ()
+    ) -> None:
+        self._bus, self._keys, self._streams, self._body_s = url, keys, streams, body_s
+        self._roots = roots
         self._server: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.url = ""
@@ -59,12 +68,13 @@ class Web:
             hosts=("127.0.0.1",),
             ack_wait_s=1.0,
             streams=self._streams,
+            body_s=self._body_s,
             metrics=self.metrics,
             seats=lambda name: seats_in(self._keys / f"{name}.seats"),
         )
-        app = build(config, principals, doors())
+        app = build(config, principals, doors(Options(roots=self._roots)))
         listening = socket.create_server(("127.0.0.1", 0))
-        served = uvicorn.Config(app, log_config=None, ws="none", lifespan="on", timeout_graceful_shutdown=1)
+        served = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, **UVICORN)
         self._server = _Quiet(served)
         self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"

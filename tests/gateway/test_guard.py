@@ -97,10 +97,10 @@ def test_a_cookie_is_over_after_its_time_and_holds_for_no_other_name(local: Prin
     assert principal is not None
     value = local.cookie(principal)
     assert local.of_cookie(value) == principal
-    name, end, signature = value.split(".")
+    name, end, number, signature = value.split(".")
     other = b"other".hex()
-    assert local.of_cookie(f"{other}.{end}.{signature}") is None
-    assert local.of_cookie(f"{name}.{int(end) + 1}.{signature}") is None
+    assert local.of_cookie(f"{other}.{end}.{number}.{signature}") is None
+    assert local.of_cookie(f"{name}.{int(end) + 1}.{number}.{signature}") is None
     clock.now += COOKIE_S + 1
     assert local.of_cookie(value) is None
 

@@ -58,6 +58,7 @@ class Engine:
         queues: Mapping[str, str] = QUEUES,
         ack_wait_s: float = 1.0,
         pins: Mapping[str, str] | None = None,
+        viewers: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self.users = table(
             queues,
@@ -65,6 +66,7 @@ class Engine:
             observers=("metrics",),
             pins=pins,
             readers={"audit": ("alice",), "auditor": ("*",)},
+            viewers=viewers,
         )
         self.credentials: dict[str, Credentials] = mint(self.users)
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))
