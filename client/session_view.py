@@ -1,5 +1,7 @@
 """The part of a session that a reader may see: the whole record, what clients read, or the posts that a seat reads."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from bus.channels import CLIENTS, may_read
@@ -48,7 +50,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         """Where it comes from, if it carries another's record on."""
         if self.opened is not None and self.opened.fork is not msgspec.UNSET:
             return self.opened.fork
-        return next((read(p, {FORK: Fork}) for p in reversed(self.posts) if p.kind == FORK), None)
+        return fork_of(self.posts)
 
     @property
     def face(self) -> Face:
@@ -64,6 +66,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         if not self.left_out:
             return ""
         return f"{self.left_out:,} posts {self.face.presenter.left_out} are left out (--all shows them)"
+
+
+def fork_of(posts: Sequence[Post]) -> Fork | None:
+    """Where a session comes from, as its posts say it."""
+    return next((read(p, {FORK: Fork}) for p in reversed(posts) if p.kind == FORK), None)
 
 
 def seen(found: Record | Seen, *, everything: bool = False) -> Seen:

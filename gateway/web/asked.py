@@ -131,6 +131,26 @@ class Decide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     note: str = ""
 
 
+class GiveFeedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether a closed session's result is right."""
+
+    right: bool
+    answer: str = ""
+    """What would have been right."""
+    note: str = ""
+
+
+class Fork(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A new session that carries the record of a closed one on."""
+
+    round: int | None = None
+    """The round after which it goes on by itself; None: the last whole one."""
+    settings: dict[str, Any] = {}
+    """Those of its protocol that are to change."""
+    budget: dict[str, float | None] = {}
+    """For what it does itself; empty: the limits of the record's session, anew."""
+
+
 class SitDown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Take a seat."""
 

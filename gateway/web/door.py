@@ -9,7 +9,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from gateway.app import STATIC, Door
-from gateway.web import people, reading, starting
+from gateway.web import afterwards, people, reading, starting
 from gateway.web.hub import hub
 from gateway.web.offers import offers
 from gateway.web.seats import seats
@@ -48,6 +48,8 @@ def _routes() -> tuple[Route, ...]:
         ("POST", "/api/sessions/{sid}/what-if", reading.what_if),
         ("POST", "/api/sessions/{sid}/cancel", people.cancel),
         ("POST", "/api/sessions/{sid}/decide", people.decide),
+        ("POST", "/api/sessions/{sid}/feedback", afterwards.feedback),
+        ("POST", "/api/sessions/{sid}/fork", afterwards.fork),
         ("POST", "/api/sessions/{sid}/seats/{seat}/sit", people.sit),
         ("POST", "/api/sessions/{sid}/seats/{seat}/leave", people.leave),
         ("POST", "/api/sessions/{sid}/seats/{seat}/reply", people.reply),

@@ -25,6 +25,7 @@ from client.text import clean
 from gateway.web import events, snapshot
 from gateway.web.fold import Fold
 from gateway.web.shapes import HumanTurn, PostCard
+from schemas.afterwards.feedback import CHANNEL as FEEDBACK_ON
 from schemas.post import Live, SessionRow
 from schemas.wire import SchemaError
 
@@ -116,14 +117,22 @@ class Feed:
         return self.fold
 
     async def caught_up(self) -> Fold:
-        """The same, with what was said just now. The bus may be away: then as far as it is known."""
+        """The same, with what was said just now, and after the end. The bus may be away: then as far as it is known."""
         fold = await self.ready()
         client = self._client
-        if client is not None and client.owner and fold.result is None:
+        if client is not None:
             with contextlib.suppress(BusError, ParleyError, TimeoutError):
                 async with asyncio.timeout(1.0):
-                    await self._read_log(client)
+                    if client.owner:
+                        await self._read_log(client)
+                    elif fold.result is not None:
+                        await self._read_afterwards(client)
         return fold
+
+    async def _read_afterwards(self, client: Client) -> None:
+        """What was said of a session that is closed: feedback."""
+        for post in await client.history(self.sid, FEEDBACK_ON):
+            self._tell(self.fold.post(post))
 
     async def close(self) -> None:
         """Hear no more."""

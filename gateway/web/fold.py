@@ -8,15 +8,19 @@ import msgspec
 from bus.channels import CLIENTS, may_read
 from client.protocols import face_of, face_of_posts
 from client.records import Altered, closing
+from client.session_view import fork_of
 from client.show import cards
 from client.show.cards import Card
 from client.show.live_seats import Scene
 from client.show.presenter import Presenter
+from client.show.transcript import feedback_words, forked
 from client.show.untrusted import object_of, shaped, words
 from client.turns import SEAT, WITHDRAWN, Turns
 from coordinator.budget import booked
 from gateway.web.shapes import MindChange, PostCard, Refused, SeatUse, SeatView, Use
 from schemas import log
+from schemas.afterwards.feedback import feedback_of, is_feedback
+from schemas.afterwards.fork import CAUSE, FORK, Fork
 from schemas.post import CLOSED, Live, Post, SessionRow
 from schemas.result import Result, SeatUsage
 from schemas.session import Seat
@@ -84,6 +88,18 @@ class Fold:
         return self.opened.question if self.opened else self.row.question if self.row else ""
 
     @property
+    def author(self) -> str:
+        """Who opened it; empty: not known."""
+        return self.opened.author if self.opened else self.row.owner if self.row else ""
+
+    @property
+    def fork(self) -> Fork | None:
+        """Where it comes from, if it carries another's record on."""
+        if self.opened is not None:
+            return None if self.opened.fork is msgspec.UNSET else self.opened.fork
+        return fork_of(self.posts)
+
+    @property
     def left_out(self) -> int:
         """Posts that are not shown."""
         return self._n - len(self.posts) if self.opened else 0
@@ -115,8 +131,9 @@ class Fold:
             usage = event.usage
             if ask.seat in self.seats:
                 usage = booked(self.seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
-            self._used[ask.seat] = self._used.get(ask.seat, Usage()) + usage
-            self._answered[ask.seat] = self._answered.get(ask.seat, 0) + (not event.error)
+            if not entry.cause.startswith(CAUSE):  # else another session paid
+                self._used[ask.seat] = self._used.get(ask.seat, Usage()) + usage
+                self._answered[ask.seat] = self._answered.get(ask.seat, 0) + (not event.error)
         for index, command in enumerate(entry.commands):
             if isinstance(command, log.Invite):
                 self.seats.setdefault(command.seat.seat, command.seat)
@@ -183,6 +200,10 @@ class Fold:
             sits = bool(body.get("human"))
             (self.people.add if sits else self.people.discard)(seat)
             return Card(place="line", text=f"{seat}: {'a person sits down' if sits else 'its agent goes on'}")
+        if post.kind == FORK:
+            return Card(place="line", text=". ".join(forked(fork_of([post]))))
+        if is_feedback(post):
+            return Card(place="line", text="; ".join(t.strip() for t in feedback_words(feedback_of([post]))))
         if post.kind == WITHDRAWN:
             return Card(place="line", text=f"{seat}: turns withdrawn")
         return None

@@ -49,7 +49,7 @@ SHADOWS = Shadows()
 
 def can(request: Request) -> tuple[str, ...]:
     """What who asks can do here beside reading."""
-    acts = ("act",) if principal_of(request).credentials.kind != VIEWER else ()
+    acts = ("act", "feedback", "fork") if principal_of(request).credentials.kind != VIEWER else ()
     return (*CAN, *acts, *(("sit",) if may_take(request) else ()))
 
 
@@ -105,7 +105,10 @@ async def snapshot(request: Request) -> Response:
         return JsonResponse(snapshots.of_row(row))
     fold = await feed.caught_up()
     sits, turns = seats_of(request).turns(principal, sid)
-    return JsonResponse(snapshots.session(fold, owner=principal.operates, can=can(request), sits=sits, turns=turns))
+    shown = snapshots.session(
+        fold, owner=principal.operates, user=principal.credentials.user, can=can(request), sits=sits, turns=turns
+    )
+    return JsonResponse(shown)
 
 
 async def stream(request: Request) -> Response:

@@ -21,8 +21,8 @@ Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer w
 | POST /api/sessions/{sid}/seats/{seat}/sit | SitDown | Done |
 | POST /api/sessions/{sid}/seats/{seat}/leave | | Done |
 | POST /api/sessions/{sid}/seats/{seat}/reply | SeatReply | Done |
-| POST /api/sessions/{sid}/feedback | where the engine has it (`Me.can` names `feedback`) | Done |
-| POST /api/sessions/{sid}/fork | where the engine has it (`Me.can` names `fork`) | Started, 201 |
+| POST /api/sessions/{sid}/feedback | GiveFeedback: of a closed session, right or wrong | Done |
+| POST /api/sessions/{sid}/fork | Fork: of a closed session of one's own | Started, 201 |
 
 The documents that a page sends, and the answers to them, stand in `asked.py`, those of a session and of lists here,
 and events in `events.py`.
@@ -306,6 +306,18 @@ class HumanField(msgspec.Struct, frozen=True, kw_only=True):
     help: str = ""
 
 
+class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody said last of a result."""
+
+    author: str
+    right: bool
+    answer: str = ""
+    """What would have been right."""
+    note: str = ""
+    times: int = 1
+    """How often something was said; the last one counts."""
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One session, whole, as far as who asks may see it."""
 
@@ -325,6 +337,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     forked_from: str = ""
     forked_at: int | None = None
     """The round up to which the other's record was taken over."""
+    fork_words: tuple[str, ...] = ()
+    """What a fork changed and what it carries, a line each."""
     parent: str = ""
     round: int = 0
     """The one that is played, or the last one."""
@@ -349,7 +363,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Turns that wait there."""
     left_out: str = ""
     """That posts are not shown, in words; empty: none, or nobody knows."""
-    feedback: dict[str, Any] | None = None
-    """What somebody said of the answer: right or wrong; None: nothing."""
+    feedback: FeedbackView | None = None
+    """None: nobody said anything."""
     may: tuple[str, ...] = ()
     """Of: cancel, decide, what-if, everything, export, sit, feedback, fork."""

@@ -6,7 +6,7 @@ from typing import Any
 from client.protocols import face_of, setup_of
 from client.show.cards import Quote
 from client.show.presenter import Presenter
-from client.show.transcript import read_by_nobody
+from client.show.transcript import forked, read_by_nobody
 from client.show.untrusted import items, mapping, number, shaped, words
 from client.text import clean, count
 from gateway.web import events
@@ -14,6 +14,7 @@ from gateway.web.fold import Fold
 from gateway.web.positions import written
 from gateway.web.shapes import (
     CertificateRow,
+    FeedbackView,
     HumanTurn,
     Limits,
     OpenItem,
@@ -23,6 +24,7 @@ from gateway.web.shapes import (
     Session,
     Warn,
 )
+from schemas.afterwards.feedback import feedback_of
 from schemas.post import SessionRow
 from schemas.result import Result
 from schemas.session import Document
@@ -51,8 +53,9 @@ def states(fold: Fold) -> Iterator[tuple[str, Any]]:
 
 
 def session(
-    fold: Fold, *, owner: bool, can: tuple[str, ...], sits: tuple[str, ...] = (), turns: tuple[HumanTurn, ...] = ()
-) -> Session:
+    fold: Fold, *, owner: bool, can: tuple[str, ...], user: str = "", sits: tuple[str, ...] = (),
+    turns: tuple[HumanTurn, ...] = (),
+) -> Session:  # fmt: skip
     """The whole of it.
 
     Parameters
@@ -61,10 +64,12 @@ def session(
         Whether who asks operates: what it may do follows.
     can
         What this gateway can do beside that.
+    user
+        Who asks, as the bus knows it: it forks sessions of its own alone.
     sits, turns
         Seats on which who asks sits, and the turns that wait there.
     """
-    opened, result, row = fold.opened, fold.result, fold.row
+    opened, result, row, fork = fold.opened, fold.result, fold.row, fold.fork
     view = None if result is None else result_view(fold, result)
     budget = opened.budget if opened else None
     return Session(
@@ -73,7 +78,8 @@ def session(
         opened_ms=fold.opened_ns // 1_000_000, closed_ms=fold.closed_ns // 1_000_000 if fold.closed_ns else None,
         owner=row.owner if row else "", position=written(fold.position),
         settings=dict(opened.settings) if opened else {}, continues=opened.continues if opened else "",
-        forked_from=getattr(opened, "forked_from", "") or "", forked_at=getattr(opened, "forked_at", None) or None,
+        forked_from=fork.parent if fork else "", forked_at=fork.round if fork else None,
+        fork_words=tuple(forked(fork)),
         parent=opened.parent if opened else "", round=fold.scene.round,
         round_limit=_limit(opened.settings if opened else {}), round_name=fold.presenter.round_name,
         documents=tuple(_name(d) for d in opened.documents) if opened else (),
@@ -83,7 +89,7 @@ def session(
         if budget else Limits(),
         usage=fold.usage(), result=view, warnings=warnings(fold, view), items=open_items(fold),
         overrides=overrides(fold), sits=sits, turns=turns, left_out=_left_out(fold),
-        feedback=None, may=_may(fold, owner=owner, can=can),
+        feedback=_feedback(fold), may=_may(fold, owner=owner, user=user, can=can),
     )  # fmt: skip
 
 
@@ -117,18 +123,30 @@ def _left_out(fold: Fold) -> str:
     return f"{count(fold.left_out, 'post')} {fold.presenter.left_out} are not shown"
 
 
-def _may(fold: Fold, *, owner: bool, can: tuple[str, ...]) -> tuple[str, ...]:
+def _feedback(fold: Fold) -> FeedbackView | None:
+    given = feedback_of(fold.posts)
+    if not given:
+        return None
+    last = given[-1]
+    return FeedbackView(
+        author=clean(last.author), right=last.right, answer=last.answer, note=last.note, times=len(given)
+    )
+
+
+def _may(fold: Fold, *, owner: bool, user: str, can: tuple[str, ...]) -> tuple[str, ...]:
     """What who asks may do with it now."""
     closed = fold.result is not None
+    own = user == fold.author
+    acts = "act" in can and (owner or own)
     wanted = {
-        "cancel": not closed and "act" in can,
-        "decide": not closed and "act" in can and bool(open_items(fold) or overrides(fold)),
+        "cancel": not closed and acts,
+        "decide": not closed and acts and bool(open_items(fold) or overrides(fold)),
         "what-if": owner,
         "everything": owner and (fold.left_out > 0 or fold.everything),
         "export": True,
         "sit": not closed and "sit" in can,
-        "feedback": closed and "feedback" in can,
-        "fork": owner and "fork" in can,
+        "feedback": closed and "feedback" in can and (owner or own),
+        "fork": closed and "fork" in can and own,
     }
     return tuple(name for name, may in wanted.items() if may)
 

@@ -12,7 +12,8 @@ FEEDBACK = "feedback"
 RIGHT, WRONG = "right", "wrong"
 MOST_FEEDBACK = 100
 """Words on one session that are kept."""
-_CONTROL = "control"
+CHANNEL = "control"
+"""Where they stand."""
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_feedback(post: Post) -> bool:
     """Whether a person says with this post what it thinks of the result."""
-    return post.kind == FEEDBACK and post.channel == _CONTROL
+    return post.kind == FEEDBACK and post.channel == CHANNEL
 
 
 def feedback_of(posts: Iterable[Post]) -> tuple[Feedback, ...]:

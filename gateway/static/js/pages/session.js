@@ -305,7 +305,7 @@ class SessionPage {
 
   show_keep() {
     const { session } = this;
-    put(this.at.feedback, this.may("feedback") && feedback(session, (told) => this.rate(told)));
+    put(this.at.feedback, this.feedback());
     const on =
       !this.open &&
       this.who.operates &&
@@ -314,7 +314,15 @@ class SessionPage {
     put(this.at.keep, this.may("export") && take(session, on));
   }
 
+  /** What was said of the answer, and the buttons to say it. */
+  feedback() {
+    const { session } = this;
+    const may = this.may("feedback");
+    return (may || session.feedback) && feedback(session, may ? (told) => this.rate(told) : null);
+  }
+
   async rate(told) {
+    trouble(this.at.wrong, null);
     try {
       await post(`/api/sessions/${this.session.session}/feedback`, told);
       await this.again();

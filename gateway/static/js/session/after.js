@@ -2,7 +2,7 @@
 
 import { button, el, field, link, said, section } from "../dom.js";
 
-/** Right or wrong: kept with the session. `send`: takes what is said. */
+/** Right or wrong: kept with the session. `send`: takes what is said; null: it is shown alone. */
 export function feedback(session, send) {
   const told = session.feedback;
   const answer = el("input", { name: "right-answer", maxlength: 2000 });
@@ -28,17 +28,20 @@ export function feedback(session, send) {
   return section(
     "Was it right?",
     { id: "feedback" },
-    el(
-      "div",
-      { class: "row" },
-      choice(true, "Yes", () => send({ right: true, answer: "", note: "" })),
-      choice(false, "No", () => {
-        better.hidden = false;
-        answer.focus();
-      }),
-    ),
-    better,
+    send &&
+      el(
+        "div",
+        { class: "row" },
+        choice(true, "Yes", () => send({ right: true, answer: "", note: "" })),
+        choice(false, "No", () => {
+          better.hidden = false;
+          answer.focus();
+        }),
+      ),
+    send && better,
+    told && said(`${told.author}: it is ${told.right ? "right" : "wrong"}`, { class: "sub" }),
     told?.answer && said(`Right would have been: ${told.answer}`, { class: "sub" }),
+    told?.note && said(told.note, { class: "sub" }),
   );
 }
 

@@ -39,6 +39,7 @@ export function headline(session) {
   return [
     el("h1", { dir: "auto", text: session.question || `Session ${session.session}` }),
     el("div", { class: "sub" }, facts),
+    session.fork_words.map((text) => said(text, { class: "sub" })),
   ];
 }
 
