@@ -30,7 +30,10 @@ from gateway.principals import Principal, Principals
 
 COOKIE = "parley"
 OPEN = frozenset({"/login", "/healthz", "/readyz"})
-"""Paths that are answered to anybody. Files under `/static/` are, too: they hold nothing of a session."""
+"""Paths that are answered to anybody."""
+FILES = "/static/"
+"""Beneath it are the page's files. They are answered to anybody, since they hold nothing of a session, and count
+against no rate: one page takes thirty of them."""
 BODY = 1_000_000
 """Bytes of a request, where its path has no limit of its own."""
 UPLOAD = 16_000_000
@@ -120,13 +123,15 @@ class Guard:
             raise HTTPException(421, "this gateway does not answer under that host name (--public-host NAME)")
         self._same_site(scope, headers)
         path = scope["path"]
+        if path.startswith(FILES):  # the same to anybody, so no token can be guessed by them
+            return
         principal, shown = self._who(headers)
         scope.setdefault("state", {})["principal"] = principal
         if principal is None:
             address = (scope.get("client") or ("",))[0]
             if (shown or path == "/login") and not self._unknown.takes(address):
                 raise HTTPException(429, "too many tries from this address", {"Retry-After": "10"})
-            if path not in OPEN and not path.startswith("/static/"):
+            if path not in OPEN:
                 why = "that token or cookie is not valid" if shown else "a token or a cookie is needed"
                 raise HTTPException(401, f"{why}: open the printed link, or send Authorization: Bearer TOKEN")
         elif not self._known.takes(principal.name):
@@ -157,8 +162,8 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                if not scope["path"].startswith("/static/"):
-                    headers.setdefault("cache-control", "no-store")
+                # a file is kept, and asked for again by its ETag: after a new release nobody has old scripts
+                headers.setdefault("cache-control", "no-cache" if scope["path"].startswith(FILES) else "no-store")
             await send(message)
 
         return sends

@@ -184,6 +184,23 @@ def test_one_principal_has_a_rate(local: Principals) -> None:
         assert statuses[:BURST] == [200] * BURST
 
 
+def test_the_files_of_a_page_count_against_no_rate_and_are_asked_for_by_their_etag(local: Principals) -> None:
+    with _gateway(local) as http:
+        http.get(f"/login?code={local.link()}")
+        path = "/static/js/app.js"
+        first = http.get(path)
+        assert first.headers["cache-control"] == "no-cache" and first.headers["etag"]
+        same = {"If-None-Match": first.headers["etag"]}
+        assert {http.get(path, headers=same).status_code for _ in range(BURST + 100)} == {304}
+        assert http.get("/who").status_code == 200, "what was left of the rate is all there"
+        assert http.get(path, headers={"If-None-Match": '"of another release"'}).content == first.content
+        http.cookies.clear()
+        strange = {"Authorization": "Bearer guess"}
+        assert {http.get(path, headers=strange).status_code for _ in range(UNKNOWN_BURST + 5)} == {200}
+        assert http.get("/who", headers=strange).status_code == 401
+        assert http.get("/static/../app.py").status_code in (401, 404)
+
+
 def test_a_body_over_its_limit_is_refused_while_it_is_read(local: Principals) -> None:
     with _gateway(local) as http:
         http.get(f"/login?code={local.link()}")
