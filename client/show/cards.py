@@ -41,6 +41,29 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     explained: bool = True
 
 
+class StopTest(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison on which a stop rests, in words."""
+
+    what: str
+    value: str
+    wanted: str
+    """`at least 0.50`; empty where there is no limit to compare with."""
+    holds: bool
+
+    @property
+    def words(self) -> str:
+        """The test, its value and what was wanted, without the verdict."""
+        return f"{self.what}: {self.value}" + (f", wanted {self.wanted}" if self.wanted else "")
+
+
+class StopRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the reasons to stop, and its tests: all of them hold where it does."""
+
+    name: str
+    holds: bool
+    tests: tuple[StopTest, ...]
+
+
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """What a post says. Whatever a protocol says beside position and confidence stands in `text` and `chips`."""
 

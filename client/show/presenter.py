@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from client.show import cards
-from client.show.cards import Card, Series
+from client.show.cards import Card, Series, StopRule
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.untrusted import body_of, figures, items, mapping, number, object_of, words
@@ -347,6 +347,10 @@ class Presenter:
             (self._named(str(k)), words(self._worded(v))) for k, v in shown.items() if v not in (None, "", [], {}, ())
         ]
         return [(name[:1].upper() + name[1:], value) for name, value in rows]
+
+    def stop_rules(self, certificate: Mapping[str, Any]) -> Sequence[StopRule]:
+        """Every reason to stop that the certificate tests, in the order in which they are asked."""
+        return ()
 
     def _named(self, name: str) -> str:
         return self.certificate_names.get(name) or _CERTIFICATE.get(name) or name.replace("_", " ")

@@ -64,7 +64,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from client.show.cards import Card, Quote, Series
+from client.show.cards import Card, Quote, Series, StopRule
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -239,6 +239,8 @@ class ResultView(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     """What kept it from convergence, in short."""
     certificate: tuple[CertificateRow, ...] = ()
+    rules: tuple[StopRule, ...] = ()
+    """Every reason to stop with its tests, in the order in which they are asked; the first that holds is the reason."""
     dissent: str
     """Who holds something else, always said: `nobody`, or that this protocol does not ask it."""
     quotes: tuple[Quote, ...] = ()

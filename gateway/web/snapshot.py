@@ -209,6 +209,7 @@ def _result_view(fold: Fold, result: Result, shows: Presenter) -> ResultView:
         reason=stop.reason, stop=shows.why_stopped(stop, result.rounds) or stop.reason,
         why=shows.kept_apart(stop.certificate),
         certificate=tuple(CertificateRow(name=name, value=value) for name, value in rows),
+        rules=tuple(shows.stop_rules(stop.certificate)),
         dissent=shows.dissent(result) or NO_DISSENT,
         quotes=tuple(Quote(document=d, quote=q) for d, q in shows.quotes(result.outcome)),
         carried_by=shows.carried(result, {seat: (card.n, card.position) for seat, card in fold.last.items()}),

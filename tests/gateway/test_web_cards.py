@@ -73,6 +73,15 @@ def test_refused_arguments_stand_with_their_reasons() -> None:
     assert refused and all(r.why and r.seat and r.post is not None for r in refused)
 
 
+def test_each_stop_test_stands_with_its_figure_where_the_certificate_has_them() -> None:
+    rules = {name: shown.result.rules for name, path in LOGS.items() if (shown := _shown(path)[1]).result}
+    debates = [found for name, found in rules.items() if name.endswith("maci")]
+    assert debates and all(found for found in debates)
+    assert all(test.what and test.value for found in debates for rule in found for test in rule.tests)
+    assert all(rule.holds == all(test.holds for test in rule.tests) for found in debates for rule in found)
+    assert not any(found for name, found in rules.items() if not name.endswith("maci"))
+
+
 def test_dissent_is_always_said() -> None:
     said = {fold.protocol: shown.result.dissent for fold, shown in map(_shown, LOGS.values()) if shown.result}
     assert said["competition"] == NO_DISSENT and all(said.values())

@@ -8,7 +8,7 @@ from client.protocols.maci import brief, cards, page, transcript
 from client.protocols.maci.brief import Told
 from client.protocols.maci.plot import draw
 from client.protocols.maci.story import body_of, story
-from client.show.cards import Card, Series
+from client.show.cards import Card, Series, StopRule
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import NoPicture, PagePart, Presenter
 from client.show.untrusted import items, object_of
@@ -125,6 +125,10 @@ class MaciPresenter(Presenter):
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
         """What the tests do not tell."""
         return super().certificate_rows({k: v for k, v in certificate.items() if k not in transcript.TOLD})
+
+    def stop_rules(self, certificate: Mapping[str, Any]) -> Sequence[StopRule]:
+        """Agreement, plateau, stalemate, budget, round limit."""
+        return transcript.stops_of(certificate)
 
     def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
         """Nothing: the posts tell more of it (`explained`)."""

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from client.protocols.maci.story import KINDS, Story, body_of, passed, top, why_refused
+from client.show.cards import StopRule, StopTest
 from client.show.lines import StyledLine
 from client.text import count, line, plain
 from schemas.belief import Belief
@@ -217,54 +218,31 @@ _SAY: dict[type, Callable[[Post, Any, int], Iterator[StyledLine]]] = {
 # ---------------------------------------------------------------- the end
 
 
-class Test(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison of a certificate, in words."""
-
-    what: str
-    value: str
-    wanted: str
-    """`at least 0.50`; empty where there is no limit to compare with."""
-    holds: bool
-
-    @property
-    def words(self) -> str:
-        """The test, its value and what was wanted, without the verdict."""
-        return f"{self.what}: {self.value}" + (f", wanted {self.wanted}" if self.wanted else "")
-
-
-class Stops(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the reasons to stop, and its tests."""
-
-    name: str
-    holds: bool
-    tests: tuple[Test, ...]
-
-
 _ORDER = ("agreement", "plateau", "stalemate", "budget", "round_limit", "max_rounds")
 """The last is what older sessions call the one before it."""
 _CONVERGES = ("agreement", "plateau")
 _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
 
-def stops_of(certificate: Mapping[str, Any]) -> list[Stops]:
+def stops_of(certificate: Mapping[str, Any]) -> list[StopRule]:
     """The reasons that a certificate tests, in the order in which they are asked; none for a session that ended outside
     that order (cancelled, too few seats)."""
     found = certificate.get("stops") or {}
     return [
-        Stops(name=name, holds=bool(found[name]["holds"]), tests=tuple(map(test_of, found[name]["tests"])))
+        StopRule(name=name, holds=bool(found[name]["holds"]), tests=tuple(map(test_of, found[name]["tests"])))
         for name in _ORDER
         if name in found
     ]
 
 
-def test_of(found: Mapping[str, Any]) -> Test:
+def test_of(found: Mapping[str, Any]) -> StopTest:
     """One of them."""
     value, limit, what = found.get("value"), found.get("limit"), line(str(found.get("test")))
     holds = bool(found.get("holds"))
     if isinstance(value, str):  # why the next round does not fit the budget; empty: it does
-        return Test(what="the next round", value=line(value, _WIDE) or "fits the budget", wanted="", holds=holds)
+        return StopTest(what="the next round", value=line(value, _WIDE) or "fits the budget", wanted="", holds=holds)
     relation = _WANTED.get(str(found.get("relation")), line(str(found.get("relation"))))
-    return Test(what=what, value=_number(value), wanted=f"{relation} {_number(limit)}", holds=holds)
+    return StopTest(what=what, value=_number(value), wanted=f"{relation} {_number(limit)}", holds=holds)
 
 
 def _number(value: Any) -> str:

@@ -186,6 +186,19 @@ def test_why_it_stopped_has_each_figure_and_the_certificate(somebody: Visitor, t
     expect(chart).to_have_attribute("aria-label", re.compile("threshold"))
 
 
+def test_why_it_stopped_has_each_stop_test_with_its_figure(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(f"/s/{there.maci['session']}")
+    result = there.maci["result"]
+    shown = page.locator("#why .rules tbody tr")
+    rows = [test for rule in result["rules"] for test in rule["tests"]]
+    expect(shown).to_have_count(len(rows))
+    for number, test in enumerate(rows):
+        for text in (test["what"], test["value"], test["wanted"], "✓ yes" if test["holds"] else "no"):
+            expect(shown.nth(number)).to_contain_text(text)
+    first = next(rule["name"] for rule in result["rules"] if rule["holds"])
+    assert first == result["reason"] and len(result["rules"]) > 2
+
+
 def test_a_blind_round_and_refused_arguments_are_said(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open(f"/s/{there.maci['session']}")
     expect(page.locator("h2.round").first).to_contain_text("blind, nobody saw another answer")

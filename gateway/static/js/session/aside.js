@@ -91,6 +91,7 @@ export function why(session, refused, changes) {
         ),
       ),
     ),
+    result?.rules.length > 0 && tests(result),
     result?.certificate.length > 0 &&
       el(
         "details",
@@ -108,6 +109,46 @@ export function why(session, refused, changes) {
           ),
         ),
       ),
+  );
+}
+
+/** Every reason to stop, test by test. */
+function tests(result) {
+  const heads = ["Test", "Value", "Wanted", "Holds"];
+  const row = (test) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row", text: test.what }),
+      el("td", { class: "figure", text: test.value }),
+      el("td", { class: "figure", text: test.wanted || "–" }),
+      el("td", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" }),
+    );
+  return el(
+    "details",
+    { class: "rules", open: true },
+    el("summary", { text: "Each reason to stop, test by test; the first of which every test holds is the one" }),
+    result.rules.map((rule) =>
+      el(
+        "div",
+        { class: "scroll", role: "region", "aria-label": `Tests of ${named(rule.name)}`, tabindex: 0 },
+        el(
+          "table",
+          {},
+          el("caption", { text: `${named(rule.name)}: ${rule.holds ? "✓ holds" : "does not hold"}` }),
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              heads.map((text) => el("th", { scope: "col", text })),
+            ),
+          ),
+          el("tbody", {}, rule.tests.map(row)),
+        ),
+      ),
+    ),
   );
 }
 

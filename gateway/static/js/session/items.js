@@ -1,7 +1,8 @@
 // Questions that wait for a human: by when, what holds without an answer, and answering them.
 
-import { post } from "../api.js";
+import { get, post } from "../api.js";
 import { button, el, field, link, option, put, said, trouble } from "../dom.js";
+import { me } from "../me.js";
 import { until } from "../time.js";
 import { brief, named, seatName } from "../words.js";
 
@@ -46,7 +47,19 @@ export function itemCard(item, done, linked = false) {
   );
 }
 
-/** What a human may decide unasked, such as who leads. `seats`: whom may be named. */
+/** Fill a list with the experts that are there, for those who may know them; else it stays as it is. */
+async function suggest(known) {
+  const who = await me();
+  if (!who.operates) return;
+  const { experts } = await get("/api/agents").catch(() => ({ experts: [] }));
+  if (experts.length)
+    put(
+      known,
+      experts.map((one) => option(one.id, one.name)),
+    );
+}
+
+/** What a human may decide unasked, such as who leads. */
 export function overrides(session, done) {
   if (!session.overrides.length || session.status !== "open") return null;
   return session.overrides.map((one) => {
@@ -57,6 +70,11 @@ export function overrides(session, done) {
       required: true,
       maxlength: 200,
     });
+    const known = el(
+      "datalist",
+      { id: `seats-${one.item}` },
+      session.seats.map((seat) => option(seat.seat, seatName(seat.seat))),
+    );
     const form = el(
       "form",
       {
@@ -79,17 +97,13 @@ export function overrides(session, done) {
         },
       },
       field(named(one.item), choice, one.about),
-      el(
-        "datalist",
-        { id: `seats-${one.item}` },
-        session.seats.map((seat) => option(seat.seat, seatName(seat.seat))),
-      ),
+      known,
       el("button", { class: "btn", text: "Decide" }),
       wrong,
     );
     return el(
       "details",
-      { class: "card" },
+      { class: "card", on: { toggle: () => suggest(known) } },
       el("summary", { text: `Override: ${named(one.item).toLowerCase()}` }),
       form,
     );
