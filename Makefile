@@ -30,10 +30,10 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)
 	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --protocol consensus --evidence $(EXAMPLE)/evidence
 
-# The same session on the web page: prints a link that opens it once. Until Ctrl-C.
+# The same session on the web page: opens it in the browser, or prints a link. Until Ctrl-C.
 demo-web: $(STAMP)
 	$(BIN)/parley ask "$$(cat $(EXAMPLE)/question.txt)" --protocol consensus --evidence $(EXAMPLE)/evidence
-	$(BIN)/parley serve
+	$(BIN)/parley serve --open
 
 # The pictures of docs/web.md. Needs chromium.
 screens: $(STAMP)

@@ -23,6 +23,7 @@ from gateway.errors import ErrorForm, Forms, JsonResponse
 from gateway.guard import Guard, set_cookie
 from gateway.principals import COOKIE_S, Principal, Principals
 from observability.metrics import Metrics
+from schemas.session import SESSION_ID
 
 OWN = "gateway"
 """What the gateway's own connection is called."""
@@ -146,7 +147,8 @@ async def _ready(request: Request) -> Response:
 
 
 async def _login(request: Request) -> Response:
-    """A one-time link (GET ?code=), or a token (POST token=): the cookie, and on to the first page."""
+    """A one-time link (GET ?code=), or a token (POST token=): the cookie, and on to the first page, or to that of
+    `session`."""
     principals = shared_of(request).principals
     if request.method == "GET":
         code = request.query_params.get("code")
@@ -160,7 +162,8 @@ async def _login(request: Request) -> Response:
         failed = "That token is not valid."
     if principal is None:
         return JsonResponse({"error": {"field": "token", "message": failed}}, 401)
-    response = RedirectResponse("/", 303)
+    sid = request.query_params.get("session", "")
+    response = RedirectResponse(f"/s/{sid}" if SESSION_ID.fullmatch(sid) else "/", 303)
     set_cookie(response, principals.cookie(principal), secure=shared_of(request).config.secure, seconds=COOKIE_S)
     return response
 

@@ -5,7 +5,8 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -43,6 +44,9 @@ from parley.stack.wait_served import unserved, when_served, when_up
 from schemas.presence import Announcement
 from schemas.result import Result
 from schemas.session import ForkSession, OpenSession
+
+if TYPE_CHECKING:
+    from parley.doors.session_page import SessionPage
 
 replace = msgspec.structs.replace
 _EARLIER_S = 2.0
@@ -120,7 +124,8 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
             state = lease.state if lease is not None else None
             async with telling(state, view.note):
                 with following(state, sid) if state is not None else contextlib.nullcontext():
-                    result = await _run(request, opening, view, interrupts, parley, sid)
+                    async with _page(request, parley) as page:
+                        result = await _run(request, opening, view, interrupts, parley, sid, page)
             if request.sent is not None:
                 hints = Hints(bus_options(request.plan.settings), not request.ephemeral)
                 more = await finish(parley, result, request.sent, request.into, view, hints, opening.question)
@@ -131,6 +136,15 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
         raise Ended("nothing was opened") from None
     finally:
         interrupts.close()
+
+
+def _page(request: Request, parley: Parley) -> AbstractAsyncContextManager["SessionPage | None"]:
+    """The session's page, where it is wanted."""
+    if not request.look.page:
+        return contextlib.nullcontext()
+    from parley.doors.session_page import session_page  # takes a second to import
+
+    return session_page(parley, request.plan)
 
 
 async def _with_folder(
@@ -144,8 +158,9 @@ async def _with_folder(
 
 
 async def _run(
-    request: Request, opening: OpenSession, view: View, interrupts: Interrupts, parley: Parley, sid: str
-) -> Result:
+    request: Request, opening: OpenSession, view: View, interrupts: Interrupts, parley: Parley, sid: str,
+    page: "SessionPage | None" = None,
+) -> Result:  # fmt: skip
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
     there = await _there(parley, request.plan)
@@ -173,11 +188,15 @@ async def _run(
         view.located(options)
         view.opened(sid, opening.protocol, opening.question, opening.continues)
         _tell_seats(parley, sid, view, request)
+        if page is not None:
+            page.shows(sid, view.note)
         result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
         if request.fork is None and next_steps.needed(there, opening):
             for text in await next_steps.words(opening.protocol):
                 view.note(text)
+        if page is not None:
+            await page.lasts()
         return result
     except OSError as error:
         if not isinstance(error, TimeoutError):

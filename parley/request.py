@@ -25,6 +25,8 @@ class Look:
     """Everything that is said, and not one screen."""
     everything: bool = False
     """Every channel, which takes an owner's credentials."""
+    page: bool = False
+    """On a page in the browser too."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 import uvicorn
+from starlette.applications import Starlette
 
 from bus.accounts import PROBE, Credentials, load_credentials
 from bus.errors import BadKeyFile
@@ -25,6 +26,7 @@ from gateway.web.seats import seat_of, seats_in
 from observability.health import HealthServer
 from observability.metrics import Metrics
 from observability.setup import setup_tracing
+from parley.doors.browser import open_browser
 from parley.doors.offers import offers_of
 from parley.doors.options import on_disconnect_of, root_of, task_model_of
 from parley.local_stack import lease_of
@@ -64,6 +66,8 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
     """Of metrics and health; 0: a free one."""
+    open: bool = False
+    """Open the printed link where there is a browser."""
     json: bool = False
     """Say the address as one JSON document."""
 
@@ -109,22 +113,12 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _serve(wanted: Serve, options: Options) -> int:
-    listening = _bound(wanted.host, wanted.port)
+    listening = bound(wanted.host, wanted.port)
     async with _bus(wanted) as (url, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
-        hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
         options = replace(options, secret=hmac.digest(key, b"what MCP clients carry", "sha256"))
         metrics = Metrics()
-        given = Config(
-            url=url, own=own, hosts=hosts, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
-            ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
-        )  # fmt: skip
-        app = build(given, principals, doors(options))
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
-            proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
-        )  # fmt: skip
-        server = _Server(config)
+        server = server_of(build(config_of(wanted, url, own, metrics), principals, doors(options)))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.end)
@@ -140,6 +134,24 @@ async def _serve(wanted: Serve, options: Options) -> int:
     return 0 if server.started else 1
 
 
+def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics) -> Config:
+    """How the application is run."""
+    hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
+    return Config(
+        url=url, own=own, hosts=hosts, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
+        ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
+    )  # fmt: skip
+
+
+def server_of(app: Starlette) -> "Server":
+    """What serves it."""
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none",
+        proxy_headers=False, timeout_graceful_shutdown=_END_S, lifespan="on",
+    )  # fmt: skip
+    return Server(config)
+
+
 def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
     """Seats that a principal may take: those of NAME.seats in the folder of keys, or all of the embedded stack's."""
     if wanted.keys is not None:
@@ -152,7 +164,7 @@ def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
     return {seat: found for path in paths if (seat := seat_of(found := load_credentials(path)))}
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Ends when it is told to; the process keeps its own signals."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -176,12 +188,11 @@ class _Server(uvicorn.Server):
 
 
 async def _tell(
-    server: _Server, listening: socket.socket, wanted: Serve, principals: Principals | None, metrics: str
+    server: Server, listening: socket.socket, wanted: Serve, principals: Principals | None, metrics: str
 ) -> None:
     """Say where it is once it answers."""
     await server.answers.wait()
-    host, port = listening.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    address = address_of(listening)
     link = f"{address}/login?code={principals.link()}" if principals else ""
     token = principals.local_token() if principals else ""
     if wanted.json:
@@ -192,11 +203,19 @@ async def _tell(
     print(f"parley serves {address}", flush=True)
     if link:
         print(f"open this link once, within ten minutes: {link}", flush=True)
+        if wanted.open:
+            open_browser(link)
         print(f"programs: OpenAI-compatible at {address}/v1, MCP at {address}/mcp", flush=True)
         print(f"  with the key (Authorization: Bearer): {token}", flush=True)
     else:
         print("sign in there with a token (parley bus token)", flush=True)
     print("Ctrl-C ends it.", file=sys.stderr, flush=True)
+
+
+def address_of(listening: socket.socket) -> str:
+    """Where it listens, as browsers spell it."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 @asynccontextmanager
@@ -212,7 +231,7 @@ async def _listens(health: HealthServer) -> AsyncIterator[None]:
         await health.close()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises BadInput."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -233,10 +252,8 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
     if settings.nats.url:
         own = None if wanted.keys is not None and settings.nats.creds is None else _credentials(settings.nats.creds)
         local = None if wanted.keys is not None else own
-        if wanted.keys is None and (own is None or own.kind not in SERVED):
-            raise BadInput(
-                "creds", f"{settings.nats.creds} may not be used by a person; expected {' or '.join(SERVED)}"
-            )
+        if wanted.keys is None:
+            own = usable(settings.nats.creds)
         state = settings.state or default_state()
         path = wanted.cookie_key or (wanted.keys or state) / COOKIE_KEY
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -248,6 +265,14 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
         own = load_credentials(lease.credentials(OWNER))
         local = None if wanted.keys is not None else own
         yield lease.url, own, local, cookie_key(wanted.cookie_key or (wanted.keys or lease.state / "keys") / COOKIE_KEY)
+
+
+def usable(path: Path | None) -> Credentials:
+    """Credentials that a person may use. Raises BadInput."""
+    found = _credentials(path)
+    if found.kind not in SERVED:
+        raise BadInput("creds", f"{path} may not be used by a person; expected {' or '.join(SERVED)}")
+    return found
 
 
 def _credentials(path: Path | None) -> Credentials:

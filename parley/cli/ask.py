@@ -72,6 +72,9 @@ def ask(
     plain: Plain = False,
     verbose: Verbose = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Show the session on a page in the browser too, for as long as this runs.")
+    ] = False,
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing: state in a temporary folder.")] = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -91,6 +94,7 @@ def ask(
       parley ask - --json < question.txt
       parley ask "..." --threshold 80 --round-limit 3 --budget-seconds 60
       parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
+      parley ask "..." --open
       {examples}
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
@@ -99,6 +103,7 @@ def ask(
         options.apart(json=json, quiet=quiet)
         options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
+        options.apart(dry_run=dry_run, open=open_)
         layers = {
             "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
             "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
@@ -132,7 +137,9 @@ def ask(
                 write_lines(estimate.table(found), None)
             estimate.refuse(found)
             return
-        look = Look(json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything)
+        look = Look(
+            json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_
+        )
         request = request_of(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
             folder=folder, history=not keeps_history(own), into=Into(apply=apply, branch=branch),

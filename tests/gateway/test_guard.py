@@ -77,6 +77,14 @@ def test_a_link_sets_the_cookie_once(local: Principals) -> None:
         assert http.get(f"/login?code={code}").status_code == 401
 
 
+def test_a_link_leads_to_a_session_of_this_gateway_and_nowhere_else(local: Principals) -> None:
+    with _gateway(local) as http:
+        for session in ("1f2e3d4c5b6a79880716", "//evil.test", "../evil", "http:evil.test", "a%0d%0ab", ""):
+            answer = http.get(f"/login?code={local.link()}&session={session}")
+            wanted = f"/s/{session}" if session.isalnum() else "/"
+            assert answer.status_code == 303 and answer.headers["location"] == wanted
+
+
 def test_a_link_is_over_after_its_time(local: Principals, clock: Clock) -> None:
     code = local.link()
     clock.now += LINK_S + 1

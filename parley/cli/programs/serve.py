@@ -40,6 +40,7 @@ def serve(
         ),
     ] = "",
     secure: Annotated[bool, typer.Option("--secure", help="Browsers come by https (a proxy in front of it).")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser, where there is one.")] = False,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     panel_file: PanelFile = None,
@@ -71,7 +72,7 @@ def serve(
             plan=plan_of(settings).of_every_protocol(), host=host, port=port, keys=keys, cookie_key=cookie_key,
             public_hosts=serving.said(public_host or ()), secure=secure, panels=panels, roots=tuple(roots or ()),
             on_disconnect=on_disconnect, task_model=task_model, metrics_host=metrics_host, metrics_port=metrics_port,
-            json=json,
+            open=open_, json=json,
         )  # fmt: skip
         code = serving.serve(wanted)
     raise typer.Exit(code)
