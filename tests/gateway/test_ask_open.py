@@ -1,6 +1,7 @@
 """`parley ask --open`: the printed link opens the session's page, for as long as the command runs."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -31,19 +32,24 @@ def link_of(child: "subprocess.Popen[str]") -> str:
     raise AssertionError(f"no link: {said}")
 
 
+def browser_in(folder: Path) -> tuple[Path, dict[str, str]]:
+    """A browser that tells the address it is to open: (the pipe that it tells, what the environment says of it)."""
+    told, script = folder / "told", folder / "browser"
+    os.mkfifo(told)
+    script.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}\n')
+    script.chmod(0o700)
+    return told, {"BROWSER": f"{script} %s"}
+
+
 def test_the_printed_link_opens_the_page_of_the_session_while_it_runs(tmp_path: Path) -> None:
     front = Front(tmp_path, protocol="")
     (tmp_path / "panel.yaml").write_text(SLOW)
-    opened = tmp_path / "opened"
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.part && mv {opened}.part {opened}\n')
-    browser.chmod(0o700)
-    child = front.start(
-        "ask", "What is it?", "--open", "--json", "--panel-file", "panel.yaml", env={"BROWSER": f"{browser} %s"}
-    )
+    opened, browser = browser_in(tmp_path)
+    child = front.start("ask", "What is it?", "--open", "--json", "--panel-file", "panel.yaml", env=browser)
     try:
         link = link_of(child)
         assert child.stderr is not None and "the page ends with this command" in child.stderr.readline()
+        assert opened.read_text() == link
         with httpx2.Client(follow_redirects=True, timeout=20) as http:
             page = http.get(link)
             assert page.status_code == 200 and re.search(r"/s/[0-9a-f]{20}$", str(page.url))
@@ -56,7 +62,6 @@ def test_the_printed_link_opens_the_page_of_the_session_while_it_runs(tmp_path: 
     finally:
         child.kill()
     assert json.loads(out)["status"] == "cancelled" and child.returncode == 130, err
-    assert opened.read_text() == link
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(link)
     front.assert_nothing_left()
@@ -66,3 +71,17 @@ def test_a_page_is_not_opened_of_what_is_not_asked(tmp_path: Path) -> None:
     front = Front(tmp_path, protocol="consensus")
     code, _, err = front.run("ask", "x?", "--open", "--dry-run")
     assert code == 2 and "--open" in err and "contradict" in err
+
+
+def test_the_gateway_opens_its_link_in_the_browser_where_it_is_told_to(tmp_path: Path) -> None:
+    front = Front(tmp_path, protocol="consensus")
+    opened, browser = browser_in(tmp_path)
+    child = front.start("serve", "--open", env=browser)
+    try:
+        link = opened.read_text()
+        assert child.stdout is not None and link in child.stdout.readline() + child.stdout.readline()
+        assert httpx2.get(link).status_code == 303
+    finally:
+        child.terminate()
+        child.communicate(timeout=30)
+    front.assert_nothing_left()
