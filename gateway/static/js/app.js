@@ -1,7 +1,8 @@
 // The frame of every page: which page it is, what waits for a human, and what went wrong.
 
-import { get, me } from "./api.js";
+import { get } from "./api.js";
 import { el, put, trouble } from "./dom.js";
+import { me } from "./me.js";
 import { every } from "./time.js";
 
 const PAGES = [
