@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from client import records
+from client.protocols import face_of
 from client.records import Record
 from client.show import transcript
 from client.turns import Turns
@@ -99,3 +100,5 @@ def test_flags_of_a_reply_stand_beside_it_and_a_failed_seat_says_why() -> None:
     why = next(f["why"] for f in Turns(records.entries_of(record)).failures)
     assert f"  panelist_3 is missing (answer): {why}" in lines
     assert f"2 of 3 seats; panelist_3 missing: {why}" in lines
+    short = face_of("consensus").present().in_short(play.result)
+    assert short.startswith("2 of 3 agree") and "1 was missing" in short, "who was not heard agrees to nothing"

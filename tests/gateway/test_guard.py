@@ -230,3 +230,14 @@ def test_every_answer_forbids_what_a_page_does_not_need(local: Principals) -> No
 def test_behind_https_the_cookie_is_sent_there_alone(local: Principals) -> None:
     with _gateway(local, secure=True) as http:
         assert "secure" in http.get(f"/login?code={local.link()}").headers["set-cookie"].lower()
+
+
+def test_who_visits_a_page_unknown_is_led_to_sign_in_and_reads_there_what_failed(local: Principals) -> None:
+    page = {"Accept": "text/html"}
+    with _gateway(local) as http:
+        led = http.get("/who", headers=page)
+        assert (led.status_code, led.headers["location"]) == (303, "/login")
+        assert http.get("/who").status_code == 401, "a program is told so"
+        failed = http.post("/login", data={"token": "no"}, headers=page)
+        assert failed.status_code == 401 and "That token is not valid." in failed.text and "<form" in failed.text
+        assert "{failed}" not in http.get("/login", headers=page).text
