@@ -39,6 +39,7 @@ from bus.errors import (
     StoreError,
     Unreachable,
     WrongCredentials,
+    addresses,
     shown_address,
 )
 from bus.library import Msg, Subscription
@@ -108,7 +109,7 @@ class Connection:
         self._retry_first = retry_first
         try:
             await self.nc.connect(
-                url,
+                addresses(url),
                 name=name,
                 nkeys_seed_str=self.credentials.seed,
                 inbox_prefix=self.credentials.inbox_prefix,
@@ -182,6 +183,11 @@ class Connection:
     def connected(self) -> bool:
         """Whether the connection stands just now."""
         return self.nc.is_connected
+
+    @property
+    def clustered(self) -> bool:
+        """Whether the server is one of several."""
+        return bool(self.nc._server_info.get("cluster"))
 
     @property
     def server_id(self) -> str:
