@@ -6,7 +6,7 @@ hold them all, so it outlives a server and not the machine.
 
 import json
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,8 @@ class EmbeddedCluster:
         The table and the users' public keys (`bus.accounts`).
     size
         How many servers.
-    via
-        (from, to) -> the port by which the one reaches the other, numbers from 0; None: its own. With it servers tell
-        nobody of each other's.
+    reached_at
+        The ports at which the others reach each server; None: its own.
     extra, options
         Of each server, as EmbeddedServer takes them.
     """
@@ -44,7 +43,7 @@ class EmbeddedCluster:
         keys: Mapping[str, str],
         *,
         size: int = 3,
-        via: Callable[[int, int], int] | None = None,
+        reached_at: Sequence[int] | None = None,
         extra: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
@@ -57,6 +56,7 @@ class EmbeddedCluster:
             Server(name=f"parley-{i + 1}", host=HOST, port=ports[i], route_port=ports[size + i]) for i in range(size)
         ]
         table = tuple(users)
+        reached = list(reached_at or self.route_ports)
         certificates.authority(self.folder)
         self.servers: list[EmbeddedServer] = []
         for i, member in enumerate(self.members):
@@ -64,9 +64,8 @@ class EmbeddedCluster:
             inside.mkdir(exist_ok=True, mode=0o700)
             if not (inside / certificates.CERTIFICATE).is_file():
                 certificates.issue(self.folder, inside, member.name, (HOST, "localhost"))
-            reach = [via(i, j) if via else self.members[j].route_port for j in range(size) if j != i]
-            routes = [f"nats-route://{HOST}:{port}" for port in reach]
-            given = clustered({}, member, routes, tls_folder=str(inside), listen=HOST, advertise=via is None)
+            routes = [f"nats-route://{HOST}:{port}" for j, port in enumerate(reached) if j != i]
+            given = clustered({}, member, routes, tls_folder=str(inside), listen=HOST, advertise=f"{HOST}:{reached[i]}")
             given |= extra or {}
             self.servers.append(EmbeddedServer(inside, table, keys, port=member.port, extra=given, **options))
 

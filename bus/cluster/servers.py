@@ -61,7 +61,7 @@ def clustered(
     *,
     tls_folder: str,
     listen: str = "0.0.0.0",
-    advertise: bool = True,
+    advertise: str = "",
 ) -> dict[str, Any]:
     """The configuration of one server of a cluster.
 
@@ -76,7 +76,7 @@ def clustered(
     listen
         Where it listens for routes.
     advertise
-        Servers tell each other and clients of the rest. False: only the addresses that were given are used.
+        The address at which it tells the others to reach it; empty: its own.
     """
     cluster: dict[str, Any] = {
         "name": NAME,
@@ -92,8 +92,8 @@ def clustered(
             "timeout": 5,
         },
     }
-    if not advertise:
-        cluster["no_advertise"] = True
+    if advertise:
+        cluster["advertise"] = advertise
     found = {**config, "server_name": server.name, "cluster": cluster}
     if server.port:
         found |= {"port": server.port, "client_advertise": f"{_bracketed(server.host)}:{server.port}"}

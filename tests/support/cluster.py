@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from bus import accounts, streams
@@ -17,15 +17,13 @@ READY_S = 30.0
 class Cluster:
     """Three servers with one table of users: `moderator`, `client`, `bob`, `owner`, `operator`, and QUEUES.
 
-    A context manager. `via`: (from, to) -> the port of a proxy through which the one reaches the other.
+    A context manager. `reached_at`: ports of proxies in front of each server's routes.
     """
 
-    def __init__(
-        self, folder: Path, users: tuple[User, ...] = (), via: Callable[[int, int], int] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, users: tuple[User, ...] = (), reached_at: Sequence[int] | None = None) -> None:
         self.users = users or accounts.table(QUEUES, clients=("client", "bob"))
         self.keys: dict[str, Credentials] = accounts.mint(self.users)
-        self.nats = EmbeddedCluster(folder, self.users, accounts.publics(self.keys), via=via)
+        self.nats = EmbeddedCluster(folder, self.users, accounts.publics(self.keys), reached_at=reached_at)
 
     @property
     def url(self) -> str:
