@@ -82,10 +82,11 @@ def show_cluster(report: ClusterReport, console: Console) -> None:
     for row in report.silences:
         table.add_row(row.case, f"{row.seconds:g}", f"{row.settled_s:g}")
     console.print(table)
-    calls = f"{report.calls} model calls, {report.extra_calls} unaccounted, {report.late_calls} begun up to 50 ms"
+    calls = f"{report.calls} model calls, {report.extra_calls} unaccounted"
     console.print(
-        f"{report.sessions} sessions in {report.seconds:g} s, {report.turns} turns, {calls} after their reply was stored "
-        f"(latest {report.latest_ms:g} ms); lost {report.lost}, doubled {report.doubled}, wrong {report.wrong}"
+        f"{report.sessions} sessions in {report.seconds:g} s, {report.turns} turns, {calls}, {report.late_calls} begun "
+        f"up to 50 ms after their reply was stored (latest {report.latest_ms:g} ms); "
+        f"lost {report.lost}, doubled {report.doubled}, wrong {report.wrong}"
     )
     for case in report.left_out:
         console.print(f"not done, for want of time: {escape(case)}")
