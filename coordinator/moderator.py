@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -45,19 +46,7 @@ from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Announcement, read
 from schemas.session import SESSION_ID, human_queue
-from schemas.turn import (
-    HANDLING_RAISED,
-    MOST_REPLIES,
-    Answer,
-    Answers,
-    Check,
-    Checked,
-    Replies,
-    Reply,
-    Say,
-    Sit,
-    Speak,
-)  # fmt: skip
+from schemas.turn import HANDLING_RAISED, MOST_REPLIES, Answer, Answers, Check, Checked, Replies, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -90,12 +79,15 @@ class Moderator:
         sweep_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
+        replicas: int = 0,
     ) -> None:
         """`unreadable_s`: so long what comes for a session waits for a moderator that can run it. `notify_url`: the
         webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
         sessions that nothing would bring back. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
-        self._log_max_age_s = log_max_age_s
+        self._make_streams = partial(
+            streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s, replicas=replicas
+        )
         self._key = token_key
         self._metrics = metrics
         self._protocols = protocols
@@ -195,9 +187,7 @@ class Moderator:
         await self._notifier.close()
 
     async def _ensure_streams(self) -> None:
-        await streams.ensure_streams(
-            self._connection, ack_wait_s=self._in_ack_wait_s, log_max_age_s=self._log_max_age_s
-        )
+        await self._make_streams()
         for queue in self._queues:
             await streams.ensure_queue(self._connection, queue, ack_wait_s=self._work_ack_wait_s)
 

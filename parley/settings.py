@@ -9,7 +9,7 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -79,6 +79,8 @@ class AgentSection(Section):
 class StackSection(Section):
     """The embedded stack."""
 
+    servers: Literal[1, 3, 5] = 1
+    """Of its bus; more than one outlive one of them."""
     moderators: int = Field(default=1, ge=1, le=16)
     copies: int = Field(default=1, ge=1, le=64)
     ack_wait_s: float = Field(default=8.0, ge=0.5, le=600)
@@ -89,6 +91,13 @@ class StackSection(Section):
     wait_for_human: float | None = Field(default=None, ge=1, le=86_400)
     """Seconds for which each turn of those seats waits for its person, from the first one on, before the agent has the
     seat; None: the agent has it until the person sits down."""
+
+
+class BusSection(Section):
+    """How the bus keeps what is stored."""
+
+    replicas: int = Field(default=0, ge=0, le=5)
+    """On how many servers a stream lies that moderators make; 0: on three of a cluster, on one of a single server."""
 
 
 class RetentionSection(Section):
@@ -129,6 +138,7 @@ class Settings(BaseSettings):
     """Folder of the embedded stack."""
     budget: BudgetSection = BudgetSection()
     nats: NatsSection = NatsSection()
+    bus: BusSection = BusSection()
     stack: StackSection = StackSection()
     retention: RetentionSection = RetentionSection()
     tools: Path | None = None

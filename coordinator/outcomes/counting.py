@@ -133,7 +133,7 @@ class Counting:
     # -- the checkpoint
     async def _adopt(self) -> None:
         """Go on from what is written, whoever wrote it."""
-        got = await direct.last(self._connection, OUTCOMES, subjects.OUTCOMES)
+        got = await direct.last(self._connection, OUTCOMES, subjects.OUTCOMES, exact=False)
         if got is None:
             totals, self._stored_seq = Totals(since_ns=self._connection.clock.now_ns()), 0
         else:
@@ -188,7 +188,8 @@ class Counting:
         """Count the next messages; whether there may be more at once."""
         fold = self._fold
         assert fold is not None
-        page = await direct.batch(self._connection, STREAM, subjects.LOG_ALL, fold.position, _AT_ONCE)
+        every = subjects.LOG_ALL
+        page = await direct.batch(self._connection, STREAM, every, fold.position, _AT_ONCE, exact=False)
         for got in page:
             if got.seq > fold.position + 1:
                 await self._pass_gap(fold, got.seq - 1)
@@ -246,7 +247,8 @@ class Counting:
         """Those that were written since they were read last."""
         after = max(self._tombstones_to, fold.position)
         while True:
-            page = await direct.batch(self._connection, STREAM, subjects.log_kind(subjects.ERASED), after, _AT_ONCE)
+            stones = subjects.log_kind(subjects.ERASED)
+            page = await direct.batch(self._connection, STREAM, stones, after, _AT_ONCE, exact=False)
             for got in page:
                 with contextlib.suppress(SchemaError):  # an end that no machine took
                     erased = decode(got.data, log.Erased)
