@@ -2,7 +2,7 @@
 
 | stream | retention | for |
 |---|---|---|
-| LOG | by age | every session's transitions |
+| LOG, and LOG-1 to LOG-15 where it has partitions | by age | every session's transitions |
 | IN | work queue | submissions of clients, timers and humans; at most `IN_PER_SUBJECT` waiting under one subject |
 | INNER | work queue, one day | what sessions say to each other: moderators alone write, with ids of their own |
 | WORK | work queue, one day | turns |
@@ -27,12 +27,16 @@ from typing import Any, Literal
 
 from bus import subjects
 from bus.connection import Connection
-from bus.errors import ApiError
+from bus.errors import ApiError, WrongPartitions
+from bus.storage import partitions as parts
 from bus.storage.disk import SIGNS
+from bus.storage.partitions import ONE, Partitions
 
-LOG, IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
+LOG = parts.LOG
+IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
 INDEX, OUTCOMES = "INDEX", "OUTCOMES"
 STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX, OUTCOMES)
+"""Where LOG has one partition; else `names`."""
 WHOLE = {"parley-index": "whole"}
 """Metadata of INDEX: every session that LOG has stands there."""
 MODERATORS = "moderators"
@@ -70,8 +74,17 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
+def names(partitions: Partitions) -> tuple[str, ...]:
+    """All streams, those of LOG first."""
+    return (*partitions.streams, *(name for name in STREAMS if name != LOG))
+
+
 def stream_configs(
-    *, log_max_age_s: float = LOG_MAX_AGE_S, storage: Storage = "file", in_bytes: int = IN_BYTES[0]
+    *,
+    log_max_age_s: float = LOG_MAX_AGE_S,
+    storage: Storage = "file",
+    in_bytes: int = IN_BYTES[0],
+    partitions: Partitions = ONE,
 ) -> dict[str, dict[str, Any]]:
     """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever; `in_bytes`: of IN."""
     common = {
@@ -79,14 +92,19 @@ def stream_configs(
         "num_replicas": 1,
         "duplicate_window": _ns(min(DEDUPLICATION_S, log_max_age_s) if log_max_age_s else DEDUPLICATION_S),
     }
-    rows: dict[str, dict[str, Any]] = {
-        LOG: {
-            "subjects": [subjects.LOG_ALL],
+    of_log = {
+        part.stream: {
+            "subjects": [part.everything],
             "retention": "limits",
             "max_age": _ns(log_max_age_s),
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "allow_direct": True,
-        },
+            **({"metadata": partitions.metadata} if partitions.metadata else {}),
+        }
+        for part in partitions.all
+    }
+    rows: dict[str, dict[str, Any]] = {
+        **of_log,
         TIMER: {
             "subjects": [subjects.TIMER_ALL, subjects.FIRED_ALL],
             "retention": "limits",
@@ -143,7 +161,7 @@ def stream_configs(
             "allow_direct": True,
         },
     }
-    return {name: {"name": name, **common, **rows[name]} for name in STREAMS}
+    return {name: {"name": name, **common, **rows[name]} for name in names(partitions)}
 
 
 async def ensure_streams(
@@ -152,6 +170,7 @@ async def ensure_streams(
     log_max_age_s: float = LOG_MAX_AGE_S,
     storage: Storage = "file",
     ack_wait_s: float = ACK_WAIT_S,
+    partitions: Partitions = ONE,
 ) -> None:
     """Make the streams and IN's consumer, or bring them up to this configuration. Repeating it is fine.
 
@@ -159,15 +178,17 @@ async def ensure_streams(
     ------
     ApiError
         JetStream refused, for instance to move a stream to another storage.
+    WrongPartitions
+        LOG has another number of partitions. Nothing was changed.
     """
     whole = await _is_whole(conn)
     for in_bytes in IN_BYTES:
-        configs = stream_configs(log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes)
+        configs = stream_configs(log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions)
         if whole:
             configs[INDEX]["metadata"] = dict(WHOLE)
         try:
             for name, config in configs.items():
-                await _ensure_stream(conn, name, config)
+                await _ensure_stream(conn, name, config, partitions)
             break
         except ApiError as error:
             if error.err_code != _NO_STORAGE or in_bytes == IN_BYTES[-1]:
@@ -181,10 +202,16 @@ async def _is_whole(conn: Connection) -> bool:
     """Whether INDEX may say that no session is missing: it said so, or it is to be made and there is no session."""
     index = await _info(conn, INDEX)
     if index is None:
-        log = await _info(conn, LOG)
-        return log is None or not log["state"]["messages"]
+        logs = [await _info(conn, name) for name in (await partitions_of(conn)).streams]
+        return not any(log is not None and log["state"]["messages"] for log in logs)
     found = index["config"].get("metadata") or {}
     return all(found.get(key) == value for key, value in WHOLE.items())
+
+
+async def partitions_of(conn: Connection) -> Partitions:
+    """The partitions that LOG has; one where no moderator has made it yet. Raises BusError."""
+    log = await _info(conn, LOG)
+    return ONE if log is None else parts.told(log)
 
 
 async def _info(conn: Connection, stream: str) -> dict[str, Any] | None:
@@ -230,9 +257,13 @@ async def purge_turns(conn: Connection, sid: str) -> None:
     await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work_of_session(sid)})
 
 
-async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:
+async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], partitions: Partitions) -> None:
     """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream that
-    is there stays as it is once it cannot be made smaller; on a full disk at once."""
+    is there stays as it is once it cannot be made smaller; on a full disk at once.
+
+    LOG is made first, and says how many partitions there are. So of two moderators that would make it with different
+    counts, the broker lets one, and the other one finds it here.
+    """
     try:
         await conn.api(f"STREAM.CREATE.{name}", config)
         return
@@ -240,6 +271,8 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) ->
         if error.err_code not in (_ALREADY, _NO_STORAGE):
             raise
         refused = error
+    if name == LOG and (there := (await partitions_of(conn)).count) != partitions.count:
+        raise WrongPartitions(there, partitions.count)
     try:
         await conn.api(f"STREAM.UPDATE.{name}", config)
     except ApiError as error:

@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -25,6 +26,7 @@ from bus.log import Asides
 from bus.rights import asker
 from bus.serving import Serving
 from bus.storage.index import Index
+from bus.storage.partitions import ONE, Partitions
 from coordinator import briefing
 from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
@@ -45,19 +47,7 @@ from observability.metrics import Metrics
 from schemas import log
 from schemas.presence import Announcement, read
 from schemas.session import SESSION_ID, human_queue
-from schemas.turn import (
-    HANDLING_RAISED,
-    MOST_REPLIES,
-    Answer,
-    Answers,
-    Check,
-    Checked,
-    Replies,
-    Reply,
-    Say,
-    Sit,
-    Speak,
-)  # fmt: skip
+from schemas.turn import HANDLING_RAISED, MOST_REPLIES, Answer, Answers, Check, Checked, Replies, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -88,6 +78,7 @@ class Moderator:
         notify_url: str = "",
         queues: Iterable[str] = (),
         sweep_s: float = EVERY_S,
+        partitions: Partitions = ONE,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
@@ -95,12 +86,15 @@ class Moderator:
         webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
         sessions that nothing would bring back. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
-        self._log_max_age_s = log_max_age_s
+        self._partitions = partitions
+        self._make_streams = partial(
+            streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s,
+            partitions=partitions,
+        )  # fmt: skip
         self._key = token_key
         self._metrics = metrics
         self._protocols = protocols
         self._lane = lane or secrets.token_hex(6)
-        self._in_ack_wait_s = in_ack_wait_s
         self._work_ack_wait_s = work_ack_wait_s
         self._checkpoint = checkpoint
         self._notifier = Notifier(metrics, notify_url)
@@ -114,13 +108,14 @@ class Moderator:
         )  # fmt: skip
         self.sessions = Sessions(
             connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
-            checkpoint=checkpoint,
+            partitions=partitions, checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        self._sweep = Sweep(connection, self.sessions, index, self._unreadable, metrics, sweep_s, log_max_age_s)
+        seen = (self._unreadable, metrics, sweep_s, log_max_age_s, partitions)
+        self._sweep = Sweep(connection, self.sessions, index, *seen)
         self._desk = Desk(
-            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index), self._lane,
-            connection.stores, self._sweep,
+            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index, partitions),
+            self._lane, connection.stores, self._sweep,
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues = set(queues)
@@ -158,7 +153,7 @@ class Moderator:
             (subjects.FATE_ALL, shared, serve(subjects.parse_authored, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
-            (subjects.log_kind(subjects.ERASED), "", self._on_erased),
+            (self._partitions.everywhere(subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
         # By those who see all sessions, and by those who read one owner's.
@@ -196,9 +191,7 @@ class Moderator:
         await self._notifier.close()
 
     async def _ensure_streams(self) -> None:
-        await streams.ensure_streams(
-            self._connection, ack_wait_s=self._in_ack_wait_s, log_max_age_s=self._log_max_age_s
-        )
+        await self._make_streams()
         for queue in self._queues:
             await streams.ensure_queue(self._connection, queue, ack_wait_s=self._work_ack_wait_s)
 

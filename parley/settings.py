@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from agents import strict_yaml
+from bus.storage.partitions import MOST
 from client.errors import BadInput
 from client.protocols import setup_of
 from client.yaml_file import read_file
@@ -66,6 +67,13 @@ class NatsSection(Section):
         if found and scheme not in SCHEMES:
             raise PydanticCustomError("address", "no such scheme, known: " + ", ".join(SCHEMES))
         return url
+
+
+class BusSection(Section):
+    """How the bus keeps sessions."""
+
+    partitions: int = Field(default=1, ge=1, le=MOST)
+    """Streams of the log, each with a leader of its own. Chosen when the bus is set up; it stays as it is."""
 
 
 class AgentSection(Section):
@@ -129,6 +137,7 @@ class Settings(BaseSettings):
     """Folder of the embedded stack."""
     budget: BudgetSection = BudgetSection()
     nats: NatsSection = NatsSection()
+    bus: BusSection = BusSection()
     stack: StackSection = StackSection()
     retention: RetentionSection = RetentionSection()
     tools: Path | None = None

@@ -29,6 +29,7 @@ def run(
     apart: Annotated[int, typer.Option(min=0, help="Sessions with clocks apart and full disks, at least.")] = 120,
     kills: Annotated[int, typer.Option(min=0, help="Processes to kill over each, at least.")] = 50,
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
+    partitions: Annotated[int, typer.Option(min=1, help="Streams of the log.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, a line for each.")] = False,
 ) -> None:
@@ -39,7 +40,7 @@ def run(
     for ground, wanted in ((debates, sessions), (teams, competitions), (work, tasks), (far, apart)):
         if not wanted:
             continue
-        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed)
+        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed, partitions=partitions)
         told.print(f"chaos: {ground.__name__}, seed {seed}")
         report = _run(ground(), aim, told)
         if as_json:
