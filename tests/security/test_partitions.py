@@ -1,4 +1,4 @@
-"""The attacks of `parley bus check` on a log of several streams: each stream is attacked, and held as the only one is."""
+"""The attacks of `parley bus check` on a log of several streams: each is attacked, and held as the only one is."""
 
 from pathlib import Path
 
