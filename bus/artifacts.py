@@ -12,6 +12,7 @@ from bus import subjects
 from bus.channels import PUBLIC, stores_on
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault, ModeratorsBusy
+from bus.storage import direct
 from bus.streams import ARTIFACTS
 from schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact, TakeArtifact
 from schemas.turn import Answer
@@ -59,11 +60,14 @@ class Artifacts:
 
     async def get(self, sid: str, id: str) -> bytes | None:
         """The bytes; None if the session has no such artifact."""
-        body = json.dumps({"last_by_subj": subjects.artifact(sid, id)}).encode()
-        msg = await self._connection.request(_GET, body, _ASK_S)
-        if (msg.headers or {}).get("Status"):
+        subject = subjects.artifact(sid, id)
+        msg = await self._connection.request(_GET, json.dumps({"last_by_subj": subject}).encode(), _ASK_S)
+        if not (msg.headers or {}).get("Status"):
+            return msg.data
+        if not self._connection.clustered:
             return None
-        return msg.data
+        got = await direct.last(self._connection, ARTIFACTS, subject)  # the server that answered may be behind
+        return None if got is None else got.data
 
 
 async def put(

@@ -1,4 +1,5 @@
-"""The nats-py client with its two hot paths shortened; everything else (reconnect, pings, errors, limits) is nats-py's.
+"""The nats-py client with its two hot paths shortened; everything else (reconnect, pings, errors, limits) is nats-py's,
+and on a cluster bus.cluster.moving's.
 
 * Receiving: a subscription made by `hear` has its function called as the message is parsed, without a queue and a task
   between. Such a function must not block, and what it raises is logged.
@@ -14,8 +15,8 @@ import os
 import re
 from collections.abc import Callable, Mapping
 
+from bus.cluster.moving import MovingClient
 from bus.library import Msg, Subscription
-from bus.library import client as library
 
 _LOGGER = logging.getLogger(__name__)
 _SMALL = 65_536
@@ -37,7 +38,7 @@ def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
     return size
 
 
-class Client(library.Client):
+class Client(MovingClient):
     """A client of one connection."""
 
     def __init__(self) -> None:

@@ -26,6 +26,7 @@ from bus.accounts import Credentials
 from bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of, fields
 from bus.client import Client, size_of
 from bus.clock import Clock, parsed_ns
+from bus.cluster.moving import RECONNECT_WAIT_S
 from bus.errors import (
     ApiError,
     BusError,
@@ -39,6 +40,7 @@ from bus.errors import (
     StoreError,
     Unreachable,
     WrongCredentials,
+    addresses,
     shown_address,
 )
 from bus.library import Msg, Subscription
@@ -47,7 +49,6 @@ from bus.storage.storing import Stores
 
 HEADROOM = 16 * 1024
 """Bytes that are left free under the server's max_payload."""
-RECONNECT_WAIT_S = 0.25
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
 """Without it, a large publish under way when the connection breaks waits for ever."""
@@ -99,6 +100,7 @@ class Connection:
         self._ending: asyncio.Task[None] | None = None
         self._opening = True
         self._retry_first = False
+        self._silent = 0
         self._answers = Answers()
         self._inbox = ""
 
@@ -108,12 +110,12 @@ class Connection:
         self._retry_first = retry_first
         try:
             await self.nc.connect(
-                url,
+                addresses(url),
                 name=name,
                 nkeys_seed_str=self.credentials.seed,
                 inbox_prefix=self.credentials.inbox_prefix,
                 max_reconnect_attempts=-1,
-                reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]
+                reconnect_time_wait=RECONNECT_WAIT_S,
                 ping_interval=PING_INTERVAL_S,
                 flush_timeout=FLUSH_TIMEOUT_S,
                 error_cb=self._error,
@@ -146,22 +148,15 @@ class Connection:
                     _log.info("bus: closed without a last flush: %s", error)
             self._answers.fail_all(lambda subject: Closed())
             await self._end()
-        await self._reconnect_no_more()
+        await self.nc.reconnect_no_more()
         transport: Any = self.nc._transport
         if transport:  # the client is closed as soon as it begins to close, by itself too, and its socket later
             transport.close()
             with contextlib.suppress(OSError):
                 await transport.wait_closed()
 
-    async def _reconnect_no_more(self) -> None:
-        """An attempt that is about to succeed drops the client's cancelling, and would connect after the close."""
-        task = self.nc._reconnection_task
-        while task is not None and not task.done():
-            task.cancel()
-            await asyncio.wait((task,), timeout=0.1)
-
     async def _end(self) -> None:
-        await self._reconnect_no_more()
+        await self.nc.reconnect_no_more()
         if not self.nc.is_connected:
             # The client would write what it buffers to the broken transport, and stop half-way through closing.
             self.nc._pending, self.nc._pending_data_size = [], 0
@@ -182,6 +177,11 @@ class Connection:
     def connected(self) -> bool:
         """Whether the connection stands just now."""
         return self.nc.is_connected
+
+    @property
+    def clustered(self) -> bool:
+        """Whether the server is one of several."""
+        return bool(self.nc._server_info.get("cluster"))
 
     @property
     def server_id(self) -> str:
@@ -425,6 +425,9 @@ class Connection:
                 self._ending = asyncio.create_task(self._end())
             return
         if opening and not self._retry_first:
+            self._silent += 1
+            if self._silent < len(self.nc._server_pool):
+                return  # another of them may answer
             raise Unreachable(self.url, getattr(error, "strerror", None) or str(error) or type(error).__name__)
         found = _VIOLATION.search(str(error))
         if found is None:

@@ -277,8 +277,17 @@ class ServerFailed(EnvironmentFault):
         super().__init__(f"nats-server: {why}" + (f"\n{log_tail}" if log_tail else ""))
 
 
+def addresses(url: str) -> list[str]:
+    """The servers of an address: one, or several with commas between."""
+    return [one.strip() for one in url.split(",") if one.strip()]
+
+
 def shown_address(url: str) -> str:
-    """The address without user and password."""
+    """The address, of several servers each, without user and password."""
+    return ",".join(_shown(one) for one in addresses(url)) or "(not an address)"
+
+
+def _shown(url: str) -> str:
     try:
         parts = urlsplit(url if "//" in url else f"nats://{url}")
         return f"{parts.scheme}://{parts.hostname}:{parts.port or 4222}"

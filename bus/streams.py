@@ -22,12 +22,14 @@ nothing but its own message.
 Requests are spelt out in JSON: the client's configuration classes do not know every field.
 """
 
+import asyncio
 import logging
+import time
 from typing import Any, Literal
 
 from bus import subjects
 from bus.connection import Connection
-from bus.errors import ApiError, WrongPartitions
+from bus.errors import ApiError, NoAnswer, WrongPartitions
 from bus.storage import partitions as parts
 from bus.storage.disk import SIGNS
 from bus.storage.partitions import ONE, Partitions
@@ -65,6 +67,15 @@ _ABSENT = 10059
 """err_code: there is no such stream."""
 _NO_STORAGE = 10047
 """err_code: the server's store has not so much room to set aside."""
+_NO_PEERS = 10005
+"""err_code: too few servers of a cluster that could take the stream."""
+_UNAVAILABLE = 10008
+"""err_code: the cluster has no leader just now."""
+REPLICAS = 3
+"""On so many servers of a cluster a stream lies: one of them may be lost."""
+MEET_S = 30.0
+"""So long the servers of a cluster that starts may take to find each other and to choose who leads."""
+_MEET_PAUSE_S = 0.25
 _LOGGER = logging.getLogger(__name__)
 
 Storage = Literal["file", "memory"]
@@ -85,11 +96,12 @@ def stream_configs(
     storage: Storage = "file",
     in_bytes: int = IN_BYTES[0],
     partitions: Partitions = ONE,
+    replicas: int = 1,
 ) -> dict[str, dict[str, Any]]:
     """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever; `in_bytes`: of IN."""
     common = {
         "storage": storage,
-        "num_replicas": 1,
+        "num_replicas": replicas,
         "duplicate_window": _ns(min(DEDUPLICATION_S, log_max_age_s) if log_max_age_s else DEDUPLICATION_S),
     }
     of_log = {
@@ -171,8 +183,15 @@ async def ensure_streams(
     storage: Storage = "file",
     ack_wait_s: float = ACK_WAIT_S,
     partitions: Partitions = ONE,
+    replicas: int = 0,
 ) -> None:
     """Make the streams and IN's consumer, or bring them up to this configuration. Repeating it is fine.
+
+    Parameters
+    ----------
+    replicas
+        On how many servers a stream that is made lies; 0: on REPLICAS of a cluster, on one of a single server. One
+        that is there keeps what it has: `bus.cluster.replicas` changes it. Consumers follow their stream.
 
     Raises
     ------
@@ -180,10 +199,38 @@ async def ensure_streams(
         JetStream refused, for instance to move a stream to another storage.
     WrongPartitions
         LOG has another number of partitions. Nothing was changed.
+    BusError
+        A cluster was not ready to make streams within MEET_S: fewer servers were there than a stream needs.
     """
+    if not conn.clustered:
+        await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, partitions, replicas or 1)
+        return
+    deadline = time.monotonic() + MEET_S
+    while True:
+        try:
+            await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, partitions, replicas or REPLICAS)
+            return
+        except (ApiError, NoAnswer) as error:
+            soon = isinstance(error, NoAnswer) or error.err_code in (_NO_PEERS, _UNAVAILABLE)
+            if not soon or time.monotonic() > deadline:
+                raise
+            _LOGGER.info("the cluster makes no streams yet: %s", error)
+            await asyncio.sleep(_MEET_PAUSE_S)
+
+
+async def _ensure_all(
+    conn: Connection,
+    log_max_age_s: float,
+    storage: Storage,
+    ack_wait_s: float,
+    partitions: Partitions,
+    replicas: int,
+) -> None:
     whole = await _is_whole(conn)
     for in_bytes in IN_BYTES:
-        configs = stream_configs(log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions)
+        configs = stream_configs(
+            log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions, replicas=replicas
+        )
         if whole:
             configs[INDEX]["metadata"] = dict(WHOLE)
         try:
@@ -191,7 +238,7 @@ async def ensure_streams(
                 await _ensure_stream(conn, name, config, partitions)
             break
         except ApiError as error:
-            if error.err_code != _NO_STORAGE or in_bytes == IN_BYTES[-1]:
+            if not _lacks_storage(error) or in_bytes == IN_BYTES[-1]:
                 raise
             _LOGGER.info("IN is made smaller: %s", error)
     for stream in (IN, INNER):
@@ -268,17 +315,20 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], pa
         await conn.api(f"STREAM.CREATE.{name}", config)
         return
     except ApiError as error:
-        if error.err_code not in (_ALREADY, _NO_STORAGE):
+        if error.err_code != _ALREADY and not _lacks_storage(error):
             raise
         refused = error
-    if name == LOG and (there := (await partitions_of(conn)).count) != partitions.count:
-        raise WrongPartitions(there, partitions.count)
+    if name == LOG and (count := (await partitions_of(conn)).count) != partitions.count:
+        raise WrongPartitions(count, partitions.count)
     try:
+        there = await _info(conn, name)
+        if there is not None:
+            config = {**config, "num_replicas": there["config"]["num_replicas"]}
         await conn.api(f"STREAM.UPDATE.{name}", config)
     except ApiError as error:
         if error.err_code == _ABSENT:
             raise refused from None
-        too_large = error.err_code == _NO_STORAGE and config.get("max_bytes", IN_BYTES[-1]) <= IN_BYTES[-1]
+        too_large = _lacks_storage(error) and config.get("max_bytes", IN_BYTES[-1]) <= IN_BYTES[-1]
         if not too_large and not _is_full(error):
             raise
         _LOGGER.warning("stream %s stays as it is: %s", name, error)
@@ -304,6 +354,11 @@ async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str |
             raise
         await conn.api(f"CONSUMER.INFO.{stream}.{name}")
         _LOGGER.warning("consumer %s stays as it is: %s", name, error)
+
+
+def _lacks_storage(error: ApiError) -> bool:
+    """Whether no server's store has so much room to set aside; of a cluster's only the words tell."""
+    return error.err_code == _NO_STORAGE or (error.err_code == _NO_PEERS and "insufficient storage" in error.text)
 
 
 def _is_full(error: ApiError) -> bool:

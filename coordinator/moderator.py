@@ -81,6 +81,7 @@ class Moderator:
         partitions: Partitions = ONE,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
+        replicas: int = 0,
     ) -> None:
         """`unreadable_s`: so long what comes for a session waits for a moderator that can run it. `notify_url`: the
         webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
@@ -89,7 +90,7 @@ class Moderator:
         self._partitions = partitions
         self._make_streams = partial(
             streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s,
-            partitions=partitions,
+            partitions=partitions, replicas=replicas,
         )  # fmt: skip
         self._key = token_key
         self._metrics = metrics

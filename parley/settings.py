@@ -9,7 +9,7 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -69,13 +69,6 @@ class NatsSection(Section):
         return url
 
 
-class BusSection(Section):
-    """How the bus keeps sessions."""
-
-    partitions: int = Field(default=1, ge=1, le=MOST)
-    """Streams of the log, each with a leader of its own. Chosen when the bus is set up; it stays as it is."""
-
-
 class AgentSection(Section):
     """One row of the embedded stack: a queue, its agent file or built-in name, and how many copies serve it."""
 
@@ -87,6 +80,8 @@ class AgentSection(Section):
 class StackSection(Section):
     """The embedded stack."""
 
+    servers: Literal[1, 3, 5] = 1
+    """Of its bus; more than one outlive one of them."""
     moderators: int = Field(default=1, ge=1, le=16)
     copies: int = Field(default=1, ge=1, le=64)
     ack_wait_s: float = Field(default=8.0, ge=0.5, le=600)
@@ -97,6 +92,15 @@ class StackSection(Section):
     wait_for_human: float | None = Field(default=None, ge=1, le=86_400)
     """Seconds for which each turn of those seats waits for its person, from the first one on, before the agent has the
     seat; None: the agent has it until the person sits down."""
+
+
+class BusSection(Section):
+    """How the bus keeps what is stored."""
+
+    replicas: int = Field(default=0, ge=0, le=5)
+    """On how many servers a stream lies that moderators make; 0: on three of a cluster, on one of a single server."""
+    partitions: int = Field(default=1, ge=1, le=MOST)
+    """Streams of the log, each with a leader of its own. Chosen when the bus is set up; it stays as it is."""
 
 
 class RetentionSection(Section):

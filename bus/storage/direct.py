@@ -1,19 +1,28 @@
 """Messages of a stream read directly, without a consumer: the next ones behind a place, and the last one of a subject.
 
 Nothing here depends on how much the stream holds: the server finds a subject by its own index.
+
+On a cluster any server that has the stream answers a direct get, also one that has not heard yet of the last message.
+Such an answer is a beginning of the truth: nothing of it is wrong, and its end may be missing. Whoever decides by what
+is *not* there asks the stream's leader (STREAM.MSG.GET), and that is what happens here unless the caller says that a
+stale answer does no harm. Of several messages only the last look goes to the leader.
 """
 
 import asyncio
+import base64
 import contextlib
 import json
+from typing import Any
 
 import msgspec
 
 from bus.connection import Connection
-from bus.errors import BusError
+from bus.errors import ApiError, BusError
 from bus.library import Msg
 
 _WAIT_S = 2.0
+_NO_MESSAGE = 10037
+"""err_code: there is no such message."""
 
 
 class Got(msgspec.Struct, frozen=True):
@@ -26,24 +35,49 @@ class Got(msgspec.Struct, frozen=True):
 
 async def following(connection: Connection, stream: str, subject: str, after: int) -> Got | None:
     """The next message of a subject, which may have wildcards, behind sequence `after`; None where there is none."""
-    body = json.dumps({"seq": after + 1, "next_by_subj": subject}).encode()
-    return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", body, _WAIT_S))
+    return await _one(connection, stream, {"seq": after + 1, "next_by_subj": subject}, exact=True)
 
 
-async def last(connection: Connection, stream: str, subject: str) -> Got | None:
-    """The last message of a subject, which may have wildcards; None where there is none."""
-    body = json.dumps({"last_by_subj": subject}).encode()
-    return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", body, _WAIT_S))
+async def last(connection: Connection, stream: str, subject: str, *, exact: bool = True) -> Got | None:
+    """The last message of a subject, which may have wildcards; None where there is none. `exact`: not one that was the
+    last a moment ago."""
+    return await _one(connection, stream, {"last_by_subj": subject}, exact=exact)
 
 
-async def batch(connection: Connection, stream: str, subject: str, after: int, count: int) -> list[Got]:
-    """At most `count` messages of a subject behind sequence `after`, in order.
+async def batch(
+    connection: Connection, stream: str, subject: str, after: int, count: int, *, exact: bool = True
+) -> list[Got]:
+    """At most `count` messages of a subject behind sequence `after`, in order. `exact`: if they are fewer, there were
+    no more.
 
     Raises
     ------
     BusError
         The stream did not answer, or refused.
     """
+    page = await _page(connection, stream, subject, after, count)
+    while exact and connection.clustered and len(page) < count:
+        got = await following(connection, stream, subject, page[-1].seq if page else after)
+        if got is None:
+            break
+        page.append(got)
+    return page
+
+
+async def _one(connection: Connection, stream: str, body: dict[str, Any], *, exact: bool) -> Got | None:
+    if not (exact and connection.clustered):
+        asked = json.dumps(body).encode()
+        return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", asked, _WAIT_S))
+    try:
+        found = (await connection.api(f"STREAM.MSG.GET.{stream}", body, _WAIT_S))["message"]
+    except ApiError as error:
+        if error.err_code == _NO_MESSAGE:
+            return None
+        raise
+    return Got(int(found["seq"]), found["subject"], base64.b64decode(found.get("data", "")))
+
+
+async def _page(connection: Connection, stream: str, subject: str, after: int, count: int) -> list[Got]:
     inbox = connection.nc.new_inbox()
     got: asyncio.Queue[Msg] = asyncio.Queue()
 

@@ -144,7 +144,7 @@ class Counting:
     # -- the checkpoint
     async def _adopt(self) -> None:
         """Go on from what is written, whoever wrote it."""
-        got = await direct.last(self._connection, OUTCOMES, subjects.OUTCOMES)
+        got = await direct.last(self._connection, OUTCOMES, subjects.OUTCOMES, exact=False)
         if got is None:
             totals, self._stored_seq = Totals(since_ns=self._connection.clock.now_ns()), 0
         else:
@@ -212,7 +212,8 @@ class Counting:
     async def _read_part(self, place: _Place) -> bool:
         fold, part, number = self._fold, place.part, place.number
         assert fold is not None
-        page = await direct.batch(self._connection, part.stream, part.everything, fold.positions[number], _AT_ONCE)
+        every, after = part.everything, fold.positions[number]
+        page = await direct.batch(self._connection, part.stream, every, after, _AT_ONCE, exact=False)
         for got in page:
             if got.seq > fold.positions[number] + 1:
                 await self._pass_gap(fold, place, got.seq - 1)
@@ -271,7 +272,7 @@ class Counting:
         counted, erasures = fold.positions[place.number], place.part.of_kind(subjects.ERASED)
         after = max(place.tombstones_to, counted)
         while True:
-            page = await direct.batch(self._connection, place.part.stream, erasures, after, _AT_ONCE)
+            page = await direct.batch(self._connection, place.part.stream, erasures, after, _AT_ONCE, exact=False)
             for got in page:
                 with contextlib.suppress(SchemaError):  # an end that no machine took
                     erased = decode(got.data, log.Erased)

@@ -13,6 +13,7 @@ from bus.channels import CLIENTS
 from bus.errors import BadKeyFile, BadTable
 from client.errors import BadInput
 from client.protocols import all_setups
+from parley.bus import cluster as of_cluster
 from parley.bus import keys
 from parley.stack.people import people
 
@@ -34,6 +35,9 @@ def bus_config(
     port: int | None = None,
     store: str | None = None,
     monitor: str | None = None,
+    cluster: int | None = None,
+    servers: tuple[str, ...] = (),
+    server_folder: str | None = None,
 ) -> dict[str, str]:
     """Write a server configuration and everybody's credentials, for the seats of every protocol; what was written,
     name -> path.
@@ -56,6 +60,9 @@ def bus_config(
         Who may ask which workers are alive, and nothing else.
     host, port, store, monitor
         None: as in the configuration that is there, else 0.0.0.0, 4222, /data/jetstream and 127.0.0.1:8222.
+
+    cluster, servers, server_folder
+        How many servers the bus has, where they are, and where each finds its files (parley.bus.cluster.write).
 
     Raises
     ------
@@ -92,11 +99,13 @@ def bus_config(
         if not config.get("http"):
             config.pop("http", None)
         accounts.rewrite_private(path, json.dumps(config, indent=2).encode() + b"\n")
+        members = of_cluster.write(folder, config, cluster, servers, server_folder)
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error
     except OSError as error:
         raise BadInput("dir", f"cannot write to {folder}: {error.strerror}") from error
     written = {"server": str(path), "token-key": str(folder / keys.TOKEN_KEY)}
+    written |= members
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
 
 

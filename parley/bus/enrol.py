@@ -26,7 +26,7 @@ from bus.embedded import RELOADS
 from bus.errors import BadKeyFile, BadTable, BusError, Closed, NoAnswer, WrongCredentials
 from client.errors import BadInput, StackFailed, Unreachable
 from client.text import line
-from parley.bus import expert_files, keys
+from parley.bus import cluster, expert_files, keys
 from parley.bus import revoke as bus_revoke
 from parley.stack.lease import OWNER, default_state, read_running
 from schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
@@ -171,6 +171,7 @@ def _admit(
             credentials.save(keys.file(folder, name))
         if before:
             accounts.rewrite_private(conf, after)
+            cluster.follow(folder)
     except OSError:
         _take_back(folder, before, fresh, there)
         raise
@@ -216,6 +217,7 @@ def _take_back(folder: Path, before: bytes, fresh: dict[str, Credentials], there
             keys.file(folder, name).unlink(missing_ok=True)
     if before:
         accounts.rewrite_private(folder / bus_revoke.CONFIGURATION, before)
+        cluster.follow(folder)
 
 
 def _operator(users: dict[str, Credentials]) -> Credentials:

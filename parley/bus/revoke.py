@@ -14,9 +14,10 @@ from bus import accounts, rendered
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.embedded import forbid
-from bus.errors import BadTable, BusError, WrongCredentials
+from bus.errors import BadTable, BusError, WrongCredentials, addresses
+from bus.errors import Unreachable as Silent
 from client.errors import BadInput, StackFailed, Unreachable
-from parley.bus import keys
+from parley.bus import cluster, keys
 from parley.bus.check import load
 
 CONFIGURATION = "nats-server.conf"
@@ -33,6 +34,8 @@ def configuration(folder: Path) -> tuple[Path, bool]:
         There is none, neither beside the keys nor beside the folder.
     """
     beside, embedded = folder / CONFIGURATION, folder.parent / "bus" / "server.conf"
+    if (of_several := folder.parent / "cluster" / "server-1" / "server.conf").is_file():
+        embedded = of_several
     if beside.is_file():
         return beside, False
     if embedded.is_file():
@@ -78,17 +81,35 @@ async def _revoke(
         except BadTable:
             after = ""  # it was taken out before
         if embedded:
-            forbid(path.parent, user.public)
+            for other in (path, *_beside(path)):
+                forbid(other.parent, user.public)
         if after:
-            accounts.rewrite_private(path, after.encode())
+            _write(folder, path, after.encode(), embedded)
         try:
             servers = await reload(conn)
         except StackFailed:
-            accounts.rewrite_private(path, before)
+            _write(folder, path, before, embedded)
             raise
     await _is_out(url, user, path)
     keys.file(folder, user.user).unlink(missing_ok=True)
     return {"revoked": user.user, "servers": servers, "configuration": str(path)}
+
+
+def _beside(path: Path) -> list[Path]:
+    """The configurations of the other servers of an embedded cluster."""
+    return [p for p in sorted(path.parent.parent.glob("server-*/server.conf")) if p != path]
+
+
+def _write(folder: Path, path: Path, text: bytes, embedded: bool) -> None:
+    """One configuration, and its accounts into those of the cluster's other servers."""
+    accounts.rewrite_private(path, text)
+    if not embedded:
+        cluster.follow(folder)
+        return
+    own = json.loads(text)["accounts"]
+    for other in _beside(path):
+        config = {**json.loads(other.read_bytes()), "accounts": own}
+        accounts.rewrite_private(other, json.dumps(config, indent=2).encode() + b"\n")
 
 
 async def reload(conn: Connection) -> list[str]:
@@ -113,9 +134,19 @@ async def _is_out(url: str, user: Credentials, path: Path) -> None:
     """Knock with the key until it is refused."""
     deadline = asyncio.get_running_loop().time() + _TAKES_S
     while asyncio.get_running_loop().time() < deadline:
-        try:
-            await (await connect(url, user, name="parley bus revoke")).close()
-        except WrongCredentials:
+        knocked = [await _knock(one, user) for one in addresses(url)]
+        if "taken" not in knocked and "refused" in knocked:
             return
         await asyncio.sleep(0.05)
     raise StackFailed(f"the server at {url} still takes the key of {user.user!r}: does it read {path}?")
+
+
+async def _knock(url: str, user: Credentials) -> str:
+    """What one server does with the key; one that is down reads its configuration when it comes."""
+    try:
+        await (await connect(url, user, name="parley bus revoke")).close()
+    except WrongCredentials:
+        return "refused"
+    except Silent:
+        return "silent"
+    return "taken"

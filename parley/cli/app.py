@@ -100,6 +100,9 @@ def up(
     own: Given = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
+    cluster: Annotated[
+        int | None, typer.Option(metavar="3|5", help="Servers of the bus; more than one outlive one of them.")
+    ] = None,
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Further client credentials by name; repeatable.")
     ] = None,
@@ -123,7 +126,7 @@ def up(
     with options.errors(json):
         settings = options.settings(
             config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
-            stack__moderators=moderators, stack__copies=copies, stack__humans=humans,
+            stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,
         )  # fmt: skip
         from parley.plan import plan_of
         from parley.stack import foreground

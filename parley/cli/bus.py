@@ -67,6 +67,21 @@ def bus_config(
             "(default: as before, else 127.0.0.1:8222)."
         ),
     ] = None,
+    cluster: Annotated[
+        int | None, typer.Option(metavar="3|5", help="A bus of so many servers: a folder for each, DIR/servers/NAME.")
+    ] = None,
+    servers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--server",
+            metavar="HOST[:PORT]",
+            help="One server of the cluster; repeatable (default: nats-1, nats-2, ...).",
+        ),
+    ] = None,
+    server_folder: Annotated[
+        str | None,
+        typer.Option("--server-dir", help="Where a server finds its files; {name}: its name (default: /etc/nats)."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a nats-server configuration, and credentials.
@@ -78,6 +93,7 @@ def bus_config(
       parley bus config --dir deploy/keys --panel 3 --moderators 2
       parley bus config --dir deploy/keys --client alice --client bob --reader audit=alice
       parley bus config --dir deploy/keys --viewer wall --probe gateway
+      parley bus config --dir deploy/keys --cluster 3 --server bus-a --server bus-b --server bus-c
     """
     with options.errors(json):
         from parley.bus import config
@@ -95,6 +111,9 @@ def bus_config(
             port=port,
             store=store,
             monitor=monitor,
+            cluster=cluster,
+            servers=tuple(servers or ()),
+            server_folder=server_folder,
         )
         if json:
             options.print_json(written)
@@ -148,6 +167,57 @@ def bus_check(folder: Keys, nats: Address = None, json: Json = False) -> None:
             write_lines(check.table(rows), None)
         if not check.good(rows):
             raise typer.Exit(1)
+
+
+@app.command("certificates")
+def bus_certificates(folder: Keys, json: Json = False) -> None:
+    """Give every server of a cluster a fresh certificate.
+
+    Copy each folder to its server, and have it read its configuration again (SIGHUP), one after another.
+
+    \b
+    Example:
+      parley bus certificates --dir deploy/keys
+    """
+    with options.errors(json):
+        from parley.bus import cluster
+
+        rows = cluster.renew(folder)
+        if json:
+            options.print_json(rows)
+        else:
+            write_lines((f"{r['server']:12} until {r['until']}  {r['file']}" for r in rows), None)
+
+
+@app.command("replicas")
+def bus_replicas(
+    folder: Keys,
+    wanted: Annotated[
+        int | None, typer.Argument(metavar="[N]", help="On how many servers each stream is to lie.", min=1, max=5)
+    ] = None,
+    nats: Address = None,
+    json: Json = False,
+) -> None:
+    """Show on how many servers each stream of a running bus lies, or change it.
+
+    Sessions go on meanwhile.
+
+    \b
+    Examples:
+      parley bus replicas --dir deploy/keys --nats nats://nats-1:4222,nats://nats-2:4222
+      parley bus replicas 3 --dir deploy/keys --nats nats://nats-1:4222
+    """
+    with options.errors(json):
+        from parley.bus.replicas import replicas
+
+        rows = replicas(_address(nats, folder), folder, wanted)
+        if json:
+            options.print_json(rows)
+        else:
+            write_lines(
+                (f"{r['stream']:10} {r['current']} of {r['replicas']} complete  {r['leader'] or '-'}" for r in rows),
+                None,
+            )
 
 
 @app.command("revoke")

@@ -42,6 +42,10 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """What runs."""
 
     agents: tuple[AgentRow, ...]
+    servers: int = 1
+    """Of the bus, on this machine."""
+    replicas: int = 0
+    """On how many of them a new stream lies; 0: on three of several."""
     moderators: int = 1
     ack_wait_s: float = 8.0
     turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round

@@ -28,21 +28,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bus import accounts
-from bus.embedded import EmbeddedServer
-from bus.errors import BusError, ServerFailed, WrongCredentials, WrongPartitions
+from bus.errors import BusError, WrongCredentials, WrongPartitions
 from parley.bus import keys
-from parley.stack import kept_port
 from parley.stack.child_environment import NATS_SERVER, kept, take
-from parley.stack.disk_watch import DiskWatch
 from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
 from parley.stack.rows import AgentRow
+from parley.stack.servers import Servers
 
 if TYPE_CHECKING:
     from agents.specs import AgentSpec
     from parley.stack.services import Report
 
 _USERS_S = 0.25
-_BUS_S = 0.05  # an empty nats-server is there by then; where it is not, what the services need is loaded meanwhile
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _STABLE_S = 10.0
@@ -52,7 +49,6 @@ _REFUSED = 77
 """Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
 _UNSUITED = 78
 """Exit status of a moderator that cannot serve the store as it was set up: then the stack ends."""
-NATS = "nats"
 
 
 class _Child:
@@ -82,8 +78,6 @@ class Supervisor:
         self.state = Path(order.state)
         self._children: list[_Child] = []
         self._ending = self._enrolling = False
-        self._nats_starts = 1
-        self._nats_due = 0.0
         self._said = b""
         self._unpublished = False
         """What runs could not be written, for want of room."""
@@ -97,8 +91,7 @@ class Supervisor:
             self._remember()
             self._start_bus()
             self._publish()
-            if not self._children:
-                self._load()
+            self._load_once()
             for child in self._children:
                 self._fork(child)
             self._publish()
@@ -162,25 +155,14 @@ class Supervisor:
         )  # fmt: skip
         self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
         users = self._admitted()
-        folder = self.state / "bus"
-        folder.mkdir(exist_ok=True, mode=0o700)
-        port = kept_port.read(folder)
-        kept_port.await_free(port)
-        public = accounts.publics(self._credentials)
-        environ = kept(NATS_SERVER, os.environ)
-        self._server = EmbeddedServer(folder, users, public, port=port, environ=environ)
-        try:
-            if not self._server.begin(_BUS_S):
-                self._load()  # meanwhile it reads its store
-            self._server.start()
-        except ServerFailed:
-            if not port:
-                raise
-            if not kept_port.is_free(port):  # someone else has it by now
-                self._server = EmbeddedServer(folder, users, public, environ=environ)
-            self._server.start()
-        kept_port.keep(folder, self._server.port)
-        self._disk = DiskWatch(folder, self._server.log_path)
+        self._server = Servers(
+            self.state, users, accounts.publics(self._credentials), kept(NATS_SERVER, os.environ), stack.servers
+        )
+        self._server.start(self._load_once)
+
+    def _load_once(self) -> None:
+        if not self._children:
+            self._load()
 
     def _admitted(self) -> tuple[accounts.User, ...]:
         """Everybody whom the bus lets in: who belongs to the stack, and who was enrolled."""
@@ -209,7 +191,7 @@ class Supervisor:
             make = services.moderator(
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
                 log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
-                partitions=stack.partitions, checkpoint=checkpoint,
+                partitions=stack.partitions, checkpoint=checkpoint, replicas=stack.replicas,
             )  # fmt: skip
             self._children.append(_Child(name, name, self._serve(services, name, [(name, partial(_same, make))])))
         if stack.counting is not None:
@@ -305,14 +287,14 @@ class Supervisor:
     def _turn(self) -> None:
         """Wait for something to happen, then see to everything."""
         now = time.monotonic()
-        due = [c.due for c in self._children if not (c.pid or c.refused)] + ([self._nats_due] if self._nats_due else [])
+        due = [c.due for c in self._children if not (c.pid or c.refused)] + self._server.due
         wait = max(0.0, min([now + _USERS_S, *due]) - now)
         readable, _, _ = select.select([self._wake_r, self._report_r], [], [], wait)
         if self._wake_r in readable:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wake_r, 4096)
         changed = self._hear() if self._report_r in readable else False
-        changed |= self._see_to_bus()
+        changed |= self._server.see_to(_say)
         if self._enrolling and self._server.running:
             self._enrol()
             changed = True
@@ -332,23 +314,6 @@ class Supervisor:
                 if child.name == said["service"] and child.pid == said["pid"]:
                     child.ready, child.metrics = True, said["metrics"]
         return bool(lines)
-
-    def _see_to_bus(self) -> bool:
-        if self._server.running and self._disk.restart_due():
-            _say("the bus's disk has room again: nats-server starts anew, to store what it could not")
-            self._server.stop()
-        if self._server.running or time.monotonic() < self._nats_due:
-            return False
-        try:
-            self._server.start()
-            self._disk.started()
-        except (BusError, OSError) as error:
-            _say(error)
-            self._nats_due = time.monotonic() + _LONGEST_PAUSE_S
-            return False
-        self._nats_due = 0.0
-        self._nats_starts += 1
-        return True
 
     def _see_to_children(self) -> bool:
         changed = False
@@ -383,8 +348,8 @@ class Supervisor:
             for c in self._children
             if c.pid
         }
-        nats = self._server.pid if self._server.running else 0
-        services[NATS] = Service(pid=nats, ready=True, starts=self._nats_starts)
+        for name, (pid, starts) in self._server.pids().items():
+            services[name] = Service(pid=pid, ready=True, starts=starts)
         running = Running(
             supervisor=os.getpid(),
             url=self._server.url,

@@ -1,0 +1,136 @@
+"""A cluster of nats-servers as children of this process, on this machine: for trying it, and for tests.
+
+The first server's folder is that of a bus of one server, the others have folders of their own. One disk and one machine
+hold them all, so it outlives a server and not the machine.
+"""
+
+import json
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from bus.accounts import User, write_private
+from bus.cluster import certificates
+from bus.cluster.servers import Server, clustered
+from bus.embedded import START_S, EmbeddedServer
+from bus.errors import ServerFailed
+
+HOST = "127.0.0.1"
+_PORTS = "ports.json"
+
+
+class EmbeddedCluster:
+    """Some servers of one table of users, each with a folder in `folder`: `server-1`, `server-2`, ...
+
+    Parameters
+    ----------
+    users, keys
+        The table and the users' public keys (`bus.accounts`).
+    size
+        How many servers.
+    reached_at
+        The ports at which the others reach each server; None: its own.
+    extra, options
+        Of each server, as EmbeddedServer takes them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        users: Iterable[User],
+        keys: Mapping[str, str],
+        *,
+        size: int = 3,
+        reached_at: Sequence[int] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.folder = Path(folder).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.size = size
+        ports = self._ports()
+        self.route_ports = ports[size:]
+        self.members = [
+            Server(name=f"parley-{i + 1}", host=HOST, port=ports[i], route_port=ports[size + i]) for i in range(size)
+        ]
+        table = tuple(users)
+        reached = list(reached_at or self.route_ports)
+        certificates.authority(self.folder)
+        self.servers: list[EmbeddedServer] = []
+        for i, member in enumerate(self.members):
+            inside = self.folder / f"server-{i + 1}"
+            inside.mkdir(exist_ok=True, mode=0o700)
+            if not (inside / certificates.CERTIFICATE).is_file():
+                certificates.issue(self.folder, inside, member.name, (HOST, "localhost"))
+            routes = [f"nats-route://{HOST}:{port}" for j, port in enumerate(reached) if j != i]
+            given = clustered({}, member, routes, tls_folder=str(inside), listen=HOST, advertise=f"{HOST}:{reached[i]}")
+            given |= extra or {}
+            self.servers.append(EmbeddedServer(inside, table, keys, port=member.port, extra=given, **options))
+
+    def _ports(self) -> list[int]:
+        """Clients' ports, then routes': those of the run before, else free ones."""
+        path = self.folder / _PORTS
+        try:
+            found = [int(port) for port in json.loads(path.read_bytes())]
+        except (OSError, ValueError):
+            found = []
+        if len(found) != 2 * self.size:
+            found = _free(2 * self.size)
+            write_private(path, json.dumps(found).encode())
+        return found
+
+    @property
+    def url(self) -> str:
+        """Where they listen, separated by commas."""
+        return ",".join(server.url for server in self.servers)
+
+    @property
+    def running(self) -> bool:
+        """Whether every child is alive."""
+        return all([server.running for server in self.servers])
+
+    def start(self, timeout_s: float = START_S) -> "EmbeddedCluster":
+        """Spawn them all, and wait until each accepts connections. Raises as EmbeddedServer.start."""
+        for server in self.servers:
+            server.begin()
+        for server in self.servers:
+            if not server.ready(timeout_s):
+                raise ServerFailed("was not ready in time")
+        return self
+
+    def stop(self) -> None:
+        """End them in order; stopping twice is fine."""
+        with ExitStack() as exits:
+            for server in self.servers:
+                exits.callback(server.stop)
+
+    def reload(self, users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None) -> None:
+        """Serve another table of users on each that runs, without a restart. Raises ServerFailed."""
+        table = None if users is None else tuple(users)
+        for server in self.servers:
+            if server.running:
+                server.reload(table, keys)
+
+    def __enter__(self) -> "EmbeddedCluster":
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def __iter__(self) -> Iterator[EmbeddedServer]:
+        return iter(self.servers)
+
+
+def _free(count: int) -> list[int]:
+    """So many ports on which nobody listens just now, all different."""
+    with ExitStack() as exits:
+        sockets = [exits.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind((HOST, 0))
+        return [int(one.getsockname()[1]) for one in sockets]

@@ -1,0 +1,129 @@
+"""A client that finds the other servers of a cluster, and leaves one that stands alone.
+
+A server tells its clients of every server that it reaches, and tells them again when that changes. So a client knows
+when its server lost the others: frozen, dead or cut off, they are gone from the list within some seconds
+(`servers.ROUTE_PING_S`). A server alone stores nothing. Its clients then look whether another server of those they know
+reaches more of them, and go over to it; if none does, they stay and look again.
+
+| what happens | who notices | within |
+|---|---|---|
+| the server ends or is killed | the connection breaks | at once |
+| it freezes, or the network to it is gone | pings without an answer | PING_S x (PINGS + 1) |
+| it is cut off from the other servers | its list of servers | 6 s |
+| it is to be stopped (lame duck mode) | it says so | at once |
+"""
+
+import asyncio
+import json
+import logging
+import random
+import time
+from typing import Any
+
+from bus.library import client as library
+
+PING_S = 1.5
+"""Between two pings of a connection to a cluster, where there are other servers to go to."""
+PINGS = 2
+"""Unanswered ones after which the connection is given up at the next."""
+LOOK_S = 0.5
+"""Between two looks for a better server than one that stands alone."""
+PROBE_S = 1.0
+RECONNECT_WAIT_S = 0.25
+_LOGGER = logging.getLogger(__name__)
+
+
+class MovingClient(library.Client):
+    """A client that moves; of a single server nothing is different from nats-py's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = 0
+        """Servers that the server reaches, itself among them, as it said last; 0: it is no cluster's."""
+        self.most = 0
+        """The most that a server of this cluster said."""
+        self._left = ""
+        self._to = ""
+        self._since = 0.0
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether its server reaches fewer than half of the servers that there were: it can store nothing."""
+        return 2 * self.reached <= self.most and self.most > 1
+
+    async def connect(self, *args: Any, **given: Any) -> None:
+        """As nats-py's, with an order of servers of its own when it reconnects."""
+        await super().connect(*args, **{"reconnect_to_server_handler": self._next, **given})
+
+    async def reconnect_no_more(self) -> None:
+        """An attempt that is about to succeed drops the client's cancelling, and would connect after the close."""
+        for task in (self._looking, self._reconnection_task):
+            if task is not None and not task.done() and task is not asyncio.current_task():
+                task.cancel()
+                await asyncio.wait((task,), timeout=0.1)
+
+    def _next(self, servers: list[library.Server], _: dict[str, Any]) -> tuple[library.Server | None, float]:
+        """The server to try next, and how long to wait before: the one to move to, else one that failed least, and the
+        one that was just lost after the others."""
+        here = self._current_server.uri.netloc if self._current_server is not None else ""
+        if self._status == self.RECONNECTING and not self._left:
+            self._left = here
+        chosen = next((s for s in servers if s.uri.netloc == self._to), None)
+        self._to = ""
+        if chosen is None:
+            random.shuffle(servers)
+            chosen = min(servers, key=lambda s: (s.reconnects, s.uri.netloc == self._left))
+        again = chosen.reconnects > 0 or (len(servers) == 1 and time.monotonic() - self._since < RECONNECT_WAIT_S)
+        return chosen, RECONNECT_WAIT_S if again else 0.0
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        await super()._process_info(info, initial_connection)
+        if not (info.get("cluster") or self._server_info.get("cluster")):
+            return
+        if initial_connection:
+            self._since = time.monotonic()
+            self._left = ""
+            for server in self._server_pool:
+                server.reconnects = 0 if server is self._current_server else min(server.reconnects, 1)
+        self.reached = len(info.get("connect_urls") or ()) or 1
+        self.most = max(self.most, self.reached)
+        if (self.alone or info.get("ldm")) and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._look(bool(info.get("ldm"))), name="look for a server")
+
+    async def _ping_interval(self) -> None:
+        if self._server_info.get("cluster"):
+            self.options["ping_interval"], self.options["max_outstanding_pings"] = PING_S, PINGS
+        await super()._ping_interval()
+
+    async def _look(self, leave: bool) -> None:
+        """Go over to a server that reaches more, as soon as there is one; `leave`: this one is about to stop."""
+        here = self._current_server
+        while not self.is_closed and self._current_server is here and (leave or self.alone):
+            others = [s.uri for s in self._server_pool if here is None or s.uri.netloc != here.uri.netloc]
+            reached = await asyncio.gather(*(_reached(uri.hostname or "", uri.port or 4222) for uri in others))
+            best = max(zip(reached, others, strict=True), default=(0, None), key=lambda pair: pair[0])
+            enough = 2 * best[0] > self.most or (leave and best[0] > 0)
+            if best[1] is not None and enough and self.is_connected and self._current_server is here:
+                _LOGGER.info(
+                    "bus: %s reaches %d servers, this one %d: going over", best[1].netloc, best[0], self.reached
+                )
+                self._to = best[1].netloc
+                await self.force_reconnect()
+                return
+            await asyncio.sleep(LOOK_S)
+
+
+async def _reached(host: str, port: int) -> int:
+    """How many servers the one there reaches, itself among them; 0: it does not answer, or is about to stop."""
+    try:
+        async with asyncio.timeout(PROBE_S):
+            reader, writer = await asyncio.open_connection(host, port, limit=1_048_576)
+            try:
+                line = await reader.readline()
+            finally:
+                writer.close()
+        info = json.loads(line.removeprefix(b"INFO "))
+    except (OSError, ValueError):
+        return 0
+    return 0 if info.get("ldm") else len(info.get("connect_urls") or ()) or 1

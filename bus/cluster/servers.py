@@ -1,0 +1,104 @@
+"""One server's configuration made another's of the same cluster: what differs is its name, its routes, its ports.
+
+Accounts, users and limits are those of the bus, the same on every server: NATS does not pass them on.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from bus.cluster.certificates import AUTHORITY, CERTIFICATE, KEY
+from bus.errors import BadTable
+
+NAME = "parley"
+"""Of the cluster."""
+SIZES = (3, 5)
+"""How many servers make sense: an odd number, of which the larger half must be there."""
+PORT = 4222
+ROUTES = 2_000
+"""So much beyond its clients' port is a server's port for the others, unless it is said."""
+ROUTE_PING_S = 2
+"""A server asks the others so often whether they are there, and gives up a route after `ROUTE_PINGS` silences: one
+that froze or was cut off is noticed within some six seconds. The server's own settings take two minutes."""
+ROUTE_PINGS = 2
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """One server of a cluster, as the others and clients reach it."""
+
+    name: str
+    host: str
+    port: int = PORT
+    """Clients'; 0: one that the server picks, which nobody is told of but by the server."""
+    route_port: int = PORT + ROUTES
+
+    @property
+    def url(self) -> str:
+        """For clients."""
+        return f"nats://{_bracketed(self.host)}:{self.port}"
+
+    @property
+    def route(self) -> str:
+        """For the other servers."""
+        return f"nats-route://{_bracketed(self.host)}:{self.route_port}"
+
+
+def parsed(text: str, number: int) -> Server:
+    """HOST or HOST:PORT as the server of this number, from 1. Raises BadTable."""
+    host, sign, port = text.strip("[]").rpartition(":") if not text.startswith("[") else text[1:].rpartition("]:")
+    if not sign:
+        host, port = text.strip("[]"), str(PORT)
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536 - ROUTES:
+        raise BadTable(f"server {text!r}: expected HOST or HOST:PORT, with a port below {65_536 - ROUTES:,}")
+    return Server(name=f"parley-{number}", host=host, port=int(port), route_port=int(port) + ROUTES)
+
+
+def clustered(
+    config: Mapping[str, Any],
+    server: Server,
+    routes: Sequence[str],
+    *,
+    tls_folder: str,
+    listen: str = "0.0.0.0",
+    advertise: str = "",
+) -> dict[str, Any]:
+    """The configuration of one server of a cluster.
+
+    Parameters
+    ----------
+    config
+        The bus's, as `bus.rendered.render` makes it; its `host` and `jetstream` stay.
+    routes
+        The addresses of the other servers.
+    tls_folder
+        Where the server finds its certificate, as it sees the folder itself.
+    listen
+        Where it listens for routes.
+    advertise
+        The address at which it tells the others to reach it; empty: its own.
+    """
+    cluster: dict[str, Any] = {
+        "name": NAME,
+        "listen": f"{listen}:{server.route_port}",
+        "routes": list(routes),
+        "ping_interval": f"{ROUTE_PING_S}s",
+        "ping_max": ROUTE_PINGS,
+        "tls": {
+            "cert_file": f"{tls_folder}/{CERTIFICATE}",
+            "key_file": f"{tls_folder}/{KEY}",
+            "ca_file": f"{tls_folder}/{AUTHORITY}",
+            "verify": True,
+            "timeout": 5,
+        },
+    }
+    if advertise:
+        cluster["advertise"] = advertise
+    found = {**config, "server_name": server.name, "cluster": cluster}
+    if server.port:
+        found |= {"port": server.port, "client_advertise": f"{_bracketed(server.host)}:{server.port}"}
+    return found
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,124 @@
+"""The files of a cluster beside a bus's keys: `servers/parley-1/` and so on, each ready to be copied to its machine.
+
+| file | what |
+|---|---|
+| `nats-server.conf` beside the keys | the bus: accounts, limits; what one server would read |
+| `servers/NAME/nats-server.conf` | the same accounts, with the server's name, address and routes |
+| `servers/NAME/route.pem`, `route.key`, `routes-ca.pem` | by which the servers know each other |
+| `routes-ca.key` beside the keys | signs certificates; no server needs it |
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bus import accounts
+from bus.cluster import certificates
+from bus.cluster.servers import SIZES, Server, clustered, parsed
+from bus.errors import BadKeyFile, BadTable
+from client.errors import BadInput
+
+SERVERS = "servers"
+FOLDER = "/etc/nats"
+"""Where a server finds its files, unless it is said."""
+CONFIGURATION = "nats-server.conf"
+
+
+def folders(keys: Path) -> list[Path]:
+    """Those of the cluster's servers; none: the bus is one server."""
+    return sorted(path.parent for path in (keys / SERVERS).glob(f"*/{CONFIGURATION}"))
+
+
+def write(
+    keys: Path, bus: Mapping[str, Any], size: int | None, hosts: Sequence[str], folder: str | None
+) -> dict[str, str]:
+    """Write every server's configuration, and the certificates of those that have none; server -> path.
+
+    Of servers that are there only the accounts are written anew, unless `size` is given.
+
+    Parameters
+    ----------
+    bus
+        The configuration of the bus, with its accounts.
+    size
+        How many servers; None: as many as there are, which may be none.
+    hosts
+        HOST or HOST:PORT of each; none: nats-1, nats-2, ...
+    folder
+        Where a server finds its own files; `{name}` in it stands for the server's name.
+
+    Raises
+    ------
+    BadInput
+        A size or a host that cannot be.
+    """
+    if size is None:
+        if hosts or folder:
+            raise BadInput("cluster", "--server and --server-dir are for a cluster; say how many servers: --cluster 3")
+        follow(keys)
+        return {path.name: str(path / CONFIGURATION) for path in folders(keys)}
+    if size not in SIZES:
+        raise BadInput("cluster", f"got {size}, expected " + " or ".join(map(str, SIZES)))
+    named = list(hosts) or [f"nats-{i + 1}" for i in range(size)]
+    if len(named) != size:
+        raise BadInput("server", f"got {len(named)} of them for a cluster of {size}")
+    try:
+        members = [parsed(text, i + 1) for i, text in enumerate(named)]
+        if len({(m.host, m.port) for m in members}) < size:
+            raise BadInput("server", "two servers have one address")
+        certificates.authority(keys)
+        written = {}
+        for member in members:
+            inside = keys / SERVERS / member.name
+            inside.mkdir(parents=True, exist_ok=True, mode=0o700)
+            routes = [other.route for other in members if other != member]
+            seen = (folder or FOLDER).format(name=member.name)
+            config = clustered(bus, member, routes, tls_folder=seen)
+            accounts.rewrite_private(inside / CONFIGURATION, _text(config))
+            certificates.issue(keys, inside, member.name, (member.host,))
+            written[member.name] = str(inside / CONFIGURATION)
+    except (BadTable, BadKeyFile) as error:
+        raise BadInput("server", str(error)) from error
+    return written
+
+
+def follow(keys: Path) -> list[Path]:
+    """Give every server of a cluster the accounts of the bus's own configuration; the files that were written. Raises
+    OSError, ValueError."""
+    found = [inside / CONFIGURATION for inside in folders(keys)]
+    if found:
+        bus = json.loads((keys / CONFIGURATION).read_bytes())
+        for path in found:
+            accounts.rewrite_private(path, _text({**json.loads(path.read_bytes()), "accounts": bus["accounts"]}))
+    return found
+
+
+def renew(keys: Path) -> list[dict[str, str]]:
+    """Give every server a fresh certificate: server, the day on which it ends, file.
+
+    Raises
+    ------
+    BadInput
+        There is no cluster, or its authority cannot be used.
+    """
+    if not folders(keys):
+        raise BadInput("dir", f"no cluster's servers in {keys / SERVERS}; parley bus config --cluster 3 writes them")
+    rows = []
+    try:
+        for inside in folders(keys):
+            config = json.loads((inside / CONFIGURATION).read_bytes())
+            host = Server(name=inside.name, host=_host(config)).host
+            until = certificates.issue(keys, inside, inside.name, (host,))
+            rows.append({"server": inside.name, "until": f"{until:%Y-%m-%d}", "file": str(inside)})
+    except (BadKeyFile, OSError, ValueError) as error:
+        raise BadInput("dir", str(error)) from error
+    return rows
+
+
+def _host(config: Mapping[str, Any]) -> str:
+    return str(config.get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
+
+
+def _text(config: Mapping[str, Any]) -> bytes:
+    return json.dumps(config, indent=2).encode() + b"\n"

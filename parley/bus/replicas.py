@@ -1,0 +1,92 @@
+"""`parley bus replicas`: on how many servers the streams of a running bus lie, and changing that while it runs."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+from bus import accounts, streams
+from bus.connection import Connection, connect
+from bus.errors import ApiError, BusError
+from client.errors import BadInput, StackFailed, Unreachable
+from parley.bus.check import load
+
+_WITHIN_S = 120.0
+_PAUSE_S = 0.25
+_UPDATE_S = 30.0
+
+
+def replicas(url: str, folder: Path, wanted: int | None) -> list[dict[str, Any]]:
+    """A row for each stream: its name, its replicas, how many of them have all of it, and who leads it.
+
+    Parameters
+    ----------
+    wanted
+        On how many servers each is to lie; None: only look.
+
+    Raises
+    ------
+    BadInput
+        No moderator's credentials in the folder.
+    Unreachable
+        No server answers, or it has no leader.
+    StackFailed
+        The servers refused it, or the copies were not complete within two minutes; those go on being made.
+    """
+    users = load(folder)
+    moderator = next((c for c in users.values() if c.kind == accounts.MODERATOR), None)
+    if moderator is None:
+        raise BadInput("dir", f"{folder} holds no moderator's credentials")
+    try:
+        return asyncio.run(_replicas(url, moderator, wanted))
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+
+
+async def _replicas(url: str, user: accounts.Credentials, wanted: int | None) -> list[dict[str, Any]]:
+    async with await connect(url, user, name="parley bus replicas") as conn:
+        names = await stream_names(conn)
+        if wanted is not None:
+            for name in names:
+                await _change(conn, name, wanted)
+        deadline = time.monotonic() + _WITHIN_S
+        while True:
+            rows = [await row(conn, name) for name in names]
+            if wanted is None or all(r["current"] == r["replicas"] == wanted for r in rows):
+                return rows
+            if time.monotonic() > deadline:
+                behind = ", ".join(r["stream"] for r in rows if r["current"] < r["replicas"])
+                raise StackFailed(f"not all copies are complete within {_WITHIN_S:g} s: {behind}; look again later")
+            await asyncio.sleep(_PAUSE_S)
+
+
+async def stream_names(conn: Connection) -> list[str]:
+    """The streams of Parley that the bus has. Raises BusError."""
+    found = await conn.api("STREAM.NAMES")
+    mine = tuple(streams.STREAMS)
+    return [name for name in found.get("streams") or () if name.startswith(mine)]
+
+
+async def _change(conn: Connection, name: str, wanted: int) -> None:
+    config = (await conn.api(f"STREAM.INFO.{name}"))["config"]
+    if config["num_replicas"] == wanted:
+        return
+    try:
+        await conn.api(f"STREAM.UPDATE.{name}", {**config, "num_replicas": wanted}, _UPDATE_S)
+    except ApiError as error:
+        raise StackFailed(f"stream {name} cannot lie on {wanted} servers: {error.text}") from error
+
+
+async def row(conn: Connection, name: str) -> dict[str, Any]:
+    """One stream's. Raises BusError."""
+    info = await conn.api(f"STREAM.INFO.{name}")
+    cluster = info.get("cluster") or {}
+    others = cluster.get("replicas") or []
+    led = bool(cluster.get("leader")) or not conn.clustered
+    whole = sum(bool(r.get("current")) and not r.get("offline") for r in others)
+    return {
+        "stream": name,
+        "replicas": int(info["config"]["num_replicas"]),
+        "current": int(led) + whole,
+        "leader": str(cluster.get("leader", "")),
+    }

@@ -1,0 +1,82 @@
+"""Three servers are one bus: streams lie on all of them, and go on without one."""
+
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bus import streams, subjects
+from bus.cluster import certificates
+from bus.errors import Conflict
+from bus.log import Log
+from tests.support.cluster import Cluster
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+async def test_streams_and_consumers_lie_on_three_servers(cluster: Cluster) -> None:
+    async with await cluster.dial("moderator") as conn:
+        for name in streams.STREAMS:
+            info = await conn.api(f"STREAM.INFO.{name}")
+            assert info["config"]["num_replicas"] == 3, name
+            assert len(info["cluster"]["replicas"]) == 2, name
+        consumer = await conn.api(f"CONSUMER.INFO.WORK.{subjects.consumer('panel_1')}")
+        assert len(consumer["cluster"]["replicas"]) == 2
+
+
+async def test_what_one_moderator_wrote_the_next_reads_at_every_server(cluster: Cluster) -> None:
+    async with await cluster.dial("moderator") as writer:
+        readers = [await cluster.dial("moderator", server) for server in range(3)]
+        seq = 0
+        for n in range(100):
+            seq = await Log(writer).append("s1", subjects.OPENED, b'{"n":%d}' % n, seq)
+            for reader in readers:
+                assert [s.seq for s in await Log(reader).read("s1", seq - 1)] == [seq]
+                last = await Log(reader).last("s1")
+                assert last is not None and last.seq == seq
+        for reader in readers:
+            assert len(await Log(reader).read("s1")) == 100
+            with pytest.raises(Conflict):
+                await Log(reader).append("s1", subjects.OPENED, b"{}", seq - 1)
+            await reader.close()
+
+
+async def test_a_second_start_leaves_the_replicas_as_they_are(cluster: Cluster) -> None:
+    async with await cluster.dial("moderator") as conn:
+        await streams.ensure_streams(conn, ack_wait_s=1.0, replicas=1, log_max_age_s=3_600)
+        assert (await conn.api("STREAM.INFO.LOG"))["config"]["num_replicas"] == 3
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_only_the_authoritys_certificates_open_a_route(cluster: Cluster, tmp_path: Path, known: bool) -> None:
+    folder = cluster.nats.folder if known else tmp_path
+    certificates.authority(folder)
+    certificates.issue(folder, tmp_path, "stranger", ("127.0.0.1",))
+    context = ssl.create_default_context(cafile=str(cluster.nats.folder / certificates.AUTHORITY))
+    context.load_cert_chain(tmp_path / certificates.CERTIFICATE, tmp_path / certificates.KEY)
+    with socket.create_connection(("127.0.0.1", cluster.nats.route_ports[0]), timeout=10) as plain:
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as route:
+            if known:
+                assert route.recv(5) == b"INFO "
+            else:
+                with pytest.raises(ssl.SSLError):
+                    route.recv(5)
+
+
+def test_a_certificate_is_renewed_and_its_end_told(tmp_path: Path) -> None:
+    certificates.authority(tmp_path)
+    first = certificates.issue(tmp_path, tmp_path, "parley-1", ("bus-1",), days=10)
+    before = (tmp_path / certificates.CERTIFICATE).read_bytes()
+    again = certificates.issue(tmp_path, tmp_path, "parley-1", ("bus-1",), days=20)
+    assert again > first and certificates.ends(tmp_path / certificates.CERTIFICATE) == again
+    assert (tmp_path / certificates.CERTIFICATE).read_bytes() != before
+    assert certificates.authority(tmp_path) == (tmp_path / certificates.AUTHORITY, False)
+    assert (tmp_path / certificates.KEY).stat().st_mode & 0o777 == 0o600
