@@ -23,13 +23,15 @@ Requests are spelt out in JSON: the client's configuration classes do not know e
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from typing import Any, Literal
 
 from bus import subjects
+from bus.cluster import leaders
 from bus.connection import Connection
-from bus.errors import ApiError, NoAnswer, WrongPartitions
+from bus.errors import ApiError, BusError, NoAnswer, WrongPartitions
 from bus.storage import partitions as parts
 from bus.storage.disk import SIGNS
 from bus.storage.partitions import ONE, Partitions
@@ -227,6 +229,7 @@ async def _ensure_all(
     replicas: int,
 ) -> None:
     whole = await _is_whole(conn)
+    made: set[str] = set()
     for in_bytes in IN_BYTES:
         configs = stream_configs(
             log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions, replicas=replicas
@@ -235,12 +238,16 @@ async def _ensure_all(
             configs[INDEX]["metadata"] = dict(WHOLE)
         try:
             for name, config in configs.items():
-                await _ensure_stream(conn, name, config, partitions)
+                if await _ensure_stream(conn, name, config, partitions):
+                    made.add(name)
             break
         except ApiError as error:
             if not _lacks_storage(error) or in_bytes == IN_BYTES[-1]:
                 raise
             _LOGGER.info("IN is made smaller: %s", error)
+    if conn.clustered and partitions.streams[-1] in made:
+        with contextlib.suppress(BusError):  # they carry all the same
+            await leaders.spread(conn, partitions)
     for stream in (IN, INNER):
         await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
 
@@ -304,16 +311,15 @@ async def purge_turns(conn: Connection, sid: str) -> None:
     await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work_of_session(sid)})
 
 
-async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], partitions: Partitions) -> None:
-    """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream that
-    is there stays as it is once it cannot be made smaller; on a full disk at once.
+async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], partitions: Partitions) -> bool:
+    """Make one stream (True), or bring it up to this configuration. Where the server has no room to set aside, a stream
+    that is there stays as it is once it cannot be made smaller; on a full disk at once.
 
     LOG is made first, and says how many partitions there are. So of two moderators that would make it with different
     counts, the broker lets one, and the other one finds it here.
     """
     try:
-        await conn.api(f"STREAM.CREATE.{name}", config)
-        return
+        return bool((await conn.api(f"STREAM.CREATE.{name}", config)).get("did_create"))
     except ApiError as error:
         if error.err_code != _ALREADY and not _lacks_storage(error):
             raise
@@ -332,6 +338,7 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], pa
         if not too_large and not _is_full(error):
             raise
         _LOGGER.warning("stream %s stays as it is: %s", name, error)
+    return False
 
 
 async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str | None, ack_wait_s: float) -> None:
