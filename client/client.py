@@ -83,6 +83,16 @@ class Client:
         self._patience_s = patience_s
         self._reader = Reader(connection, patience_s=patience_s)
 
+    @property
+    def bus_lacking(self) -> str:
+        """What the bus lacks just now, so that nothing is stored, in words; empty: nothing that is known of."""
+        return self._connection.nc.lacking
+
+    @property
+    def bus_missing(self) -> int:
+        """How many of the bus's servers are not there, as far as is known."""
+        return self._connection.nc.missing
+
     # -- submitting
     async def open(self, request: OpenSession, sid: str | None = None) -> str:
         """Open a session; its id once a moderator has taken it.
@@ -387,4 +397,5 @@ class Client:
 
     def _nobody(self, what: str) -> Unreachable:
         where = f" at {self._url}" if self._url else ""
-        return Unreachable(f"{what} within {self._patience_s:g} s{where}")
+        why = f"; {self.bus_lacking}" if self.bus_lacking else ""
+        return Unreachable(f"{what} within {self._patience_s:g} s{where}{why}")

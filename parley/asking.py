@@ -122,7 +122,7 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
                 opening = replace(opening, documents=(*opening.documents, previous), continues=request.continues)
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
-            async with telling(state, view.note):
+            async with telling(state, view.note, lambda: parley.client.bus_lacking):
                 with following(state, sid) if state is not None else contextlib.nullcontext():
                     async with _page(request, parley) as page:
                         result = await _run(request, opening, view, interrupts, parley, sid, page)

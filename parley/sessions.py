@@ -216,7 +216,8 @@ def watch(
             view.located(bus_options(settings))
             try:
                 lease = lease_of(parley)
-                async with telling(lease.state if lease is not None else None, view.note):
+                state = lease.state if lease is not None else None
+                async with telling(state, view.note, lambda: parley.client.bus_lacking):
                     return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
             except UnknownSession as error:
                 if error.why:

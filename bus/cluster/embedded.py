@@ -18,7 +18,8 @@ from bus.embedded import START_S, EmbeddedServer
 from bus.errors import ServerFailed
 
 HOST = "127.0.0.1"
-_PORTS = "ports.json"
+PORTS = "ports.json"
+"""A file of a cluster's folder: the ports for clients, then those for routes."""
 
 
 class EmbeddedCluster:
@@ -71,7 +72,7 @@ class EmbeddedCluster:
 
     def _ports(self) -> list[int]:
         """Clients' ports, then routes': those of the run before, else free ones."""
-        path = self.folder / _PORTS
+        path = self.folder / PORTS
         try:
             found = [int(port) for port in json.loads(path.read_bytes())]
         except (OSError, ValueError):

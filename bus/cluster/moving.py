@@ -41,7 +41,7 @@ class MovingClient(library.Client):
         self.reached = 0
         """Servers that the server reaches, itself among them, as it said last; 0: it is no cluster's."""
         self.most = 0
-        """The most that a server of this cluster said."""
+        """The most that a server of this cluster said, or as many addresses as were given."""
         self._left = ""
         self._to = ""
         self._since = 0.0
@@ -50,10 +50,35 @@ class MovingClient(library.Client):
     @property
     def alone(self) -> bool:
         """Whether its server reaches fewer than half of the servers that there were: it can store nothing."""
-        return 2 * self.reached <= self.most and self.most > 1
+        return 0 < 2 * self.reached <= self.most
+
+    @property
+    def lacking(self) -> str:
+        """What the bus lacks, in words; empty: nothing that is known of. Two servers of three that reach each other
+        lack nothing that a session needs."""
+        if not self.is_connected:
+            count = len(self._server_pool)
+            which = (
+                "the server of the bus does not answer" if count < 2 else f"none of {count} servers of the bus answers"
+            )
+            return f"{which}: nothing is stored, sessions wait, and go on by themselves once it does"
+        if not self.alone:
+            return ""
+        there = f"{self.reached} of {self.most} servers is there, {self.most // 2 + 1} are needed"
+        return (
+            f"the bus has no majority: {there}. Nothing is stored; sessions wait, and go on by themselves once another "
+            "server is back"
+        )
+
+    @property
+    def missing(self) -> int:
+        """How many servers of the cluster its own does not reach."""
+        return max(0, self.most - self.reached) if self.reached else 0
 
     async def connect(self, *args: Any, **given: Any) -> None:
         """As nats-py's, with an order of servers of its own when it reconnects."""
+        servers = args[0] if args else given.get("servers", ())
+        self.most = len(servers) if not isinstance(servers, str) and len(servers) > 1 else 0
         await super().connect(*args, **{"reconnect_to_server_handler": self._next, **given})
 
     async def reconnect_no_more(self) -> None:

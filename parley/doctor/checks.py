@@ -211,11 +211,22 @@ class _Doctor:
         try:
             async with connected(url, Path(creds), _ASK_S) as client:
                 self.bus = Part(status="ok", what=f"{url}{more}")
+                self._servers(client)
                 await self._moderators(client)
         except (ParleyError, BusError) as error:
             if self.bus.status != "ok":
                 self.bus = Part(status="missing", what=str(error))
                 self.lacks(str(error), "start it: docker compose up -d nats; or leave --nats out for an embedded one")
+
+    def _servers(self, client: "Client") -> None:
+        """Those of a cluster that are not there."""
+        mend = "start them, and see that they reach each other (docs/operations/cluster.md)"
+        if client.bus_lacking:
+            self.bus = Part(status="missing", what=client.bus_lacking)
+            self.lacks(client.bus_lacking, mend)
+        elif missing := client.bus_missing:
+            count = "one server of the bus is" if missing == 1 else f"{missing} servers of the bus are"
+            self.lacks(f"{count} not there: sessions go on, and no other may be lost", mend)
 
     async def _moderators(self, client: "Client") -> None:
         if not client.owner:

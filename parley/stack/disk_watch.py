@@ -1,4 +1,5 @@
-"""The disk under a stack: what the supervisor does about a full one, and what its users are told."""
+"""The disk under a stack: what the supervisor does about a full one, and what its users are told of it and of a bus
+that stores nothing."""
 
 import asyncio
 import contextlib
@@ -19,6 +20,8 @@ _READ = 1_000_000
 _PAUSE_S = 10.0
 """Between two restarts of the server for want of room."""
 _TOLD_S = 0.5
+_LACKS_S = 1.5
+"""A bus that is back within this time was never away for a person."""
 
 
 class DiskWatch:
@@ -90,22 +93,39 @@ def words(state: Path) -> str:
 
 
 @asynccontextmanager
-async def telling(state: Path | None, tell: Callable[[str], None]) -> AsyncIterator[None]:
-    """Tell, while this lasts, that the disk of a stack is full, and that it has room again. None: of no stack."""
+async def telling(
+    state: Path | None, tell: Callable[[str], None], lacking: Callable[[], str] = str
+) -> AsyncIterator[None]:
+    """Tell, while this lasts, that the disk of a stack is full, and that it has room again; and what the bus lacks, if
+    it still does after a while.
 
-    async def watch(state: Path) -> None:
-        was = ""
+    Parameters
+    ----------
+    state
+        Of the stack on this machine; None: there is none.
+    lacking
+        What the bus lacks just now, in words; empty: nothing.
+    """
+
+    async def watch() -> None:
+        full = bus = ""
+        since: float | None = None
         while True:
-            now = words(state)
-            if bool(now) != bool(was):
+            now = words(state) if state is not None else ""
+            if bool(now) != bool(full):
                 tell(f"parley: {now or f'there is room again on the disk of {state}: sessions go on'}")
-            was = now
+            full = now
+            lacks = lacking()
+            since = (since or time.monotonic()) if lacks else None
+            if lacks and not bus and since is not None and time.monotonic() - since > _LACKS_S:
+                tell(f"parley: {lacks}")
+                bus = lacks
+            elif bus and not lacks:
+                tell("parley: the bus stores again: sessions go on")
+                bus = ""
             await asyncio.sleep(_TOLD_S)
 
-    if state is None:
-        yield
-        return
-    watching = asyncio.create_task(watch(state), name="disk")
+    watching = asyncio.create_task(watch(), name="disk and bus")
     try:
         yield
     finally:

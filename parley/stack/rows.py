@@ -44,6 +44,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     agents: tuple[AgentRow, ...]
     servers: int = 1
     """Of the bus, on this machine."""
+    reached_at: tuple[int, ...] = ()
+    """Ports at which each of them is reached by the others: of proxies, for tests; none: its own."""
     replicas: int = 0
     """On how many of them a new stream lies; 0: on three of several."""
     moderators: int = 1

@@ -6,7 +6,7 @@ it stays: the sessions of one server are not those of a cluster until they were 
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bus.accounts import User
@@ -37,7 +37,13 @@ class Servers:
     """
 
     def __init__(
-        self, state: Path, users: Iterable[User], keys: Mapping[str, str], environ: Mapping[str, str], size: int = 1
+        self,
+        state: Path,
+        users: Iterable[User],
+        keys: Mapping[str, str],
+        environ: Mapping[str, str],
+        size: int = 1,
+        reached_at: Sequence[int] = (),
     ) -> None:
         self._users = tuple(users)
         self._keys = dict(keys)
@@ -52,7 +58,9 @@ class Servers:
         self._cluster: EmbeddedCluster | None = None
         self._folder = state / ONE
         if size > 1:
-            self._cluster = EmbeddedCluster(state / SEVERAL, self._users, keys, size=size, environ=environ)
+            self._cluster = EmbeddedCluster(
+                state / SEVERAL, self._users, keys, size=size, reached_at=reached_at, environ=environ
+            )
         else:
             self._folder.mkdir(exist_ok=True, mode=0o700)
         self.servers: list[EmbeddedServer] = self._cluster.servers if self._cluster else []

@@ -156,8 +156,9 @@ class Supervisor:
         self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
         users = self._admitted()
         self._server = Servers(
-            self.state, users, accounts.publics(self._credentials), kept(NATS_SERVER, os.environ), stack.servers
-        )
+            self.state, users, accounts.publics(self._credentials), kept(NATS_SERVER, os.environ), stack.servers,
+            stack.reached_at,
+        )  # fmt: skip
         self._server.start(self._load_once)
 
     def _load_once(self) -> None:

@@ -1,6 +1,6 @@
 """`make chaos`: the kill tests for longer, over debates, competitions, MADP tasks, and sessions of consensus
-and critic whose clocks are apart and whose disk fills up. Prints the counts of each as a table; exit status 1 on any
-violation."""
+and critic whose clocks are apart and whose disk fills up; then sessions of all protocols on three servers, which are
+killed, frozen, cut off and emptied. Prints the counts of each as a table; exit status 1 on any violation."""
 
 import asyncio
 import secrets
@@ -17,6 +17,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tests.chaos.cluster.faults import every
+from tests.chaos.cluster.rig import plays
+from tests.chaos.cluster.run import ClusterReport, ClusterStorm
 from tests.chaos.storm import Aim, Ground, Report, Storm, debates, teams, work
 from tests.chaos.storm import apart as far
 from tests.support.small_disk import small_disk
@@ -27,6 +30,11 @@ def run(
     competitions: Annotated[int, typer.Option(min=0, help="Competitions to play, at least; 0: none.")] = 60,
     tasks: Annotated[int, typer.Option(min=0, help="MADP tasks to play, at least; 0: none.")] = 120,
     apart: Annotated[int, typer.Option(min=0, help="Sessions with clocks apart and full disks, at least.")] = 120,
+    cluster: Annotated[int, typer.Option(min=0, help="Sessions on three servers, at least; 0: none.")] = 200,
+    cluster_seconds: Annotated[
+        float, typer.Option(min=1, help="After these no more is begun on three servers.")
+    ] = 1_200.0,
+    cases: Annotated[str, typer.Option(help="Only cases on three servers with this word.")] = "",
     kills: Annotated[int, typer.Option(min=0, help="Processes to kill over each, at least.")] = 50,
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
     partitions: Annotated[int, typer.Option(min=1, help="Streams of the log.")] = 1,
@@ -48,7 +56,43 @@ def run(
         else:
             show(report, Console())
         passed = passed and report.passed
+    if cluster:
+        told.print("chaos: cluster")
+        found = _run_cluster(cluster, cluster_seconds, cases, told)
+        if as_json:
+            print(msgspec.json.encode(found).decode(), flush=True)
+        else:
+            show_cluster(found, Console())
+        passed = passed and found.passed
     sys.exit(0 if passed else 1)
+
+
+def _run_cluster(sessions: int, seconds: float, word: str, told: Console) -> ClusterReport:
+    kinds = plays()
+    chosen = [case for case in every() if word in str(case)]
+    with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
+        storm = ClusterStorm(
+            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, tell=lambda t: told.print(escape(t))
+        )
+        return asyncio.run(storm.run())
+
+
+def show_cluster(report: ClusterReport, console: Console) -> None:
+    """The longest silence of each case, and what was found."""
+    table = Table("what was done", "longest silence, s", "all whole after, s", title="cluster", title_justify="left")
+    for row in report.silences:
+        table.add_row(row.case, f"{row.seconds:g}", f"{row.settled_s:g}")
+    console.print(table)
+    calls = f"{report.calls} model calls, {report.extra_calls} unaccounted"
+    console.print(
+        f"{report.sessions} sessions in {report.seconds:g} s, {report.turns} turns, {calls}, {report.late_calls} begun "
+        f"up to 50 ms after their reply was stored (latest {report.latest_ms:g} ms); "
+        f"lost {report.lost}, doubled {report.doubled}, wrong {report.wrong}"
+    )
+    for case in report.left_out:
+        console.print(f"not done, for want of time: {escape(case)}")
+    for violation in report.violations[:20]:
+        console.print(f"violation: {escape(violation)}")
 
 
 def _run(ground: Ground, aim: Aim, told: Console) -> Report:

@@ -219,7 +219,11 @@ class Rig:
         await self.client.open(msgspec.structs.replace(play.request, seed=seed, seats=seats, settings=given), sid)
 
         async def public() -> list[Post]:
-            return [post async for post in self.client.posts(sid)]
+            heard = []
+            async for post in self.client.posts(sid):
+                self.hears(sid, post)
+                heard.append(post)
+            return heard
 
         async def private(channel: str) -> list[Post]:
             heard = self.private[channel].follow(sid, (channel, CONTROL))
@@ -228,6 +232,9 @@ class Rig:
         async with asyncio.TaskGroup() as group:
             all_ = [group.create_task(public()), *(group.create_task(private(c)) for c in play.private)]
         self.followed[sid] = tuple(post for task in all_ for post in task.result())
+
+    def hears(self, sid: str, post: Post) -> None:
+        """A follower of this session hears a post."""
 
     async def play_all(self, sids: Iterable[str], at_once: int, **more: Any) -> None:
         """Sessions of all kinds in turn, with the seeds 0, 1, ... in turn."""

@@ -5,11 +5,12 @@ import asyncio
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from typing import Self
 
 import psutil
 
-from bus.cluster.embedded import HOST, EmbeddedCluster
+from bus.cluster.embedded import HOST
 
 _BYTES = 65_536
 
@@ -24,13 +25,14 @@ class Links:
         """Added to all that goes over a route."""
         self._cut: set[int] = set()
         self._open: dict[asyncio.Task[None], tuple[int, int]] = {}
-        self._nats: EmbeddedCluster | None = None
+        self._to: Callable[[], list[int]] = list
+        self._pids: Callable[[], list[int]] = list
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="links", daemon=True)
 
-    def lead_to(self, nats: EmbeddedCluster) -> None:
-        """The servers that stand behind."""
-        self._nats = nats
+    def lead_to(self, ports: Callable[[], list[int]], pids: Callable[[], list[int]]) -> None:
+        """Their own ports for routes, and their processes, as they are when they are asked for."""
+        self._to, self._pids = ports, pids
 
     def cut(self, *servers: int) -> None:
         """Let nothing through between these servers and any other: what is on its way is swallowed, and connections
@@ -72,14 +74,14 @@ class Links:
     async def _listen(self, to: int, listening: socket.socket) -> None:
         async def came(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
-            assert task is not None and self._nats is not None
+            assert task is not None
             with contextlib.suppress(OSError, asyncio.CancelledError, psutil.Error):
                 try:
                     source = await asyncio.to_thread(self._source, writer.get_extra_info("peername")[1])
                     self._open[task] = (source, to)
                     if self._cut.intersection((source, to)):
                         return
-                    there = await asyncio.open_connection(HOST, self._nats.route_ports[to])
+                    there = await asyncio.open_connection(HOST, self._to()[to])
                     try:
                         await asyncio.gather(
                             self._pass(reader, there[1], source, to), self._pass(there[0], writer, source, to)
@@ -103,9 +105,8 @@ class Links:
 
     def _source(self, port: int) -> int:
         """Which server's process has this port of its own."""
-        assert self._nats is not None
-        for i, server in enumerate(self._nats.servers):
-            with contextlib.suppress(psutil.Error, Exception):
-                if any(c.laddr.port == port for c in psutil.Process(server.pid).net_connections("tcp")):
+        for i, pid in enumerate(self._pids()):
+            with contextlib.suppress(psutil.Error):
+                if pid and any(c.laddr.port == port for c in psutil.Process(pid).net_connections("tcp")):
                     return i
         return -1

@@ -27,7 +27,7 @@ def links() -> Iterator[Links]:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, links: Links) -> Iterator[Cluster]:
     found = Cluster(tmp_path_factory.mktemp("cluster"), reached_at=links.ports)
-    links.lead_to(found.nats)
+    links.lead_to(lambda: found.nats.route_ports, lambda: [s.pid if s.running else 0 for s in found.nats])
     with found:
         yield found
 
