@@ -41,7 +41,7 @@ from bus.storage.partitions import Partitions
 from bus.streams import stream_configs
 
 SERVERS = 3
-SIZE = 1_600
+SIZE = 3_600
 """Bytes of an entry: about the mean of LOG's at N3R3."""
 AT_ONCE = 400
 """Sessions a partition."""
@@ -59,8 +59,8 @@ class Debated(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     cpu_us: float
     """Of all processes, a model call."""
-    servers_us: float
-    """Of that, the nats-servers'."""
+    servers_us: tuple[float, ...]
+    """Of that, each nats-server's, the busiest first."""
     overhead_ms: float
     """Of a turn, at the median."""
     sessions_per_s: float
@@ -137,11 +137,12 @@ async def _debated(name: str, servers: int, replicas: int, partitions: int, *, q
             before = await _stored(conn, partitions)
             run = await running.run(case)
             after = await _stored(conn, partitions)
+    servers_us = sorted((s / run.calls * 1e6 for who, s in run.cpu_s.items() if who.startswith("nats")), reverse=True)
     messages, size = (now - then for now, then in zip(after, before, strict=True))
     return Debated(
         name=name, cpu_us=run.cpu_us, overhead_ms=statistics.median(run.overheads_s) * 1e3,
-        servers_us=sum(s for who, s in run.cpu_s.items() if who.startswith("nats")) / run.calls * 1e6,
-        sessions_per_s=run.sessions_per_s, log_messages=messages / run.calls, log_bytes=size / max(1, messages),
+        servers_us=tuple(servers_us), sessions_per_s=run.sessions_per_s, log_messages=messages / run.calls,
+        log_bytes=size / max(1, messages),
     )  # fmt: skip
 
 
@@ -295,12 +296,14 @@ def lines(figures: Figures) -> list[str]:
     """The tables."""
     first, floor = figures.debated[0], figures.carried[0]
     head = f"a cluster of {SERVERS} servers on this machine, load {figures.load:.0f}; debates N3R3, 100 at once, 0 ms"
-    found = [head, f"  {'':34}{'CPU us/call':>16}{'servers':>9}{'overhead ms':>16}{'sessions/s':>16}{'LOG/call':>10}"]
+    columns = f"{'CPU us/call':>16}{'servers':>9}{'busiest':>9}{'overhead ms':>16}{'sessions/s':>16}{'LOG/call':>10}"
+    found = [head, f"  {'':34}{columns}"]
     for d in figures.debated:
         cpu = f"{d.cpu_us:,.0f} ({d.cpu_us / first.cpu_us:.2f})"
         late = f"{d.overhead_ms:,.1f} ({d.overhead_ms / first.overhead_ms:.2f})"
         rate = f"{d.sessions_per_s:,.0f} ({d.sessions_per_s / first.sessions_per_s:.2f})"
-        found.append(f"  {d.name:34}{cpu:>16}{d.servers_us:9,.0f}{late:>16}{rate:>16}{d.log_messages:10.2f}")
+        servers = f"{sum(d.servers_us):9,.0f}{d.servers_us[0]:9,.0f}"
+        found.append(f"  {d.name:34}{cpu:>16}{servers}{late:>16}{rate:>16}{d.log_messages:10.2f}")
     found += [
         "",
         f"entries of {SIZE:,} bytes, {AT_ONCE} under way a partition; in brackets: times the first line",

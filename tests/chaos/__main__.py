@@ -58,7 +58,7 @@ def run(
         passed = passed and report.passed
     if cluster:
         told.print("chaos: cluster")
-        found = _run_cluster(cluster, cluster_seconds, cases, told)
+        found = _run_cluster(cluster, cluster_seconds, cases, partitions, told)
         if as_json:
             print(msgspec.json.encode(found).decode(), flush=True)
         else:
@@ -67,13 +67,14 @@ def run(
     sys.exit(0 if passed else 1)
 
 
-def _run_cluster(sessions: int, seconds: float, word: str, told: Console) -> ClusterReport:
+def _run_cluster(sessions: int, seconds: float, word: str, partitions: int, told: Console) -> ClusterReport:
     kinds = plays()
     chosen = [case for case in every() if word in str(case)]
     with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
         storm = ClusterStorm(
-            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, tell=lambda t: told.print(escape(t))
-        )
+            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, partitions=partitions,
+            tell=lambda t: told.print(escape(t)),
+        )  # fmt: skip
         return asyncio.run(storm.run())
 
 
