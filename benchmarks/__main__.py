@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from benchmarks import around, model_client, prompts, report
+from benchmarks import cluster as servers
 from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import gateway as pages
@@ -34,7 +35,7 @@ from parley.stack.lease import Stack
 
 PARTS = (
     "floors", "debates", "calls", "start", "memory", "client", "controller", "competition", "routing", "prompts",
-    "stored", "gateway",
+    "stored", "gateway", "cluster",
 )  # fmt: skip
 LATENCY_S = 0.05
 OTHERWISE: dict[str, Callable[[Stack], Stack]] = {
@@ -164,6 +165,11 @@ async def gateway(quick: bool, figures: Figures) -> None:
     figures.gateway = await pages.measure(quick)
 
 
+async def cluster(quick: bool, figures: Figures) -> None:
+    """Three servers beside one, and what the leaders of the log's partitions carry."""
+    figures.cluster = await servers.measure(quick)
+
+
 def main() -> int:
     """Run what was asked for, and print what was measured, also where a part broke; 0 unless one did."""
     parser = argparse.ArgumentParser(
@@ -181,7 +187,7 @@ def main() -> int:
     run: dict[str, Any] = {
         "floors": floors, "debates": debates, "calls": calls, "start": start, "memory": memory, "client": client,
         "controller": controller, "competition": competition, "routing": routing, "prompts": prefixes, "stored": stored,
-        "gateway": gateway,
+        "gateway": gateway, "cluster": cluster,
     }  # fmt: skip
     broken = 0
     for part in given.parts or PARTS:

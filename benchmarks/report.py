@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks import cluster as servers
 from benchmarks import competition as teams
 from benchmarks import controller as maci
 from benchmarks import gateway as pages
@@ -58,6 +59,7 @@ class Figures(msgspec.Struct, kw_only=True):
     prompts: list[prefixes.Figure] = []
     stored: list[kept.Figure] = []
     gateway: pages.Figure | None = None
+    cluster: servers.Figures | None = None
     missing: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -282,6 +284,7 @@ def text(f: Figures) -> str:
     lines += ["", *prefixes.lines(f.prompts)] if f.prompts else []
     lines += ["", *kept.lines(f.stored)] if f.stored else []
     lines += ["", *pages.lines(f.gateway)] if f.gateway else []
+    lines += ["", *servers.lines(f.cluster)] if f.cluster else []
     lines += [f"not measured: {name}: {why}" for name, why in f.missing.items()]
     rows = targets(f)
     lines += ["", "targets"] if rows else []

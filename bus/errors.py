@@ -187,6 +187,18 @@ class WrongCredentials(EnvironmentFault):
         super().__init__(f"the server at {url} does not accept the credentials of {user!r}")
 
 
+class WrongPartitions(EnvironmentFault):
+    """LOG has another number of partitions than is asked for. It is chosen once, when the streams are made."""
+
+    def __init__(self, there: int, asked: int) -> None:
+        self.there = there
+        self.asked = asked
+        super().__init__(
+            f"the log has {there} partition{'s' * (there != 1)} since this bus was set up, bus.partitions says {asked}."
+            f" A session never moves, so the number stays: set bus.partitions to {there}, or begin with an empty store"
+        )
+
+
 class NoStream(EnvironmentFault):
     """No stream takes messages on this subject."""
 

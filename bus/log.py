@@ -1,6 +1,7 @@
 """LOG: append by compare-and-swap, and read one session.
 
-One stream for all sessions; one message for what was appended together: a transition, or several (bus.storage.packs).
+A session's entries lie in one stream, that of its partition (bus.storage.partitions). What was appended together is one
+message: a transition, or several (bus.storage.packs).
 The session's last sequence is the version that an append must name: who has folded less than all of it is refused by
 the broker, whatever he believes about himself.
 """
@@ -13,10 +14,10 @@ from bus import subjects
 from bus.connection import Connection
 from bus.storage import direct
 from bus.storage.packs import unpack
+from bus.storage.partitions import ONE, Partitions
 from schemas.post import SessionRow
 from schemas.wire import encode
 
-STREAM = "LOG"
 _BATCH = 256
 _ROW = "Parley-Row"
 """Header with a SessionRow on the entries that open, refuse, close and erase a session: moderators of the release
@@ -35,8 +36,9 @@ class Stored(msgspec.Struct, frozen=True):
 class Log:
     """The log of every session, over one connection of a moderator."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, partitions: Partitions = ONE) -> None:
         self._connection = connection
+        self.partitions = partitions
 
     async def append(self, sid: str, kind: str, data: bytes, last_seq: int, row: SessionRow | None = None) -> int:
         """Append one message; its sequence.
@@ -49,36 +51,45 @@ class Log:
             No answer: it may have been stored, or may yet be; read the tail to know.
         """
         headers = {_ROW: _one_line(row)} if row else None
+        part = self.partitions.of(sid)
         ack = await self._connection.store(
-            subjects.log(sid, kind), data, headers=headers, expected_last=(subjects.log_of(sid), last_seq)
+            part.subject(sid, kind), data, headers=headers, expected_last=(part.of_session(sid), last_seq)
         )
         return ack.seq
 
     async def read(self, sid: str, after: int = 0) -> list[Stored]:
         """Everything of one session behind sequence `after`, in order."""
-        first = _stored(await direct.following(self._connection, STREAM, subjects.log_of(sid), after))
+        part = self.partitions.of(sid)
+        of_session = part.of_session(sid)
+        first = _stored(await direct.following(self._connection, part.stream, of_session, after))
         if first is None:
             return []
         found = [first]
         while True:
-            page = await direct.batch(self._connection, STREAM, subjects.log_of(sid), found[-1].seq, _BATCH)
+            page = await direct.batch(self._connection, part.stream, of_session, found[-1].seq, _BATCH)
             found += [Stored(got.seq, subjects.parse_log(got.subject)[1], got.data) for got in page]
             if len(page) < _BATCH:
                 return [Stored(s.seq, s.kind, entry) for s in found for entry in unpack(s.data)]
 
     async def opening(self, sid: str) -> Stored | None:
         """The entry that opened a session; None where its message is gone."""
-        found = _stored(await direct.last(self._connection, STREAM, subjects.log(sid, subjects.OPENED)))
+        found = await self._last(sid, subjects.OPENED)
         return None if found is None else Stored(found.seq, found.kind, unpack(found.data)[0])
 
     async def purge(self, sid: str, before: int) -> None:
         """Remove what one session has ahead of sequence `before`."""
-        await self._connection.api(f"STREAM.PURGE.{STREAM}", {"filter": subjects.log_of(sid), "seq": before})
+        part = self.partitions.of(sid)
+        await self._connection.api(f"STREAM.PURGE.{part.stream}", {"filter": part.of_session(sid), "seq": before})
 
     async def last(self, sid: str, kind: str = "*") -> Stored | None:
         """The last entry of the last message of a session, of one kind if one is named; None where there is none."""
-        found = _stored(await direct.last(self._connection, STREAM, subjects.log(sid, kind)))
+        found = await self._last(sid, kind)
         return None if found is None else Stored(found.seq, found.kind, unpack(found.data)[-1])
+
+    async def _last(self, sid: str, kind: str) -> Stored | None:
+        """The last message of a session, packed as it lies there."""
+        part = self.partitions.of(sid)
+        return _stored(await direct.last(self._connection, part.stream, part.subject(sid, kind)))
 
 
 async def waiting(connection: Connection, stream: str, only: str) -> list[str]:

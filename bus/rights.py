@@ -12,6 +12,7 @@ import msgspec
 
 from bus import channels, subjects
 from bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, PROBE, SYS, VIEWER, User
+from bus.storage.partitions import MOST, streams_of
 from schemas.expert import ROLE
 
 
@@ -48,8 +49,8 @@ class Crossing(NamedTuple):
 
 def _read_by_observers() -> list[Crossing]:
     """LOG, as it is read directly, and what JetStream says of the store, of streams and of queues. None of it changes
-    anything."""
-    several = ("$JS.API.DIRECT.GET.LOG", "$JS.API.DIRECT.GET.OUTCOMES")
+    anything. LOG is one right, however many streams it is: the broker's configuration does not depend on that."""
+    several = [f"$JS.API.DIRECT.GET.{stream}" for stream in (*streams_of(MOST), "OUTCOMES")]
     single = ("$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.WORK")
     return [*(Crossing("Stream", s, s) for s in several), *(Crossing("Singleton", s, s) for s in single)]
 

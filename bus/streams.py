@@ -2,7 +2,7 @@
 
 | stream | retention | for |
 |---|---|---|
-| LOG | by age | every session's transitions |
+| LOG, and LOG-1 to LOG-15 where it has partitions | by age | every session's transitions |
 | IN | work queue | submissions of clients, timers and humans; at most `IN_PER_SUBJECT` waiting under one subject |
 | INNER | work queue, one day | what sessions say to each other: moderators alone write, with ids of their own |
 | WORK | work queue, one day | turns |
@@ -23,18 +23,24 @@ Requests are spelt out in JSON: the client's configuration classes do not know e
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from typing import Any, Literal
 
 from bus import subjects
+from bus.cluster import leaders
 from bus.connection import Connection
-from bus.errors import ApiError, NoAnswer
+from bus.errors import ApiError, BusError, NoAnswer, WrongPartitions
+from bus.storage import partitions as parts
 from bus.storage.disk import SIGNS
+from bus.storage.partitions import ONE, Partitions
 
-LOG, IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "LOG", "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
+LOG = parts.LOG
+IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
 INDEX, OUTCOMES = "INDEX", "OUTCOMES"
 STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX, OUTCOMES)
+"""Where LOG has one partition; else `names`."""
 WHOLE = {"parley-index": "whole"}
 """Metadata of INDEX: every session that LOG has stands there."""
 MODERATORS = "moderators"
@@ -81,11 +87,17 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
+def names(partitions: Partitions) -> tuple[str, ...]:
+    """All streams, those of LOG first."""
+    return (*partitions.streams, *(name for name in STREAMS if name != LOG))
+
+
 def stream_configs(
     *,
     log_max_age_s: float = LOG_MAX_AGE_S,
     storage: Storage = "file",
     in_bytes: int = IN_BYTES[0],
+    partitions: Partitions = ONE,
     replicas: int = 1,
 ) -> dict[str, dict[str, Any]]:
     """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever; `in_bytes`: of IN."""
@@ -94,14 +106,19 @@ def stream_configs(
         "num_replicas": replicas,
         "duplicate_window": _ns(min(DEDUPLICATION_S, log_max_age_s) if log_max_age_s else DEDUPLICATION_S),
     }
-    rows: dict[str, dict[str, Any]] = {
-        LOG: {
-            "subjects": [subjects.LOG_ALL],
+    of_log = {
+        part.stream: {
+            "subjects": [part.everything],
             "retention": "limits",
             "max_age": _ns(log_max_age_s),
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "allow_direct": True,
-        },
+            **({"metadata": partitions.metadata} if partitions.metadata else {}),
+        }
+        for part in partitions.all
+    }
+    rows: dict[str, dict[str, Any]] = {
+        **of_log,
         TIMER: {
             "subjects": [subjects.TIMER_ALL, subjects.FIRED_ALL],
             "retention": "limits",
@@ -158,7 +175,7 @@ def stream_configs(
             "allow_direct": True,
         },
     }
-    return {name: {"name": name, **common, **rows[name]} for name in STREAMS}
+    return {name: {"name": name, **common, **rows[name]} for name in names(partitions)}
 
 
 async def ensure_streams(
@@ -167,6 +184,7 @@ async def ensure_streams(
     log_max_age_s: float = LOG_MAX_AGE_S,
     storage: Storage = "file",
     ack_wait_s: float = ACK_WAIT_S,
+    partitions: Partitions = ONE,
     replicas: int = 0,
 ) -> None:
     """Make the streams and IN's consumer, or bring them up to this configuration. Repeating it is fine.
@@ -181,16 +199,18 @@ async def ensure_streams(
     ------
     ApiError
         JetStream refused, for instance to move a stream to another storage.
+    WrongPartitions
+        LOG has another number of partitions. Nothing was changed.
     BusError
         A cluster was not ready to make streams within MEET_S: fewer servers were there than a stream needs.
     """
     if not conn.clustered:
-        await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, replicas or 1)
+        await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, partitions, replicas or 1)
         return
     deadline = time.monotonic() + MEET_S
     while True:
         try:
-            await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, replicas or REPLICAS)
+            await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, partitions, replicas or REPLICAS)
             return
         except (ApiError, NoAnswer) as error:
             soon = isinstance(error, NoAnswer) or error.err_code in (_NO_PEERS, _UNAVAILABLE)
@@ -201,21 +221,33 @@ async def ensure_streams(
 
 
 async def _ensure_all(
-    conn: Connection, log_max_age_s: float, storage: Storage, ack_wait_s: float, replicas: int
+    conn: Connection,
+    log_max_age_s: float,
+    storage: Storage,
+    ack_wait_s: float,
+    partitions: Partitions,
+    replicas: int,
 ) -> None:
     whole = await _is_whole(conn)
+    made: set[str] = set()
     for in_bytes in IN_BYTES:
-        configs = stream_configs(log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, replicas=replicas)
+        configs = stream_configs(
+            log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions, replicas=replicas
+        )
         if whole:
             configs[INDEX]["metadata"] = dict(WHOLE)
         try:
             for name, config in configs.items():
-                await _ensure_stream(conn, name, config)
+                if await _ensure_stream(conn, name, config, partitions):
+                    made.add(name)
             break
         except ApiError as error:
             if not _lacks_storage(error) or in_bytes == IN_BYTES[-1]:
                 raise
             _LOGGER.info("IN is made smaller: %s", error)
+    if conn.clustered and partitions.streams[-1] in made:
+        with contextlib.suppress(BusError):  # they carry all the same
+            await leaders.spread(conn, partitions)
     for stream in (IN, INNER):
         await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
 
@@ -224,10 +256,16 @@ async def _is_whole(conn: Connection) -> bool:
     """Whether INDEX may say that no session is missing: it said so, or it is to be made and there is no session."""
     index = await _info(conn, INDEX)
     if index is None:
-        log = await _info(conn, LOG)
-        return log is None or not log["state"]["messages"]
+        logs = [await _info(conn, name) for name in (await partitions_of(conn)).streams]
+        return not any(log is not None and log["state"]["messages"] for log in logs)
     found = index["config"].get("metadata") or {}
     return all(found.get(key) == value for key, value in WHOLE.items())
+
+
+async def partitions_of(conn: Connection) -> Partitions:
+    """The partitions that LOG has; one where no moderator has made it yet. Raises BusError."""
+    log = await _info(conn, LOG)
+    return ONE if log is None else parts.told(log)
 
 
 async def _info(conn: Connection, stream: str) -> dict[str, Any] | None:
@@ -273,16 +311,21 @@ async def purge_turns(conn: Connection, sid: str) -> None:
     await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work_of_session(sid)})
 
 
-async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:
-    """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream that
-    is there stays as it is once it cannot be made smaller; on a full disk at once."""
+async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], partitions: Partitions) -> bool:
+    """Make one stream (True), or bring it up to this configuration. Where the server has no room to set aside, a stream
+    that is there stays as it is once it cannot be made smaller; on a full disk at once.
+
+    LOG is made first, and says how many partitions there are. So of two moderators that would make it with different
+    counts, the broker lets one, and the other one finds it here.
+    """
     try:
-        await conn.api(f"STREAM.CREATE.{name}", config)
-        return
+        return bool((await conn.api(f"STREAM.CREATE.{name}", config)).get("did_create"))
     except ApiError as error:
         if error.err_code != _ALREADY and not _lacks_storage(error):
             raise
         refused = error
+    if name == LOG and (count := (await partitions_of(conn)).count) != partitions.count:
+        raise WrongPartitions(count, partitions.count)
     try:
         there = await _info(conn, name)
         if there is not None:
@@ -295,6 +338,7 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) ->
         if not too_large and not _is_full(error):
             raise
         _LOGGER.warning("stream %s stays as it is: %s", name, error)
+    return False
 
 
 async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str | None, ack_wait_s: float) -> None:

@@ -26,6 +26,7 @@ from bus.log import Asides
 from bus.rights import asker
 from bus.serving import Serving
 from bus.storage.index import Index
+from bus.storage.partitions import ONE, Partitions
 from coordinator import briefing
 from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
@@ -77,6 +78,7 @@ class Moderator:
         notify_url: str = "",
         queues: Iterable[str] = (),
         sweep_s: float = EVERY_S,
+        partitions: Partitions = ONE,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
         replicas: int = 0,
@@ -85,14 +87,15 @@ class Moderator:
         webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
         sessions that nothing would bring back. Raises schemas.wire.InvalidValue for no URL."""
         self._connection = connection
+        self._partitions = partitions
         self._make_streams = partial(
-            streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s, replicas=replicas
-        )
+            streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s,
+            partitions=partitions, replicas=replicas,
+        )  # fmt: skip
         self._key = token_key
         self._metrics = metrics
         self._protocols = protocols
         self._lane = lane or secrets.token_hex(6)
-        self._in_ack_wait_s = in_ack_wait_s
         self._work_ack_wait_s = work_ack_wait_s
         self._checkpoint = checkpoint
         self._notifier = Notifier(metrics, notify_url)
@@ -106,13 +109,14 @@ class Moderator:
         )  # fmt: skip
         self.sessions = Sessions(
             connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
-            checkpoint=checkpoint,
+            partitions=partitions, checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        self._sweep = Sweep(connection, self.sessions, index, self._unreadable, metrics, sweep_s, log_max_age_s)
+        seen = (self._unreadable, metrics, sweep_s, log_max_age_s, partitions)
+        self._sweep = Sweep(connection, self.sessions, index, *seen)
         self._desk = Desk(
-            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index), self._lane,
-            connection.stores, self._sweep,
+            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index, partitions),
+            self._lane, connection.stores, self._sweep,
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
         self._queues = set(queues)
@@ -150,7 +154,7 @@ class Moderator:
             (subjects.FATE_ALL, shared, serve(subjects.parse_authored, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
-            (subjects.log_kind(subjects.ERASED), "", self._on_erased),
+            (self._partitions.everywhere(subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
         # By those who see all sessions, and by those who read one owner's.

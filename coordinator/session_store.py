@@ -39,6 +39,7 @@ from bus.connection import Connection
 from bus.errors import BusError, Conflict, PayloadTooLarge
 from bus.log import Log, Stored
 from bus.storage.packs import pack
+from bus.storage.partitions import ONE, Partitions
 from bus.streams import purge_session
 from coordinator.briefing import Sending, turn_transition
 from coordinator.effects import Effects, Part
@@ -75,11 +76,12 @@ class Sessions:
         metrics: Metrics,
         unreadable: Unreadable,
         most: int = 20_000,
+        partitions: Partitions = ONE,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         self._connection = connection
         self._clock = connection.clock
-        self._log = Log(connection)
+        self._log = Log(connection, partitions)
         self._cache = Cache(self._log, protocols, metrics, unreadable, most)
         self._effects = effects
         self._spans = Spans(self._log)

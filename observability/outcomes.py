@@ -140,7 +140,7 @@ class Outcomes:
         self._known = False
         self._series = {name: _made(name, row, totals) for name, row in OUTCOMES.items()}
         self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), totals)
-        self.position = Gauge("parley_outcomes_position", "Place of LOG up to which was counted.", (), totals)
+        self.position = Gauge("parley_outcomes_position", "Messages of LOG up to which was counted.", (), totals)
         self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
         registry.register(self)
         budget = Gauge("parley_budget_today_usd", "What today may cost; 0: no budget is named.", ("tenant",), registry)
@@ -179,8 +179,8 @@ class Outcomes:
         for name, examples in totals.examples.items():
             self._exemplify(self._series.get(name), examples)
         self.today.of(self._tenant).set(totals.days.get(str(day), 0.0))
-        self.counted_to = totals.position
-        self.position.set(totals.position)
+        self.counted_to = totals.position + sum(totals.further)
+        self.position.set(self.counted_to)
 
     def _exemplify(self, found: Counter | Gauge | Histogram | None, examples: Mapping[str, Example]) -> None:
         """Let a series show the traces of these sessions."""

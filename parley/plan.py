@@ -102,7 +102,7 @@ class Plan:
             agents=self.rows, humans=people(section.humans, self.roles()) if section.humans else {},
             moderators=section.moderators, ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
-            servers=section.servers, replicas=self.settings.bus.replicas,
+            partitions=self.settings.bus.partitions, servers=section.servers, replicas=self.settings.bus.replicas,
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
         )  # fmt: skip
 

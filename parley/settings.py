@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from agents import strict_yaml
+from bus.storage.partitions import MOST
 from client.errors import BadInput
 from client.protocols import setup_of
 from client.yaml_file import read_file
@@ -98,6 +99,8 @@ class BusSection(Section):
 
     replicas: int = Field(default=0, ge=0, le=5)
     """On how many servers a stream lies that moderators make; 0: on three of a cluster, on one of a single server."""
+    partitions: int = Field(default=1, ge=1, le=MOST)
+    """Streams of the log, each with a leader of its own. Chosen when the bus is set up; it stays as it is."""
 
 
 class RetentionSection(Section):

@@ -96,7 +96,9 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
     v: int = 1
     position: int = 0
-    """Sequence of the last message of LOG that is in the totals."""
+    """Sequence of the last message of LOG that is in the totals; of its first stream, where LOG has partitions."""
+    further: tuple[int, ...] = ()
+    """The same of LOG-1, LOG-2 and so on. Where there are such, `v` is 2."""
     since_ns: int = 0
     """Unix time when counting began; 0: it has not."""
     numbers: dict[str, dict[str, float]] = {}

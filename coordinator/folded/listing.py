@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from bus import subjects
 from bus.connection import Connection
-from bus.log import STREAM, Log
+from bus.log import Log
 from bus.storage.index import OPEN, Index
+from bus.storage.partitions import ONE, Partitions
 from bus.storage.scan import Scan
 from coordinator.folded import rows
 from schemas.post import IndexRebuilt, ListSessions, RebuildIndex, SessionRow, SessionRows
@@ -23,10 +24,10 @@ _KINDS = (subjects.OPENED, subjects.REFUSED, subjects.ERASED)
 class Listing:
     """Answers what is asked of all sessions, over one connection of a moderator."""
 
-    def __init__(self, connection: Connection, index: Index) -> None:
+    def __init__(self, connection: Connection, index: Index, partitions: Partitions = ONE) -> None:
         self._connection = connection
         self._index = index
-        self._log = Log(connection)
+        self._log = Log(connection, partitions)
 
     async def page(self, asked: ListSessions, owner: str | None = None) -> SessionRows:
         """A page of the sessions of this owner, or of all (None); or the row of the one session that is asked for,
@@ -46,20 +47,33 @@ class Listing:
 
     async def rebuild(self, asked: RebuildIndex) -> IndexRebuilt:
         """Enter sessions in the index, from one place of the log on, for as long as a request may take. Repeating a
-        piece is fine, and so is leaving off: only the last piece says that the index is whole."""
+        piece is fine, and so is leaving off: only the last piece says that the index is whole.
+
+        Places go on from one partition to the next, as if each began where the one before ends. That end moves while
+        sessions run: then a place lies further back than it did, and some sessions are entered twice.
+        """
         until = time.monotonic() + _PIECE_S
-        last_seq = int((await self._connection.api(f"STREAM.INFO.{STREAM}"))["state"]["last_seq"])
-        seq, looked, unreadable, done = asked.after_seq, 0, list[str](), False
-        async with Scan(self._connection, STREAM, [subjects.log_kind(k) for k in _KINDS], seq) as scan:
-            while not done and time.monotonic() < until:
-                found = await scan.page()
-                count, lost = await self._enter([subjects.parse_log(subject) for _, subject in found])
-                looked, unreadable = looked + count, unreadable + lost
-                seq = found[-1][0] if found else max(seq, last_seq)
-                done = not found
+        parts = self._log.partitions.all
+        ends = [int((await self._connection.api(f"STREAM.INFO.{p.stream}"))["state"]["last_seq"]) for p in parts]
+        place, begin, looked, unreadable, done = asked.after_seq, 0, 0, list[str](), False
+        for part, end in zip(parts, ends, strict=True):
+            if place >= begin + end and part is not parts[-1]:
+                begin += end
+                continue
+            done, kinds = False, [part.of_kind(k) for k in _KINDS]
+            async with Scan(self._connection, part.stream, kinds, place - begin) as scan:
+                while not done and time.monotonic() < until:
+                    found = await scan.page()
+                    count, lost = await self._enter([subjects.parse_log(subject) for _, subject in found])
+                    looked, unreadable = looked + count, unreadable + lost
+                    done = not found
+                    place = begin + (end if done else found[-1][0])
+            if not done:
+                break
+            begin += end
         if done:
             await self._index.fill()
-        return IndexRebuilt(seq=seq, last_seq=last_seq, sessions=looked, unreadable=tuple(unreadable), done=done)
+        return IndexRebuilt(seq=place, last_seq=sum(ends), sessions=looked, unreadable=tuple(unreadable), done=done)
 
     async def _enter(self, entries: Iterable[tuple[str, str]]) -> tuple[int, list[str]]:
         """Put the rows of these entries' sessions; how many that were, and those whose log does not give one."""

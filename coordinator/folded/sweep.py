@@ -19,6 +19,7 @@ from bus.connection import Connection
 from bus.errors import BusError
 from bus.log import Log, waiting
 from bus.storage.index import OPEN, Index
+from bus.storage.partitions import ONE, Partitions
 from coordinator.folded.broken import BrokenLog, Unreadable
 from coordinator.folded.whole import GONE, NO_END, Whole
 from coordinator.session_store import Sessions
@@ -54,6 +55,7 @@ class Sweep:
         metrics: Metrics,
         every_s: float,
         log_max_age_s: float,
+        partitions: Partitions = ONE,
     ) -> None:
         """`every_s`: seconds between two sweeps. `log_max_age_s`: how long the log keeps an entry; 0: for ever."""
         self._connection = connection
@@ -62,13 +64,13 @@ class Sweep:
         self._unreadable = unreadable
         self._metrics = metrics
         self._every_s = every_s
-        self._log = Log(connection)
+        self._log = Log(connection, partitions)
         self._seen: OrderedDict[str, None] = OrderedDict()
         """Sessions that others run: open when they were looked at."""
         self._sweeps = 0
         self._listed: set[str] = set()
         """Sessions that the index named at the last whole look: the log has them, or lost them."""
-        self._whole = Whole(connection, index, log_max_age_s)
+        self._whole = Whole(connection, index, log_max_age_s, partitions)
         self._damaged: OrderedDict[str, DamagedLog] = OrderedDict()
         self._started = False
         self._wake = asyncio.Event()

@@ -11,6 +11,7 @@ from bus import streams, subjects
 from bus.clock import Clock
 from bus.connection import Connection
 from bus.storage.index import OVER, Index
+from bus.storage.partitions import ONE, Partitions
 from bus.storage.scan import Scan
 
 _PAGE = 1_000
@@ -34,8 +35,9 @@ class Whole:
         How long the log keeps an entry; 0: for ever.
     """
 
-    def __init__(self, connection: Connection, index: Index, max_age_s: float) -> None:
+    def __init__(self, connection: Connection, index: Index, max_age_s: float, partitions: Partitions = ONE) -> None:
         self._connection = connection
+        self._partitions = partitions
         self._index = index
         self._max_age_s = max_age_s
         self._missing = 0
@@ -66,9 +68,10 @@ class Whole:
 
     async def _endings(self) -> int:
         count = 0
-        for kind in _ENDINGS:
-            async with Scan(self._connection, streams.LOG, [subjects.log_kind(kind)]) as scan:
-                count += scan.count
+        for part in self._partitions.all:
+            for kind in _ENDINGS:
+                async with Scan(self._connection, part.stream, [part.of_kind(kind)]) as scan:
+                    count += scan.count
         return count
 
     async def _compare(self) -> dict[str, str]:
@@ -81,15 +84,16 @@ class Whole:
                 break
             before = page.rows[-1].seq
         no_beginning = set(no_end)
-        kinds = [subjects.log_kind(kind) for kind in (subjects.OPENED, *_ENDINGS)]
-        async with Scan(self._connection, streams.LOG, kinds) as scan:
-            while found := await scan.page():
-                for _, subject in found:
-                    sid, kind = subjects.parse_log(subject)
-                    if kind != subjects.CLOSED:  # of what was erased nothing else is left
-                        no_beginning.discard(sid)
-                    if kind != subjects.OPENED:
-                        no_end.discard(sid)
+        for part in self._partitions.all:
+            kinds = [part.of_kind(kind) for kind in (subjects.OPENED, *_ENDINGS)]
+            async with Scan(self._connection, part.stream, kinds) as scan:
+                while found := await scan.page():
+                    for _, subject in found:
+                        sid, kind = subjects.parse_log(subject)
+                        if kind != subjects.CLOSED:  # of what was erased nothing else is left
+                            no_beginning.discard(sid)
+                        if kind != subjects.OPENED:
+                            no_end.discard(sid)
         both = no_end & no_beginning
         return (
             dict.fromkeys(sorted(both), GONE)

@@ -98,7 +98,9 @@ class BusState:
         self._outcomes.bus(found)
 
     async def _streams(self, found: Found) -> None:
-        for name in streams.STREAMS:
+        partitions = await streams.partitions_of(self._connection)
+        last_of_log: int | None = None
+        for name in streams.names(partitions):
             try:
                 info = await self._connection.api(f"STREAM.INFO.{name}")
             except ApiError:
@@ -107,8 +109,10 @@ class BusState:
             _put(found, "stream_messages", state["messages"], name)
             _put(found, "stream_bytes", state["bytes"], name)
             _put(found, "stream_limit_bytes", max(0, info["config"].get("max_bytes", 0)), name)
-            if name == streams.LOG:
-                self._outcomes.lag.set(max(0.0, state["last_seq"] - self._outcomes.counted_to))
+            if name in partitions.streams:
+                last_of_log = (last_of_log or 0) + state["last_seq"]
+        if last_of_log is not None:
+            self._outcomes.lag.set(max(0.0, last_of_log - self._outcomes.counted_to))
 
     async def _queues(self, found: Found) -> None:
         last_seq = int((await self._connection.api(f"STREAM.INFO.{streams.WORK}"))["state"]["last_seq"])

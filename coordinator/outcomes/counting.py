@@ -1,8 +1,8 @@
 """The service that counts: LOG from its checkpoint on, in order, into totals that outlive every process.
 
-The checkpoint is the last message of OUTCOMES: totals, and the place of LOG up to which they go. It is written by
-compare-and-swap, and only what was written is shown. So every checkpoint comes from the one before it, whichever copy
-wrote it: copies show the same and count nothing twice, and a copy that is killed takes nothing with it.
+The checkpoint is the last message of OUTCOMES: totals, and the place of each partition of LOG up to which they go. It
+is written by compare-and-swap, and only what was written is shown. So every checkpoint comes from the one before it,
+whichever copy wrote it: copies show the same and count nothing twice, and a copy that is killed takes nothing with it.
 
 A message of LOG is counted when its place is passed: an opening as it stands there, a closing with the session's whole
 log. Where an erased session's messages are gone, its tombstone, which lies further on, names their places, and is
@@ -21,10 +21,11 @@ from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
 from bus.library import cancelled
-from bus.log import STREAM, Log, Stored
+from bus.log import Log, Stored
 from bus.storage import direct
 from bus.storage.packs import unpack
-from bus.streams import OUTCOMES
+from bus.storage.partitions import Partition
+from bus.streams import OUTCOMES, partitions_of
 from coordinator.folded import lost
 from coordinator.outcomes import message
 from coordinator.outcomes import session as sessions
@@ -41,8 +42,8 @@ _AT_ONCE = 64
 _IDLE_S = 0.25
 _COMMIT_S = 1.0
 _RETRY_S = 1.0
-FORM = 1
-"""Of the totals (schemas.result.Totals.v)."""
+FORM = 2
+"""Of the totals, the newest that is read (schemas.result.Totals.v)."""
 Checkpoint = Callable[[str, str], None]
 """Called at named points (point, session): where tests kill the process."""
 
@@ -50,6 +51,17 @@ Checkpoint = Callable[[str, str], None]
 class _Tombstone(msgspec.Struct, frozen=True):
     sid: str
     erased: log.Erased
+
+
+class _Place:
+    """How far one partition is read."""
+
+    def __init__(self, number: int, part: Partition, tombstones_to: int) -> None:
+        self.number = number
+        self.part = part
+        self.tombstones: dict[int, _Tombstone] = {}
+        """Place of an erased session's opening or closing -> what is left of it."""
+        self.tombstones_to = tombstones_to
 
 
 class Counting:
@@ -74,9 +86,7 @@ class Counting:
         self._stored_seq = 0
         self._stored = Totals()
         self._committed_at = 0.0
-        self._tombstones: dict[int, _Tombstone] = {}
-        """Place of an erased session's opening or closing -> what is left of it."""
-        self._tombstones_to = 0
+        self._places: list[_Place] = []
         self._task: asyncio.Task[None] | None = None
         self._why = "it has not read its checkpoint yet"
 
@@ -108,7 +118,7 @@ class Counting:
             if await self._read():
                 await self._commit(within_s=_COMMIT_S)
                 continue
-            if self._stored.position >= self._fold.position:
+            if _positions(self._stored) == self._fold.positions:
                 return self._stored
             await self._commit()
 
@@ -140,21 +150,28 @@ class Counting:
             totals, self._stored_seq = decode(got.data, Totals), got.seq
             if totals.v > FORM:
                 raise BusError(f"the totals are of form {totals.v}, this release reads form {FORM}")
-        info = await self._connection.api(f"STREAM.INFO.{STREAM}")
-        last = int(info["state"]["last_seq"])
-        if totals.position > last:
-            _LOGGER.warning("LOG ends at %d, and %d was counted: it is another one; counting goes on from its end",
-                            last, totals.position)  # fmt: skip
-            totals = msgspec.structs.replace(totals, position=last)
+        partitions = await partitions_of(self._connection)
+        self._log = Log(self._connection, partitions)
+        counted = _positions(totals)
+        if len(counted) != partitions.count:  # none was counted yet, or LOG is another one, made with another number
+            counted = (counted + [0] * partitions.count)[: partitions.count]
+        for number, part in enumerate(partitions.all):
+            info = await self._connection.api(f"STREAM.INFO.{part.stream}")
+            last = int(info["state"]["last_seq"])
+            if counted[number] > last:
+                _LOGGER.warning("%s ends at %d, and %d was counted: it is another one; counting goes on from its end",
+                                part.stream, last, counted[number])  # fmt: skip
+                counted[number] = last
+        totals = msgspec.structs.replace(totals, position=counted[0], further=tuple(counted[1:]))
         self._fold = Fold(totals, self._tenant)
-        self._tombstones, self._tombstones_to = {}, totals.position
+        self._places = [_Place(n, part, counted[n]) for n, part in enumerate(partitions.all)]
         self._show(totals)
 
     async def _commit(self, within_s: float = 0.0) -> None:
         """Write the totals, unless that was done within so many seconds. Another copy that was faster is followed."""
         fold = self._fold
         assert fold is not None
-        if fold.position == self._stored.position and self._stored_seq:
+        if fold.positions == _positions(self._stored) and self._stored_seq:
             self._show(self._stored)  # a day may have begun
             return
         if time.monotonic() - self._committed_at < within_s:
@@ -185,16 +202,22 @@ class Counting:
 
     # -- reading
     async def _read(self) -> bool:
-        """Count the next messages; whether there may be more at once."""
-        fold = self._fold
+        """Count the next messages of each partition; whether there may be more at once."""
+        more = False
+        for place in self._places:
+            more = await self._read_part(place) or more
+        return more
+
+    async def _read_part(self, place: _Place) -> bool:
+        fold, part, number = self._fold, place.part, place.number
         assert fold is not None
-        every = subjects.LOG_ALL
-        page = await direct.batch(self._connection, STREAM, every, fold.position, _AT_ONCE, exact=False)
+        every, after = part.everything, fold.positions[number]
+        page = await direct.batch(self._connection, part.stream, every, after, _AT_ONCE, exact=False)
         for got in page:
-            if got.seq > fold.position + 1:
-                await self._pass_gap(fold, got.seq - 1)
+            if got.seq > fold.positions[number] + 1:
+                await self._pass_gap(fold, place, got.seq - 1)
             await self._message(fold, got)
-            fold.position = got.seq
+            fold.positions[number] = got.seq
         return len(page) == _AT_ONCE
 
     async def _message(self, fold: Fold, got: direct.Got) -> None:
@@ -215,7 +238,7 @@ class Counting:
         try:
             message.count(fold, self._protocols, sid, kind, entries, whole)
         except Exception:
-            _LOGGER.exception("message %d of LOG is counted in part only", got.seq)
+            _LOGGER.exception("message %d of session %s is counted in part only", got.seq, sid)
         self._point("counted", sid)
 
     # -- what was erased
@@ -230,35 +253,35 @@ class Counting:
             self._opening(fold, erased)
             self._closing(fold, sid, erased)
 
-    async def _pass_gap(self, fold: Fold, last: int) -> None:
+    async def _pass_gap(self, fold: Fold, place: _Place, last: int) -> None:
         """Go past places whose messages are gone. What erased sessions had there is counted from their tombstones."""
-        await self._read_tombstones(fold)
-        for seq in sorted(s for s in self._tombstones if s <= last):
-            found = self._tombstones.pop(seq)
-            if seq <= fold.position:
+        await self._read_tombstones(fold, place)
+        for seq in sorted(s for s in place.tombstones if s <= last):
+            found = place.tombstones.pop(seq)
+            if seq <= fold.positions[place.number]:
                 continue
             if seq == found.erased.opened_seq:
                 self._opening(fold, found.erased)
             if seq == found.erased.closed_seq:
                 self._closing(fold, found.sid, found.erased)
-        fold.position = last
+        fold.positions[place.number] = last
 
-    async def _read_tombstones(self, fold: Fold) -> None:
+    async def _read_tombstones(self, fold: Fold, place: _Place) -> None:
         """Those that were written since they were read last."""
-        after = max(self._tombstones_to, fold.position)
+        counted, erasures = fold.positions[place.number], place.part.of_kind(subjects.ERASED)
+        after = max(place.tombstones_to, counted)
         while True:
-            stones = subjects.log_kind(subjects.ERASED)
-            page = await direct.batch(self._connection, STREAM, stones, after, _AT_ONCE, exact=False)
+            page = await direct.batch(self._connection, place.part.stream, erasures, after, _AT_ONCE, exact=False)
             for got in page:
                 with contextlib.suppress(SchemaError):  # an end that no machine took
                     erased = decode(got.data, log.Erased)
                     stone = _Tombstone(subjects.parse_log(got.subject)[0], erased)
                     for seq in (erased.opened_seq, erased.closed_seq):
-                        if isinstance(seq, int) and seq > fold.position:
-                            self._tombstones[seq] = stone
+                        if isinstance(seq, int) and seq > counted:
+                            place.tombstones[seq] = stone
                 after = got.seq
             if len(page) < _AT_ONCE:
-                self._tombstones_to = after
+                place.tombstones_to = after
                 return
 
     @staticmethod
@@ -269,3 +292,8 @@ class Counting:
     def _closing(fold: Fold, sid: str, erased: log.Erased) -> None:
         _LOGGER.info("session %s was erased before it was counted: its tombstone is counted", sid)
         sessions.count_erased(fold, sid, erased)
+
+
+def _positions(totals: Totals) -> list[int]:
+    """Of each partition, the place up to which was counted."""
+    return [totals.position, *totals.further]

@@ -63,7 +63,7 @@ def _targets(actor: Actor) -> Iterator[tuple[str, Callable[[str], str]]]:
         yield f"in the inbox of {name}", (victim.inbox_prefix + ".{}").format
     yield "as a post for a session's owner", _owners_post
     yield "as what one session tells another", partial(subjects.inner, "somebody")
-    yield "in the log", lambda sid: subjects.log(sid, subjects.STEP)
+    yield "in the log", actor.scene.log
     yield "as a timer", lambda sid: subjects.timer(sid)
     yield "as a submission", lambda sid: subjects.inbox("client", "somebody", sid)
     yield "as an owner's question", lambda sid: subjects.own("log", "somebody", sid)
@@ -118,7 +118,8 @@ def _history(actor: Actor, target: Callable[[str], str]) -> Try:
 
 def _entry(actor: Actor, target: Callable[[str], str]) -> Try:
     """LOG answers with an entry, whose bytes the attacker knows."""
-    return _api(actor, target, "DIRECT.GET.LOG", b'{"seq":%d}' % actor.scene.log_seq)
+    planted = actor.scene.planted[0]
+    return _api(actor, target, f"DIRECT.GET.{planted.part.stream}", b'{"seq":%d}' % planted.seq)
 
 
 def _looked(actor: Actor, target: Callable[[str], str]) -> Try:

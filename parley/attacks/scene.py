@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import sha256
+from itertools import count
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
@@ -24,6 +25,7 @@ from bus import accounts, artifacts, channels, rights, streams, subjects
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError, Denied
+from bus.storage.partitions import ONE, Partition
 from client.protocols import panel_setup
 from coordinator.protocols import PROTOCOLS
 from schemas.post import CLOSED, AskFate, Fate, Post, Posts, ReadPosts
@@ -96,6 +98,19 @@ class Owned(msgspec.Struct):
     """Of its opening, in IN; 0: it could not be opened."""
 
 
+class Planted(NamedTuple):
+    """An entry of the check's own, which holds its secret, in one partition of LOG."""
+
+    part: Partition
+    sid: str
+    seq: int
+
+    @property
+    def mark(self) -> str:
+        """Behind the name of an attack on it; empty for the first stream of LOG, or the only one."""
+        return "" if self.part.stream == streams.LOG else f" ({self.part.stream})"
+
+
 class _Archive(NamedTuple):
     id: str
     data: bytes
@@ -133,9 +148,12 @@ class Scene:
         self.connections: dict[str, Connection] = {}
         self.turns: tuple[OpenTurn, ...] = ()
         self._count = 0
+        self.partitions = ONE
+        """Of LOG."""
         self.owned = self._to_be_opened()
         """Client -> its session, which others attack."""
-        self.log_seq = 0
+        self.planted: list[Planted] = []
+        """One in each partition."""
         self.held = ""
         """Where a turn that somebody else holds is settled."""
         self.fault = ""
@@ -172,14 +190,18 @@ class Scene:
         return found[0]
 
     async def _lay_out(self) -> None:
-        """A secret in LOG, a turn in another's hands, and a session that is open; a consumer for each queue, also where
-        its worker is not there yet."""
+        """A secret in each stream of LOG, a turn in another's hands, and a session that is open; a consumer for each
+        queue, also where its worker is not there yet."""
         await self._until_served()
         for user in self.users.values():
             if user.kind == accounts.AGENT:
                 await self.ensure_consumer(user.queue)
-        ack = await self.referee.store(subjects.log(self.beside("log"), subjects.STEP), self.secret)
-        self.log_seq = ack.seq
+        self.partitions = await streams.partitions_of(self.referee)
+        for part in self.partitions.all:
+            sids = (self.beside(f"log{n or ''}") for n in count())
+            sid = next(sid for sid in sids if self.partitions.of(sid) is part)
+            ack = await self.referee.store(part.subject(sid, subjects.STEP), self.secret)
+            self.planted.append(Planted(part, sid, ack.seq))
         for queue in _QUEUES:
             await self.ensure_consumer(queue)
         self.held = await self._hold()
@@ -368,10 +390,12 @@ class Scene:
             with contextlib.suppress(ApiError):
                 await self.referee.api(suffix, body)
         beneath = [child_id(owned.sid, 1) for owned in self.owned.values()]
-        for sid in [self.sid, *(self.beside(str(i)) for i in ("log", "held", *range(self._count + 1))), *beneath]:
+        planted = [p.sid for p in self.planted]
+        for sid in [self.sid, *(self.beside(str(i)) for i in ("held", *range(self._count + 1))), *planted, *beneath]:
             await streams.purge_session(self.referee, sid)
             if sid != self.sid:
-                await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
+                part = self.partitions.of(sid)
+                await self.referee.api(f"STREAM.PURGE.{part.stream}", {"filter": part.of_session(sid)})
                 await self.referee.api("STREAM.PURGE.INDEX", {"filter": subjects.index("*", "*", sid)})
 
     def left_over(self, suffix: str, body: object = None) -> None:
@@ -379,14 +403,22 @@ class Scene:
         self._leftovers[suffix] = body
 
     # -- names
+    def log(self, sid: str, kind: str = subjects.STEP) -> str:
+        """Where a transition of a session is appended."""
+        return self.partitions.of(sid).subject(sid, kind)
+
     def beside(self, what: str) -> str:
         """A session id of this run."""
         return f"{self.sid}-{what}"
 
-    def fresh(self) -> str:
-        """A session id that nothing has used: what arrives under it can only be of one attack."""
-        self._count += 1
-        return self.beside(str(self._count))
+    def fresh(self, part: Partition | None = None) -> str:
+        """A session id that nothing has used: what arrives under it can only be of one attack. Of this partition, if
+        one is named."""
+        while True:
+            self._count += 1
+            sid = self.beside(str(self._count))
+            if part in (None, self.partitions.of(sid)):
+                return sid
 
     # -- looking
     @asynccontextmanager

@@ -85,7 +85,7 @@ def _as_a_moderator(actor: Actor) -> Iterator[Attack]:
         yield f"posts on {channel}", _at(actor, post)
         yield f"posts on {channel} for a session's owner", _at(actor, subjects.owned("somebody", post))
     for kind in (subjects.OPENED, subjects.STEP, subjects.CLOSED, subjects.ERASED):
-        yield f"writes the log ({kind})", _at(actor, subjects.log(sid, kind))
+        yield f"writes the log ({kind})", _at(actor, actor.scene.log(sid, kind))
     yield "sets a timer", _at(actor, subjects.timer(sid))
     yield "makes a timer fire", _at(actor, subjects.fired(sid))
     yield "submits that a timer fired", _at(actor, subjects.inbox("timer", "timer", sid))

@@ -135,7 +135,7 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
         owner = scene.opener
         for subject in (
             subjects.inbox(channels.CLIENT, owner, sid), subjects.inbox(channels.OWNER, owner, sid),
-            subjects.inbox(channels.TIMER, channels.TIMER, sid), subjects.log(sid, subjects.STEP),
+            subjects.inbox(channels.TIMER, channels.TIMER, sid), scene.log(sid),
         ):  # fmt: skip
             found.append(await actor.publishes(subject, event, headers=NOT_STORED))
         return worst(found)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bus import accounts, streams
+from bus.cluster import leaders
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
 from client.errors import BadInput, StackFailed, Unreachable
@@ -16,13 +17,15 @@ _PAUSE_S = 0.25
 _UPDATE_S = 30.0
 
 
-def replicas(url: str, folder: Path, wanted: int | None) -> list[dict[str, Any]]:
+def replicas(url: str, folder: Path, wanted: int | None, *, spread: bool = False) -> list[dict[str, Any]]:
     """A row for each stream: its name, its replicas, how many of them have all of it, and who leads it.
 
     Parameters
     ----------
     wanted
         On how many servers each is to lie; None: only look.
+    spread
+        Let the servers lead as many partitions of the log as one another.
 
     Raises
     ------
@@ -38,12 +41,12 @@ def replicas(url: str, folder: Path, wanted: int | None) -> list[dict[str, Any]]
     if moderator is None:
         raise BadInput("dir", f"{folder} holds no moderator's credentials")
     try:
-        return asyncio.run(_replicas(url, moderator, wanted))
+        return asyncio.run(_replicas(url, moderator, wanted, spread))
     except BusError as error:
         raise Unreachable(str(error)) from error
 
 
-async def _replicas(url: str, user: accounts.Credentials, wanted: int | None) -> list[dict[str, Any]]:
+async def _replicas(url: str, user: accounts.Credentials, wanted: int | None, spread: bool) -> list[dict[str, Any]]:
     async with await connect(url, user, name="parley bus replicas") as conn:
         names = await stream_names(conn)
         if wanted is not None:
@@ -53,11 +56,16 @@ async def _replicas(url: str, user: accounts.Credentials, wanted: int | None) ->
         while True:
             rows = [await row(conn, name) for name in names]
             if wanted is None or all(r["current"] == r["replicas"] == wanted for r in rows):
-                return rows
+                break
             if time.monotonic() > deadline:
                 behind = ", ".join(r["stream"] for r in rows if r["current"] < r["replicas"])
                 raise StackFailed(f"not all copies are complete within {_WITHIN_S:g} s: {behind}; look again later")
             await asyncio.sleep(_PAUSE_S)
+
+        if spread and conn.clustered:
+            await leaders.spread(conn, await streams.partitions_of(conn))
+            rows = [await row(conn, name) for name in names]
+        return rows
 
 
 async def stream_names(conn: Connection) -> list[str]:

@@ -195,6 +195,7 @@ def bus_replicas(
     wanted: Annotated[
         int | None, typer.Argument(metavar="[N]", help="On how many servers each stream is to lie.", min=1, max=5)
     ] = None,
+    spread: Annotated[bool, typer.Option("--spread", help="Spread the leaders of the log's partitions.")] = False,
     nats: Address = None,
     json: Json = False,
 ) -> None:
@@ -206,11 +207,12 @@ def bus_replicas(
     Examples:
       parley bus replicas --dir deploy/keys --nats nats://nats-1:4222,nats://nats-2:4222
       parley bus replicas 3 --dir deploy/keys --nats nats://nats-1:4222
+      parley bus replicas --spread --dir deploy/keys --nats nats://nats-1:4222
     """
     with options.errors(json):
         from parley.bus.replicas import replicas
 
-        rows = replicas(_address(nats, folder), folder, wanted)
+        rows = replicas(_address(nats, folder), folder, wanted, spread=spread)
         if json:
             options.print_json(rows)
         else:

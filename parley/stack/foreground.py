@@ -83,7 +83,7 @@ def moderator(
     make = services.moderator(
         token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
         unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
-        queues=queues, replicas=settings.bus.replicas,
+        queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
     )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 

@@ -52,6 +52,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     ack_wait_s: float = 8.0
     turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round
     log_max_age_s: float = 90 * 86_400.0  # how long sessions are kept; 0: for ever
+    partitions: int = 1
+    """Streams of the log."""
     unreadable_s: float = 3_600.0
     """How long a session waits for a moderator that can run it."""
     notify_url: str = ""

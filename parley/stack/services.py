@@ -29,6 +29,7 @@ from agents.worker import Worker
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import WrongCredentials
+from bus.storage.partitions import Partitions
 from bus.streams import LOG_MAX_AGE_S
 from coordinator.intake import IN_ACK_WAIT_S
 from coordinator.moderator import Moderator
@@ -108,6 +109,7 @@ def moderator(
     unreadable_s: float = 3_600.0,
     notify_url: str = "",
     queues: Sequence[str] = (),
+    partitions: int = 1,
     replicas: int = 0,
     checkpoint: Checkpoint | None = None,
 ) -> Make:
@@ -118,7 +120,8 @@ def moderator(
             connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS),
             in_ack_wait_s=min(ack_wait_s, IN_ACK_WAIT_S), work_ack_wait_s=ack_wait_s,
             turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
-            unreadable_s=unreadable_s, notify_url=notify_url, queues=queues, checkpoint=checkpoint, replicas=replicas,
+            unreadable_s=unreadable_s, notify_url=notify_url, queues=queues, partitions=Partitions(partitions),
+            checkpoint=checkpoint, replicas=replicas,
         )  # fmt: skip
 
     return make

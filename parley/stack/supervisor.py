@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bus import accounts
-from bus.errors import BusError, WrongCredentials
+from bus.errors import BusError, WrongCredentials, WrongPartitions
 from parley.bus import keys
 from parley.stack.child_environment import NATS_SERVER, kept, take
 from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
@@ -47,6 +47,8 @@ _GRACE_S = 4.0
 _DRAIN_S = 1.5
 _REFUSED = 77
 """Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
+_UNSUITED = 78
+"""Exit status of a moderator that cannot serve the store as it was set up: then the stack ends."""
 
 
 class _Child:
@@ -190,7 +192,7 @@ class Supervisor:
             make = services.moderator(
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
                 log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
-                checkpoint=checkpoint, replicas=stack.replicas,
+                partitions=stack.partitions, checkpoint=checkpoint, replicas=stack.replicas,
             )  # fmt: skip
             self._children.append(_Child(name, name, self._serve(services, name, [(name, partial(_same, make))])))
         if stack.counting is not None:
@@ -258,6 +260,9 @@ class Supervisor:
         try:
             self._become_service(self.order.own.get(child.user))
             code = child.serve()
+        except WrongPartitions as error:
+            code = _UNSUITED
+            _say(f"{child.name}: {error}")
         except (WrongCredentials, NotEnrolled, ToolsError) as error:
             code = _REFUSED
             _say(f"{child.name}: {error}; it is not started again")
@@ -316,7 +321,10 @@ class Supervisor:
         now = time.monotonic()
         for child in self._children:
             if child.pid and (status := _reap(child.pid)) is not None:
-                child.refused = os.waitstatus_to_exitcode(status) == _REFUSED
+                code = os.waitstatus_to_exitcode(status)
+                if code == _UNSUITED:
+                    raise BusError("the stack ends: no moderator can serve this store with these settings")
+                child.refused = code == _REFUSED
                 if now - child.started > _STABLE_S:
                     child.pause = _FIRST_PAUSE_S
                 child.pid, child.ready, child.due = 0, False, now + child.pause

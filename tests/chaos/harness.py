@@ -21,6 +21,7 @@ from bus.errors import ApiError, BusError
 from bus.log import waiting
 from bus.posts import Reader
 from bus.storage.packs import unpack
+from bus.storage.partitions import Partitions
 from client.client import Client
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
@@ -137,6 +138,7 @@ def make_stack(
     options: dict[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
     imports: tuple[str, ...] = (),
+    partitions: int = 1,
 ) -> Stack:
     """Queues (a panel of three and an analyst) with the tests' model, which keeps its journal in `folder`."""
     crashes = folder / "crashes"
@@ -157,6 +159,7 @@ def make_stack(
         ),
         moderators=moderators,
         ack_wait_s=ack_wait_s,
+        partitions=partitions,
         imports=imports,
         checkpoint="tests.support.crash:checkpoint",
         env={CRASH: crash, CRASH_DIR: str(crashes), **(env or {})},
@@ -289,11 +292,11 @@ class Rig:
     async def stored(self, sid: str) -> tuple[Stored, ...]:
         """The session's transitions with the server's times."""
         found: list[Stored] = []
-        seq = 0
+        seq, part = 0, Partitions(self.stack.partitions).of(sid)
         while True:
-            ask = {"seq": seq + 1, "next_by_subj": subjects.log_of(sid)}
+            ask = {"seq": seq + 1, "next_by_subj": part.of_session(sid)}
             try:
-                message = (await self.bus.api(f"STREAM.MSG.GET.{streams.LOG}", ask))["message"]
+                message = (await self.bus.api(f"STREAM.MSG.GET.{part.stream}", ask))["message"]
             except ApiError as error:
                 if error.err_code == 10037:  # no message found
                     return tuple(found)

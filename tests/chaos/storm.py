@@ -143,6 +143,8 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 240.0
     """Limit on playing; a storm that has not reached its aims by then has failed."""
     seed: int = 0
+    partitions: int = 1
+    """Of the log."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,8 +194,9 @@ class Storm:
         self.tell = tell
         self.rng = Random(aim.seed)
         stack = make_stack(
-            folder, moderators=2, latency_s=0.05, crash=self._points(), agents=ground.agents, imports=ground.imports
-        )
+            folder, moderators=2, latency_s=0.05, crash=self._points(), agents=ground.agents, imports=ground.imports,
+            partitions=aim.partitions,
+        )  # fmt: skip
         self.disk = disk
         self.fills = 0
         self.rig = Rig(folder, stack, self.plays, disk.path / "state" if disk is not None else None)

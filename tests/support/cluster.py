@@ -1,14 +1,18 @@
 """A real cluster of nats-servers for tests: three children on 127.0.0.1."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bus import accounts, streams
 from bus.accounts import Credentials, User
 from bus.cluster.embedded import EmbeddedCluster
 from bus.connection import Connection, connect
+from bus.errors import NoAnswer
+from bus.storage.partitions import ONE, Partitions
 
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
 READY_S = 30.0
@@ -20,7 +24,14 @@ class Cluster:
     A context manager. `reached_at`: ports of proxies in front of each server's routes.
     """
 
-    def __init__(self, folder: Path, users: tuple[User, ...] = (), reached_at: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        users: tuple[User, ...] = (),
+        reached_at: Sequence[int] | None = None,
+        partitions: Partitions = ONE,
+    ) -> None:
+        self._partitions = partitions
         self.users = users or accounts.table(QUEUES, clients=("client", "bob"))
         self.keys: dict[str, Credentials] = accounts.mint(self.users)
         self.nats = EmbeddedCluster(folder, self.users, accounts.publics(self.keys), reached_at=reached_at)
@@ -40,7 +51,7 @@ class Cluster:
 
     async def _set_up(self) -> None:
         async with await self.dial("moderator") as conn:
-            await streams.ensure_streams(conn, ack_wait_s=1.0)
+            await streams.ensure_streams(conn, ack_wait_s=1.0, partitions=self._partitions)
             for queue in QUEUES:
                 await streams.ensure_queue(conn, queue, ack_wait_s=1.0)
 
@@ -53,7 +64,9 @@ class Cluster:
         """The number of the server that leads a stream, once there is one."""
         deadline = time.monotonic() + READY_S
         while True:
-            info = await conn.api(f"STREAM.INFO.{stream}")
+            info: dict[str, Any] = {"cluster": {}}
+            with contextlib.suppress(NoAnswer):  # while one is chosen
+                info = await conn.api(f"STREAM.INFO.{stream}", timeout_s=1.0)
             name = info["cluster"].get("leader", "")
             if name:
                 return int(name.rpartition("-")[2]) - 1

@@ -18,6 +18,7 @@ from bus.accounts import Credentials, mint, publics, table
 from bus.clock import Clock
 from bus.connection import Connection, connect
 from bus.embedded import EmbeddedServer
+from bus.storage.partitions import Partitions
 from coordinator.machine import Protocol
 from coordinator.moderator import Moderator
 from coordinator.protocols import PROTOCOLS
@@ -59,6 +60,7 @@ class Engine:
         ack_wait_s: float = 1.0,
         pins: Mapping[str, str] | None = None,
         viewers: Mapping[str, tuple[str, ...]] | None = None,
+        partitions: int = 1,
     ) -> None:
         self.users = table(
             queues,
@@ -72,6 +74,7 @@ class Engine:
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))
         self.queues = dict(queues)
         self.ack_wait_s = ack_wait_s
+        self.partitions = Partitions(partitions)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -96,7 +99,8 @@ class Engine:
     async def moderator(self, protocols: Mapping[str, Protocol] = PROTOCOLS, **options: Any) -> Moderator:
         """One more moderator."""
         connection = await self.connect("moderator")
-        given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, "token_key": KEY, **options}
+        given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, "token_key": KEY,
+                 "partitions": self.partitions, **options}  # fmt: skip
         moderator = Moderator(connection, metrics=Metrics(CollectorRegistry()), protocols=protocols, **given)
         return await self._stack.enter_async_context(moderator)
 

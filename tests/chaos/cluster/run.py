@@ -70,7 +70,7 @@ class ClusterStorm:
 
     def __init__(
         self, folder: Path, cases: Sequence[Case], *, sessions: int, seconds: float, at_once: int = 5,
-        kinds: tuple[Play, ...], tell: Callable[[str], None] = print,
+        kinds: tuple[Play, ...], partitions: int = 1, tell: Callable[[str], None] = print,
     ) -> None:  # fmt: skip
         self.folder = folder
         self.cases = list(cases)
@@ -78,6 +78,7 @@ class ClusterStorm:
         self.seconds = seconds
         self.at_once = at_once
         self.kinds = kinds
+        self.partitions = partitions
         self.tell = tell
         self.played = 0
         self.failed: dict[str, str] = {}
@@ -87,7 +88,7 @@ class ClusterStorm:
     async def run(self) -> ClusterReport:
         """Play, disturb, wait until all is quiet, and check everything."""
         with Links() as links:
-            async with ClusterRig(self.folder, links, self.kinds) as rig:
+            async with ClusterRig(self.folder, links, self.kinds, self.partitions) as rig:
                 self.rig = rig
                 self.faults = ClusterFaults(rig, links)
                 await until(self.faults.settled, 60.0, "the cluster did not come up")
