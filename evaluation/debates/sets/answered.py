@@ -1,11 +1,13 @@
 """Debates of which the members' answers were recorded: FORD and the group discussions on GSM8K."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from evaluation import loaders
 from evaluation.debates.record import NONE, RecordedDebate, Round, Statement
 from evaluation.debates.registry import DataSet, add_set
+from evaluation.debates.sets import rows
 
 SEEN = "docs/results.md compared stop rules on all of it, and an earlier trial looked at agreement patterns"
 
@@ -45,6 +47,42 @@ def gsm8k(data: Path) -> Iterator[RecordedDebate]:
     yield from map(_converted, loaders.gsm8k(data))
 
 
+def agora(data: Path, task: str) -> Iterator[RecordedDebate]:
+    """Three small models over three rounds. The outputs are poor: many hold no answer that can be read."""
+    for row in rows.lines(data / "llm_agora" / f"{task}.jsonl"):
+        members = tuple(row["agents"])
+        spoken = [(place, said) for place, name in enumerate(members) for said in row["agents"][name]]
+        given = dict.fromkeys(said["answer"] for _, said in spoken if said["answer"] is not None)
+        options = ["A", "B", "C", "D"] if task == "mmlu" else list(given)
+        gold = options.index(row["gold"]) if row["gold"] in options else NONE
+        options += [f"{loaders.NONE_OF_THESE} {n}" for n in range(2 - len(options))]
+        last = max(said["round"] for _, said in spoken)
+        yield RecordedDebate(
+            id=row["id"],
+            question=row["id"],
+            group=f"llm_agora {task}",
+            kind=task,
+            options=tuple(options),
+            gold=gold,
+            members=members,
+            rounds=tuple(
+                Round(
+                    statements=tuple(
+                        Statement(
+                            member=place,
+                            answer=options.index(said["answer"]) if said["answer"] in options else None,
+                            words=said["words"],
+                        )
+                        for place, said in spoken
+                        if said["round"] == number
+                    )
+                )
+                for number in range(last + 1)
+            ),
+            open_answers=task != "mmlu",
+        )
+
+
 add_set(
     DataSet(
         name="ford",
@@ -52,7 +90,7 @@ add_set(
         files=tuple(f"{loaders.FORD}/{group}.jsonl" for group in loaders.FORD_GROUPS),
         load=ford,
         records=frozenset({"rounds", "words"}),
-        licence="none given: read, never copied",
+        licence=rows.LICENCE_NONE,
         note="The source stops as soon as the last answers agree, so nothing is recorded after agreement.",
         seen_before=SEEN,
     )
@@ -64,8 +102,20 @@ add_set(
         files=(f"{loaders.GSM8K}/debates.jsonl",),
         load=gsm8k,
         records=frozenset({"rounds", "words"}),
-        licence="none given: read, never copied",
+        licence=rows.LICENCE_NONE,
         note="Answers are open: the options are the answers that somebody gave.",
         seen_before="docs/results.md compared stop rules on all of it",
     )
 )
+for _task in ("mmlu", "gsm8k"):
+    add_set(
+        DataSet(
+            name=f"agora_{_task}",
+            title=f"LLM-Agora: three 13B models on {_task.upper()}",
+            files=(f"llm_agora/{_task}.jsonl",),
+            load=partial(agora, task=_task),
+            records=frozenset({"rounds", "words"}),
+            licence=rows.LICENCE_NONE,
+            note="Poor outputs: most statements hold no answer that can be read. It tests parsers more than debates.",
+        )
+    )
