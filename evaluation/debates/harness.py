@@ -80,19 +80,35 @@ def fitted(method: Method, debates: Iterable[RecordedDebate]) -> Mapping[str, Me
     return {group: method.fit(mine) for group, mine in groups.items()}
 
 
+def prepared(method: Method, fit: Iterable[RecordedDebate]) -> Mapping[str, Method] | None:
+    """The method of each group, fitted; None: it does not fit, and is the same for all."""
+    return fitted(method, fit) if method.fits else None
+
+
+def play(
+    method: Method,
+    by_group: Mapping[str, Method] | None,
+    test: Iterable[RecordedDebate],
+    budget: Budget = UNLIMITED,
+) -> list[Scored]:
+    """The method on the test debates. A debate of a group without fit debates is left out where the method learns.
+
+    Raises
+    ------
+    ValueError
+        An outcome that cannot be; it names the debate.
+    """
+    results = []
+    for debate in test:
+        playing = method if by_group is None else by_group.get(debate.group)
+        if playing is not None:
+            shown = debate if method.hindsight else debate.hidden()
+            results.append(scored(debate, checked(playing.run(shown, budget), debate)))
+    return results
+
+
 def run(
     method: Method, fit: Sequence[RecordedDebate], test: Sequence[RecordedDebate], budget: Budget = UNLIMITED
 ) -> list[Scored]:
-    """The method on the test debates, after it learned from the fit debates where it does.
-
-    A debate of a group without fit debates is left out where the method learns.
-    """
-    by_group = fitted(method, fit) if method.fits else {}
-    results = []
-    for debate in test:
-        if method.fits and debate.group not in by_group:
-            continue
-        playing = by_group.get(debate.group, method)
-        shown = debate if method.hindsight else debate.hidden()
-        results.append(scored(debate, checked(playing.run(shown, budget), debate)))
-    return results
+    """Fit where it learns, then play."""
+    return play(method, prepared(method, fit), test, budget)

@@ -37,6 +37,8 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     licence: str = ""
     note: str = ""
     """What a reader must know of the source."""
+    split: str = ""
+    """The name that its halves are drawn with; empty: its own. A part of another set has that one's."""
     seen_before: str = ""
     """Where this project looked at the set before. Empty: nowhere that is known."""
 

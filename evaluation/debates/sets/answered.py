@@ -42,6 +42,11 @@ def ford(data: Path) -> Iterator[RecordedDebate]:
     yield from map(_converted, loaders.ford(data))
 
 
+def ford_read(data: Path) -> Iterator[RecordedDebate]:
+    """Of `ford`, the debates of which both first answers could be read."""
+    return (debate for debate in ford(data) if None not in next(debate.standing()))
+
+
 def gsm8k(data: Path) -> Iterator[RecordedDebate]:
     """Six seats of one model in two groups, open answers."""
     yield from map(_converted, loaders.gsm8k(data))
@@ -91,7 +96,27 @@ add_set(
         load=ford,
         records=frozenset({"rounds", "words"}),
         licence=rows.LICENCE_NONE,
-        note="The source stops as soon as the last answers agree, so nothing is recorded after agreement.",
+        note=(
+            "The source stops as soon as the last answers agree, so nothing is recorded after agreement. In 1,268 of "
+            "5,705 debates a first answer could not be read; there the monotone gate can look good for a wrong reason "
+            "(docs/results.md)."
+        ),
+        seen_before=SEEN,
+    )
+)
+add_set(
+    DataSet(
+        name="ford_read",
+        title="FORD, where both first answers could be read",
+        files=tuple(f"{loaders.FORD}/{group}.jsonl" for group in loaders.FORD_GROUPS),
+        load=ford_read,
+        records=frozenset({"rounds", "words"}),
+        licence=rows.LICENCE_NONE,
+        note=(
+            "Part of the set above, with the same halves. A session begins so: it asks again, and leaves out a seat "
+            "that has no blind belief."
+        ),
+        split="ford",
         seen_before=SEEN,
     )
 )
