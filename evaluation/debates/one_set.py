@@ -128,9 +128,7 @@ def evaluated(
             continue
         ready[method.name] = (method, prepared(method, fit))
         if _leaks(ready[method.name], test[:PEEKED]):
-            not_run.append(
-                NotRun(method.name, "it reads the gold: other gold, other answers")
-            )
+            not_run.append(NotRun(method.name, "it reads the gold: other gold, other answers"))
             del ready[method.name]
             continue
         results[method.name] = play(*ready[method.name], test)
