@@ -1,8 +1,9 @@
 """Which questions are fitted on, and which are only reported on.
 
 One file a set lies in `halves/`: its seed, its unit, and the units of both halves. The files were committed before
-anything was fitted. All rows of one unit are in one half, so no question is on both sides. A unit is a question; of
-judged debates it is the story that a question is about, because several questions share one.
+anything was fitted. They are what `evaluation.debates.record.half` draws, so the harness has the same halves. All rows
+of one unit are in one half, so no question is on both sides. A unit is a question; of judged debates it is the story
+that a question is about, because several questions share one.
 
 `python -m evaluation.learned.splits` writes the files again. The same data gives the same files.
 """
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
+from evaluation.debates.record import SPLIT, half
 from evaluation.loaders import DATA, FORD, FORD_GROUPS, GSM8K, BadData, NoData
 
 FOLDER = Path(__file__).parent / "halves"
-SEED = 55
+HARNESS = {FORD: "ford", GSM8K: "gsm8k"}
+"""What the harness calls a set, where that is not its folder."""
 JUDGED, CONFIDENCE, GAME24 = "nyu_quality_debates", "verbal_conf", "tot_game24_samples"
 MMLU_PRO, JUDGEBENCH, AGORA = "mmlu_pro_preds", "judgebench_order", "llm_agora"
 
@@ -29,7 +31,7 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     """The halves of one set."""
 
     set: str
-    seed: int
+    seed: str
     unit: str
     """What an id stands for."""
     fit: tuple[str, ...]
@@ -62,21 +64,18 @@ def split(name: str) -> Split:
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Split)
 
 
-def halves(name: str, ids: Collection[str], seed: int = SEED) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(fit, test) of these units: a shuffle of the sorted ids, cut in the middle.
+def halves(name: str, ids: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(fit, test) of these units, each once and in order.
 
     Parameters
     ----------
     name
-        Of the set; it is part of the seed, so that sets are shuffled apart.
-    ids
-        Units; each counts once.
+        What the harness calls the set; sets are drawn apart.
     """
-    units = sorted(set(ids))
-    dice = np.random.Generator(np.random.PCG64([seed, *name.encode()]))
-    order = dice.permutation(len(units))
-    middle = (len(units) + 1) // 2
-    fit, test = ([units[i] for i in sorted(part)] for part in (order[:middle], order[middle:]))
+    fit: list[str] = []
+    test: list[str] = []
+    for unit in sorted(set(ids)):
+        (fit if half(name, unit) == "fit" else test).append(unit)
     return tuple(fit), tuple(test)
 
 
@@ -158,8 +157,8 @@ SETS: dict[str, tuple[str, Callable[[Path], Iterator[str]]]] = {
 def made(name: str, data: Path = DATA) -> Split:
     """The halves of a set, from its data. Raises NoData."""
     unit, units = SETS[name]
-    fit, test = halves(name, set(units(data)))
-    return Split(set=name, seed=SEED, unit=unit, fit=fit, test=test)
+    fit, test = halves(HARNESS.get(name, name), set(units(data)))
+    return Split(set=name, seed=SPLIT, unit=unit, fit=fit, test=test)
 
 
 def main(arguments: list[str] | None = None) -> int:
