@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from evaluation.debates.method import UNLIMITED, Budget, Method, Needs, Outcome, checked
+from evaluation.debates.method import TIE, UNLIMITED, Budget, Method, Needs, Outcome, checked
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import DataSet
 
@@ -17,7 +17,12 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     kind: str
     outcome: Outcome
-    gold: int
+    right: float
+    """Probability that it gave to what is right, 0 to 1."""
+    confidence: float
+    """Probability that it gave to its own answer, 0 to 1."""
+    reciprocal_rank: float
+    """1 over the place of the right option by probability, ties at their mean place; 0: none is right."""
     credit: float
     """1: right; 0: wrong or abstained; between: the right answer is among so many that are tied."""
 
@@ -29,9 +34,19 @@ class NotRun(msgspec.Struct, frozen=True):
     why: str
 
 
-def credit(outcome: Outcome, gold: int) -> float:
-    """Of a right answer, where one of the leading options is drawn."""
-    return 1 / len(outcome.leading) if gold in outcome.leading else 0.0
+def credit(outcome: Outcome, right: frozenset[int]) -> float:
+    """The chance of a right answer, where one of the leading options is drawn; 0 where it abstained."""
+    return sum(place in right for place in outcome.leading) / len(outcome.leading) if outcome.leading else 0.0
+
+
+def reciprocal_rank(probabilities: Sequence[float], right: frozenset[int]) -> float:
+    """1 over the place of the likeliest right option, from 1; tied options share the mean of their places."""
+    if not right:
+        return 0.0
+    best = max(probabilities[place] for place in right)
+    above = sum(p > best + TIE for p in probabilities)
+    tied = sum(abs(p - best) <= TIE for p in probabilities)
+    return 1 / (above + (tied + 1) / 2)
 
 
 def scored(debate: RecordedDebate, outcome: Outcome) -> Scored:
@@ -42,15 +57,18 @@ def scored(debate: RecordedDebate, outcome: Outcome) -> Scored:
         group=debate.group,
         kind=debate.kind,
         outcome=outcome,
-        gold=debate.gold,
-        credit=credit(outcome, debate.gold),
+        right=sum(outcome.probabilities[place] for place in debate.right),
+        confidence=max(outcome.probabilities),
+        reciprocal_rank=reciprocal_rank(outcome.probabilities, debate.right),
+        credit=credit(outcome, debate.right),
     )
 
 
 def missing(method: Method, data_set: DataSet, debates: Sequence[RecordedDebate]) -> list[Needs]:
     """What the method needs and the data has not."""
     has: dict[str, bool] = {name: True for name in data_set.records}
-    has["members"] = "samples" not in data_set.records and any(len(d.members) > 1 for d in debates)
+    one_voice = data_set.records & {"samples", "assigned"}
+    has["members"] = not one_voice and any(len(d.members) > 1 for d in debates)
     return sorted(need for need in method.needs if not has.get(need, False))
 
 
@@ -62,19 +80,35 @@ def fitted(method: Method, debates: Iterable[RecordedDebate]) -> Mapping[str, Me
     return {group: method.fit(mine) for group, mine in groups.items()}
 
 
+def prepared(method: Method, fit: Iterable[RecordedDebate]) -> Mapping[str, Method] | None:
+    """The method of each group, fitted; None: it does not fit, and is the same for all."""
+    return fitted(method, fit) if method.fits else None
+
+
+def play(
+    method: Method,
+    by_group: Mapping[str, Method] | None,
+    test: Iterable[RecordedDebate],
+    budget: Budget = UNLIMITED,
+) -> list[Scored]:
+    """The method on the test debates. A debate of a group without fit debates is left out where the method learns.
+
+    Raises
+    ------
+    ValueError
+        An outcome that cannot be; it names the debate.
+    """
+    results = []
+    for debate in test:
+        playing = method if by_group is None else by_group.get(debate.group)
+        if playing is not None:
+            shown = debate if method.hindsight else debate.hidden()
+            results.append(scored(debate, checked(playing.run(shown, budget), debate)))
+    return results
+
+
 def run(
     method: Method, fit: Sequence[RecordedDebate], test: Sequence[RecordedDebate], budget: Budget = UNLIMITED
 ) -> list[Scored]:
-    """The method on the test debates, after it learned from the fit debates where it does.
-
-    A debate of a group without fit debates is left out where the method learns.
-    """
-    by_group = fitted(method, fit) if method.fits else {}
-    results = []
-    for debate in test:
-        if method.fits and debate.group not in by_group:
-            continue
-        playing = by_group.get(debate.group, method)
-        shown = debate if method.hindsight else debate.hidden()
-        results.append(scored(debate, checked(playing.run(shown, budget), debate)))
-    return results
+    """Fit where it learns, then play."""
+    return play(method, prepared(method, fit), test, budget)

@@ -12,9 +12,9 @@ TIE = 1e-9
 """Probabilities so near to the greatest are tied."""
 ROUNDING = 1e-6
 
-Needs = Literal["rounds", "members", "samples", "verdicts", "words", "beliefs", "confidence", "evidence"]
+Needs = Literal["rounds", "members", "samples", "verdicts", "words", "beliefs", "confidence", "evidence", "objections"]
 """rounds: more than the blind one. members: several, the same in every debate of a group. samples: many answers of one
-model to one question. The others: the data records it."""
+model to one question. The others: the data records it; no set records objections."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,6 +65,8 @@ class RecordedDebate(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[str, ...]
     gold: int
     """A place in `options`, `NONE` or `UNKNOWN`."""
+    also_right: tuple[int, ...] = ()
+    """Other options that are right too, such as another spelling of the gold."""
     members: tuple[str, ...]
     rounds: tuple[Round, ...]
     open_answers: bool = False
@@ -74,7 +76,12 @@ class RecordedDebate(msgspec.Struct, frozen=True, kw_only=True):
 
     def hidden(self) -> "RecordedDebate":
         """The same debate without its gold."""
-        return self if self.gold == UNKNOWN else msgspec.structs.replace(self, gold=UNKNOWN)
+        return self if self.gold == UNKNOWN else msgspec.structs.replace(self, gold=UNKNOWN, also_right=())
+
+    @property
+    def right(self) -> frozenset[int]:
+        """Every option that is right; empty: none is, or it is not shown."""
+        return frozenset((self.gold, *self.also_right)) if self.gold >= 0 else frozenset()
 
     def standing(self) -> Iterator[tuple[int | None, ...]]:
         """After each round, the last answer of each member. None: the member has given none yet.

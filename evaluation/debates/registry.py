@@ -19,7 +19,9 @@ PACKAGES = ["evaluation.debates.methods", "evaluation.debates.sets"]
 """Modules that add methods or data sets when they are imported."""
 ENTRY_POINTS = "parley.debate_methods"
 
-Records = Literal["rounds", "samples", "verdicts", "words", "tokens", "beliefs", "confidence", "evidence"]
+Records = Literal["rounds", "samples", "verdicts", "words", "tokens", "beliefs", "confidence", "evidence", "assigned"]
+"""What a data set holds. samples: many answers of one model. assigned: members argue for an answer that was given to
+them, so their answers say nothing."""
 
 
 class DataSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +37,8 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     licence: str = ""
     note: str = ""
     """What a reader must know of the source."""
+    split: str = ""
+    """The name that its halves are drawn with; empty: its own. A part of another set has that one's."""
     seen_before: str = ""
     """Where this project looked at the set before. Empty: nowhere that is known."""
 

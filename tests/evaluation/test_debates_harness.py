@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from evaluation.debates.harness import credit, run
+from evaluation.debates.harness import credit, reciprocal_rank, run
 from evaluation.debates.method import UNLIMITED, Budget, Method, Outcome, checked
 from evaluation.debates.record import UNKNOWN, RecordedDebate, Round, Statement, half, of_half
 from evaluation.debates.registry import Registry, loaded
@@ -62,8 +62,8 @@ def test_a_method_that_fits_learns_from_the_fit_debates_of_each_group_alone() ->
 
 def test_tied_answers_share_the_credit() -> None:
     tied = Outcome(probabilities=(0.5, 0.5), leading=(0, 1))
-    assert credit(tied, 1) == 0.5
-    assert credit(Outcome(probabilities=(0.5, 0.5), leading=()), 1) == 0
+    assert credit(tied, frozenset({1})) == 0.5
+    assert credit(Outcome(probabilities=(0.5, 0.5), leading=()), frozenset({1})) == 0
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,13 @@ def test_votes_play_within_the_budget() -> None:
     assert (full.credit, full.outcome.words, full.outcome.rounds, full.outcome.flips) == (1, 40, 1, 1)
     assert (short.outcome.rounds, short.credit) == (0, 0.5)
     assert (nothing.outcome.leading, nothing.outcome.words) == ((), 0)
+
+
+def test_the_reciprocal_rank_shares_ties() -> None:
+    assert reciprocal_rank((0.5, 0.3, 0.2), frozenset({1})) == 0.5
+    assert reciprocal_rank((0.5, 0.5, 0.0), frozenset({0})) == 1 / 1.5
+    assert reciprocal_rank((0.5, 0.3, 0.2), frozenset({1, 0})) == 1
+    assert reciprocal_rank((1.0, 0.0), frozenset()) == 0
 
 
 def test_two_methods_of_one_name_are_refused() -> None:

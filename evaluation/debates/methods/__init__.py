@@ -1,5 +1,5 @@
 """The methods that this project brings; importing it adds them."""
 
-from evaluation.debates.methods import votes
+from evaluation.debates.methods import bounds, consensus, controlled, critic, judge, sampling, stops, votes
 
-__all__ = ["votes"]
+__all__ = ["bounds", "consensus", "controlled", "critic", "judge", "sampling", "stops", "votes"]

@@ -1,5 +1,5 @@
 """The data sets that this project can read; importing it adds them."""
 
-from evaluation.debates.sets import answered
+from evaluation.debates.sets import answered, judged, panels, samples
 
-__all__ = ["answered"]
+__all__ = ["answered", "judged", "panels", "samples"]

@@ -1,0 +1,54 @@
+"""Stop rules that read answers alone: unanimity, one round that changed nothing, a fixed number of rounds."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from evaluation.debates.method import Budget, Method, Needs, Outcome
+from evaluation.debates.methods.played import by_vote
+from evaluation.debates.record import RecordedDebate
+from evaluation.debates.registry import add_method
+
+Answers = tuple[int | None, ...]
+Rule = Callable[[Sequence[Answers]], bool]
+
+
+def unanimous(standing: Sequence[Answers]) -> bool:
+    """All have answered, and all the same."""
+    return None not in standing[-1] and len(set(standing[-1])) == 1
+
+
+def unchanged(standing: Sequence[Answers]) -> bool:
+    """A round, not the blind one, that changed nobody's answer."""
+    return len(standing) > 1 and standing[-1] == standing[-2]
+
+
+def played(rounds: int, standing: Sequence[Answers]) -> bool:
+    """So many rounds after the blind one."""
+    return len(standing) > rounds
+
+
+class StopRule(Method):
+    """Plays until the rule holds, then takes the vote."""
+
+    family = "stop rule"
+    needs: frozenset[Needs] = frozenset({"members", "rounds"})
+
+    def __init__(self, name: str, title: str, rule: Rule) -> None:
+        self.name, self.title, self.rule = name, title, rule
+
+    def run(self, debate: RecordedDebate, budget: Budget) -> Outcome:
+        most = budget.rounds(debate, len(debate.rounds) - 1)
+        seen: list[Answers] = []
+        for last, answers in zip(range(most + 1), debate.standing(), strict=False):
+            seen.append(answers)
+            if self.rule(seen):
+                return by_vote(debate, last, stop=self.name)
+        return by_vote(debate, most, stop="budget" if most < len(debate.rounds) - 1 else "")
+
+
+for _name, _title, _rule in (
+    ("one_round", "one round of debate", partial(played, 1)),
+    ("unanimity", "stop at unanimity", unanimous),
+    ("unchanged", "stop after one unchanged round", unchanged),
+):
+    add_method(_name, partial(StopRule, _name, _title, _rule))
