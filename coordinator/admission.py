@@ -11,6 +11,7 @@ import msgspec
 
 from coordinator.table import Inadmissible, Protocol
 from schemas import log
+from schemas.afterwards.learned import Learned
 from schemas.expert import Known
 from schemas.presence import Announcement
 from schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human
@@ -86,8 +87,21 @@ def admit(
         workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
         waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
-        trace=trace or msgspec.UNSET,
+        trace=trace or msgspec.UNSET, learned=_learned(protocol, request),
     )  # fmt: skip
+
+
+def _learned(protocol: Protocol, request: OpenSession) -> Learned | msgspec.UnsetType:
+    """What was learned, as far as a session of this protocol uses it."""
+    found = request.learned
+    if found is msgspec.UNSET:
+        return msgspec.UNSET
+    if not protocol.trusts:
+        found = msgspec.structs.replace(found, reliability=msgspec.UNSET)
+    of = msgspec.UNSET if found.calibration is msgspec.UNSET else found.calibration.protocol
+    if of not in (msgspec.UNSET, "", protocol.name):
+        found = msgspec.structs.replace(found, calibration=msgspec.UNSET)
+    return msgspec.UNSET if found == Learned() else found
 
 
 def _is_limited(request: OpenSession) -> bool:

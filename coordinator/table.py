@@ -436,6 +436,8 @@ class Protocol:
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind of post -> kinds of the posts before it that it answers: links of its span, where turns show posts in their
     briefs."""
+    trusts: str = ""
+    """The role whose seats' records weigh (`log.Opened.learned`); empty: no record weighs, and none enters."""
     moves_on: bool = False
     """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
     known. Where nobody can, it waits until its deadline for a worker to come."""

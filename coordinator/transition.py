@@ -31,6 +31,7 @@ from coordinator.commands import (
     Wish,
     Withdraw,
 )
+from coordinator.signals import calibration, reliability
 from coordinator.table import (
     BrokenTable,
     Illegal,
@@ -291,9 +292,9 @@ class TransitionDraft:
             raise BrokenTable(f"stopped twice: {self.stopped.reason}, then {w.reason}")
         self.withdraw()
         converged = STOPS[w.reason].converged and w.converged
-        certificate = w.certificate
-        if self.opened.fork is not msgspec.UNSET:
-            certificate = raw({**decode(certificate, dict[str, Any]), "record": fork_words(self.opened.fork)})
+        more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
+        more |= reliability.certified(self.opened, self.protocol.trusts)
+        certificate = raw({**decode(w.certificate, dict[str, Any]), **more}) if more else w.certificate
         self.stopped = Stopped(reason=w.reason, certificate=certificate, converged=converged, transition=self.session.n)
         told = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
         self.say("control", "stop", 0, raw(told))
@@ -438,6 +439,7 @@ class TransitionDraft:
             usage=self.ledger.report(s.seat for s in self.opened.seats),
             duration_s=max(0, self.at_ns - self.began_ns()) / 1e9,
             fork=self.opened.fork,
+            calibrated=calibration.of(self.opened, outcome),
         )
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))

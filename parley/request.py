@@ -10,6 +10,7 @@ from client.evidence import Sources
 from client.task_folder import Sent
 from parley.applying import NOWHERE, Into
 from parley.plan import Plan
+from parley.reliability.applied import with_learned
 from parley.stack.wait_served import with_people
 from schemas.session import SESSION_ID, ForkSession, OpenSession
 
@@ -66,6 +67,7 @@ def opening_of(plan: Plan, question: str, evidence: Sources | None) -> OpenSessi
         seed=settings.seed,
         turn_timeout_s=settings.turn_timeout_s,
     )
+    opening = with_learned(opening, settings)
     return with_people(opening, settings.stack)
 
 

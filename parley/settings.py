@@ -119,6 +119,19 @@ class NotifySection(Section):
     """http or https address that moderators POST notifications to; empty: none."""
 
 
+class LearnedSection(Section):
+    """What past outcomes may change in a session (docs/reliability.md)."""
+
+    reliability: bool = True
+    """Whether members weigh by their records, where there are any."""
+    calibration: bool = True
+    """Whether confidence is told as past outcomes say it should be read, where that was fitted."""
+    kind: str = Field(default="", max_length=64)
+    """What kind of question it is, in a word of one's own: records of this kind count before others."""
+    file: Path | None = None
+    """Where it is kept; None: `learned.json` in the state folder, and nothing for a bus that runs elsewhere."""
+
+
 class SpendSection(Section):
     """What sessions may cost together."""
 
@@ -149,6 +162,7 @@ class Settings(BaseSettings):
     those that ship, for tasks that begin with a folder."""
     notify: NotifySection = NotifySection()
     spend: SpendSection = SpendSection()
+    learned: LearnedSection = LearnedSection()
     panel_file: Path | None = None
     """Who sits where with which model (parley.stack.panel_file), in the embedded stack."""
     sections: dict[str, dict[str, Any]] = {}

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from schemas.afterwards.fork import Fork
+from schemas.afterwards.learned import Learned
 from schemas.expert import Known
 from schemas.presence import Announcement
 from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
@@ -55,6 +56,9 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     trace: str | msgspec.UnsetType = msgspec.UNSET
     """The span that the session's own is a child of, as W3C's `traceparent` (observability.tracing.begin). Left out: it
     is not traced."""
+    learned: Learned | msgspec.UnsetType = msgspec.UNSET
+    """What past outcomes say of members and confidence, as far as the protocol uses it, and the kind of question. Left
+    out: nothing does."""
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):

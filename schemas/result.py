@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from schemas.afterwards.fork import Fork
+from schemas.afterwards.learned import Calibrated
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +67,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float
     fork: Fork | msgspec.UnsetType = msgspec.UNSET
     """The session whose record it carries on; usage and duration are without that. Left out: it carries none."""
+    calibrated: Calibrated | msgspec.UnsetType = msgspec.UNSET
+    """The outcome's confidence as past outcomes say it should be read. Left out: it is not calibrated."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

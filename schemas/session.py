@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from schemas.afterwards.learned import Learned
 from schemas.result import Result
 from schemas.wire import InvalidValue, Json, in_range, not_empty
 
@@ -142,6 +143,8 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     the release before go by it; who asks gives `expires_s` too."""
     expires_s: float | msgspec.UnsetType = msgspec.UNSET
     """Seconds from when the server stored it, after which nobody waits for it any more; goes before `expires_ns`."""
+    learned: Learned | msgspec.UnsetType = msgspec.UNSET
+    """What past outcomes say of members and confidence, and what kind of question it is. Left out: nothing does."""
 
     def __post_init__(self) -> None:
         not_empty("question", self.question, MAX_QUESTION)

@@ -115,6 +115,14 @@ STOPS = Stops(
             words="mean argument quality stayed below the gate; no consensus",
         ),
         StopRow(
+            reason="no_gain",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="one more round is worth less than it costs; they agree",
+            unless="one more round is worth less than it costs; they do not agree",
+        ),
+        StopRow(
             reason="played",
             converged=False,
             status="finished",

@@ -14,6 +14,7 @@ from client.protocols.setup import Setup
 from client.show.presenter import Presenter
 from schemas import log
 from schemas.post import Post
+from schemas.result import Result
 from schemas.session import EVERYBODY
 
 
@@ -55,6 +56,16 @@ class Face:
     def tells_why(self, say: log.Say) -> str:
         """The seat of whose turn a post says that it came to nothing, and why; empty: of none."""
         return ""
+
+    def alone(self, result: Result) -> dict[str, tuple[str, ...]]:
+        """Seat -> names of the answer that it gave before it heard another; a seat that gave none is left out. Empty
+        for a protocol in which nobody answers alone."""
+        return {}
+
+    def answered(self, result: Result) -> tuple[str, ...]:
+        """Names of the result's answer, as `alone` names answers."""
+        answer = result.outcome.get("answer")
+        return (answer,) if isinstance(answer, str) and answer else ()
 
     def trace(self, session: str, entries: Iterable[log.Entry]) -> Any:
         """The session's trace, from its whole log; asked where `traces` says that there is one."""

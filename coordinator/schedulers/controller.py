@@ -92,6 +92,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     held: tuple[int, ...] = ()
     """Rounds whose beliefs the monotone gate kept out."""
     learned: learning.Learned | None = None
+    trust: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    """By agent, what its record is worth beside the others' (1: as much as the mean). Unset: no record is known."""
 
     @property
     def mixture(self) -> dict[str, float]:
@@ -106,8 +108,14 @@ def begin(
     *,
     ordered: bool = False,
     positions: tuple[float, ...] = (),
+    trust: Mapping[str, float] | None = None,
 ) -> State:
     """The blind round 0: uniform weights, no gate in force, no flag; its Q and D give the starting contentiousness.
+
+    Parameters
+    ----------
+    trust
+        By agent, what its record is worth: a factor of its weight in every round. None or empty: no record is known.
 
     Raises
     ------
@@ -126,8 +134,9 @@ def begin(
         reliability=dict.fromkeys(agents, panel.START), cl=0.0,
         tau_q=config.tau_q if config.q_gate else 0.0, tau_crit=config.tau_crit if config.crit_gate else 0.0,
         learned=learning.begin(config) if config.schedule == "learned" else None,
+        trust={u: trust[u] for u in agents} if trust else msgspec.UNSET,
     )  # fmt: skip
-    weights = dict.fromkeys(agents, 1 / len(agents))
+    weights = panel.trusted(dict.fromkeys(agents, 1 / len(agents)), _trust(state))
     signals = _measured(state, observation, weights, dist.spread(beliefs.values(), config.smoothing))
     if config.follows_minds:
         signals = _minds(signals, state, observation, beliefs)
@@ -151,7 +160,8 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     state = msgspec.structs.replace(
         state, beliefs=beliefs, reliability=reliability, held=(*state.held, number) if held else state.held
     )
-    signals = _measured(state, observation, panel.weights(reliability, config.eps), spread)
+    weights = panel.trusted(panel.weights(reliability, config.eps), _trust(state))
+    signals = _measured(state, observation, weights, spread)
     entropies = [*(r.entropy for r in state.rounds), signals.entropy]
     moved = moves.progress(entropies, [*(r.jsd for r in state.rounds), signals.jsd], config.w, config.eta)
     pi_i, pi_d = moves.flags(moved, config.plateau, config.eps_i, config.eps_d)
@@ -185,6 +195,10 @@ def admits(config: Control, state: State, q: float | None, crit: float | None) -
     evident = q is not None and q >= state.tau_q
     argued = crit is not None and crit >= state.tau_crit
     return (evident or not config.q_gate) and (argued or not config.crit_gate)
+
+
+def _trust(state: State) -> Mapping[str, float]:
+    return {} if state.trust is msgspec.UNSET else state.trust
 
 
 def _check(outcomes: tuple[str, ...], beliefs: Mapping[str, tuple[float, ...]]) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from schemas.control import Control, Signals, Verdict
+from coordinator.schedulers import round_value
+from schemas.control import Control, RoundValue, Signals, Verdict
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {">=": ge, ">": gt, "<=": le, "<": lt}
 _HISTORY = (
@@ -44,6 +45,7 @@ def verdict(
         **({"agreement": agreement(config, rounds)} if config.agreement_ends else {}),
         "plateau": plateau(config, rounds),
         "stalemate": stalemate(config, rounds),
+        **({"no_gain": no_gain(config.round_value, rounds)} if config.round_value is not None else {}),
         "budget": [
             {"test": "what the next round lacks", "value": short, "relation": "!=", "limit": "", "holds": bool(short)}
         ],
@@ -55,7 +57,7 @@ def verdict(
         return None
     first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
     near = _near(config, last)
-    converged = reason in ("agreement", "plateau") and near["holds"]
+    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"]
     tokens = sum(r.tokens for r in rounds)
     certificate = {
         "reason": reason,
@@ -71,6 +73,7 @@ def verdict(
         "held": [r.round for r in rounds if r.held],
         "spent": {"tokens": tokens} if tokens else {},
         "history": [_told(r) for r in rounds],
+        **({} if config.round_value is None else {"round_value": _value_told(config.round_value, rounds)}),
     }
     return Verdict(reason=reason, round=last.round, converged=converged, certificate=certificate)
 
@@ -159,6 +162,17 @@ def stalemate(config: Control, rounds: Sequence[Signals]) -> list[Test]:
             break
         low += 1
     return [_test("rounds with mean CRIT below its gate, without a break", low, ">=", config.stalemate_rounds)]
+
+
+def no_gain(fit: RoundValue, rounds: Sequence[Signals]) -> list[Test]:
+    """One more round is worth no more than it costs, by a fit on past debates."""
+    worth = round_value.gain(fit, round_value.features(rounds))
+    return [_test("expected gain of one more round", worth, "<=", round_value.cost(fit, rounds))]
+
+
+def _value_told(fit: RoundValue, rounds: Sequence[Signals]) -> dict[str, Any]:
+    """The fit with its version, and what it saw."""
+    return {**msgspec.to_builtins(fit), "features": round_value.features(rounds)}
 
 
 def _test(name: str, value: float | None, relation: str, limit: float | None) -> Test:

@@ -56,6 +56,16 @@ def weights(standing: Mapping[str, float], eps: float) -> dict[str, float]:
     return {u: (g + eps) / total for u, g in standing.items()}
 
 
+def trusted(omega: Mapping[str, float], trust: Mapping[str, float]) -> dict[str, float]:
+    """The weights times what each agent's record is worth (coordinator.signals.reliability), summing to 1; without any
+    record, as they are."""
+    if not trust:
+        return dict(omega)
+    parts = {u: w * trust[u] for u, w in omega.items()}
+    total = math.fsum(parts.values())
+    return {u: part / total for u, part in parts.items()}
+
+
 def average(values: Sequence[float]) -> float:
     """Mean of at least one value."""
     return math.fsum(values) / len(values)

@@ -14,6 +14,7 @@ from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
 from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
+from parley.cli.learned.reliability import app as reliability_app
 from parley.cli.metrics import metrics
 from parley.cli.options import (
     Config,
@@ -84,6 +85,7 @@ app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 eval_app.command("debates")(eval_debates)
 app.add_typer(eval_app, name="eval")
+app.add_typer(reliability_app, name="reliability")
 app.command("route")(route)
 app.command("top")(top)
 app.command("metrics")(metrics)

@@ -56,6 +56,9 @@ def ask(
         bool, typer.Option("--apply", help="Write an approved change into --folder, if it has not changed meanwhile.")
     ] = False,
     branch: Branch = "",
+    kind: Annotated[
+        str | None, typer.Option(metavar="WORD", help="What kind of question it is: records of this kind count first.")
+    ] = None,
     humans: Humans = None,
     wait_for_human: WaitForHuman = None,
     everything: Everything = False,
@@ -108,7 +111,7 @@ def ask(
             "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
             "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
             "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
-            "stack__humans": humans, "stack__wait_for_human": wait_for_human,
+            "learned__kind": kind, "stack__humans": humans, "stack__wait_for_human": wait_for_human,
         }  # fmt: skip
         from client import estimate
         from client.errors import BadInput

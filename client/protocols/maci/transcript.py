@@ -218,7 +218,7 @@ _SAY: dict[type, Callable[[Post, Any, int], Iterator[StyledLine]]] = {
 # ---------------------------------------------------------------- the end
 
 
-_ORDER = ("agreement", "plateau", "stalemate", "budget", "round_limit", "max_rounds")
+_ORDER = ("agreement", "plateau", "stalemate", "no_gain", "budget", "round_limit", "max_rounds")
 """The last is what older sessions call the one before it."""
 _CONVERGES = ("agreement", "plateau")
 _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}

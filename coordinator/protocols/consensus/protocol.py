@@ -303,4 +303,5 @@ PROTOCOL = Protocol(
     counted=COUNTED,
     shows_refused=5,
     ends_round=ends_round,
+    trusts=PANELIST,
 )

@@ -8,6 +8,7 @@ from hashlib import blake2b
 import msgspec
 
 from coordinator.protocols.consensus.score import weighted_median
+from coordinator.signals.reliability import trust
 from coordinator.table import View
 from schemas.protocols.consensus import Position, Weighted
 from schemas.text import normalise, squeeze
@@ -109,8 +110,10 @@ def position(view: View, post: int) -> Position:
 
 
 def weights(view: View) -> dict[str, float]:
-    """Panelist -> weight, in the order of the opening."""
-    return {s.seat: s.weight for s in view.seats(PANELIST)}
+    """Panelist -> weight, in the order of the opening; where records are known, times what its record is worth."""
+    seats = view.seats(PANELIST)
+    factors = trust(view.opened, seats)
+    return {s.seat: s.weight * factors[s.seat] if factors else s.weight for s in seats}
 
 
 def voters(view: View, held: Mapping[str, int]) -> dict[str, Position]:

@@ -194,8 +194,7 @@ def _begin(
     beliefs = {name: maci_round.merged(body.belief, names) for name, body in blind.items()}
     q = read(v, s.passages[0], Passages).q or 0.0
     seen = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
-    settings: Settings = v.settings
-    dials = controller.begin(control(v), s.outcomes, seen, ordered=settings.ordered, positions=settings.positions)
+    dials = maci_round.begin(s, v, seen)
     s = replace(s, control=dials, vote=maci_round.vote(seen, dials))
     return _decide(s, v, says, Round(number=0, post=0, missing=s.missing), end)
 
@@ -490,11 +489,12 @@ PROTOCOL = Protocol(
     final=lambda v: ((one(v, ANALYST), caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("agreement", "plateau", "stalemate", "round_limit", "budget", "quorum"),
+    stops=("agreement", "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
     shows_refused=3,
     readers=(HELPER,),
+    trusts=DEBATER,
     ends_round=ends_round,
 )  # fmt: skip

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from coordinator.budget import least, reservation
-from coordinator.protocols.maci.state import ANALYST, State, caps, control, minds_move, read
+from coordinator.protocols.maci.state import ANALYST, DEBATER, State, caps, control, minds_move, read
 from coordinator.schedulers import controller
 from coordinator.signals import crit
 from coordinator.signals.beliefs import parse_belief
 from coordinator.signals.evidence import Similarities
+from coordinator.signals.reliability import trust
 from coordinator.table import View
 from schemas.belief import Belief, Share, outcome_key
 from schemas.protocols.maci.messages import Argument, Blind, Case, Ruled, Score, Span
@@ -217,6 +218,15 @@ def blind_observation(
         q=q,
         tokens=tokens(v),
     )
+
+
+def begin(s: State, v: View, seen: controller.Observation) -> controller.State:
+    """The dials after the blind round; debaters whose records are known weigh by them."""
+    settings = v.settings
+    return controller.begin(
+        control(v), s.outcomes, seen, ordered=settings.ordered, positions=settings.positions,
+        trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)),
+    )  # fmt: skip
 
 
 def vote(observation: controller.Observation, dials: controller.State) -> str:

@@ -1,0 +1,1 @@
+"""What past sessions say of their members: verdicts from feedback, and the table that a session is opened with."""

@@ -1,0 +1,102 @@
+"""What a member's record makes its word worth. Pure: the table is in the opening (schemas.afterwards.learned).
+
+A member that is right with probability p, where K answers are possible and wrong ones are equally likely, has the
+weight log(p (K - 1) / (1 - p)). With these weights the vote is the most probable answer, if members err apart from each
+other (Nitzan and Paroush, 1982, for K = 2). Two bounds keep a short record from ruling alone: p is taken between
+`LEAST` and `MOST` of what chance leaves, and the mean of all weights is 1, so that equal records change nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from schemas.afterwards.learned import Learned, Reliability, Standing
+from schemas.log import Opened
+from schemas.session import Seat
+
+LEAST, MOST = 0.1, 0.95
+"""Of the way from chance to certainty, within which a record counts."""
+
+
+def standing(table: Reliability, seat: Seat, kind: str) -> Standing | None:
+    """The record that counts for a seat: its model's on this kind of question, else its model's on all kinds, else the
+    seat's own in the same order; None: nobody knows it."""
+    rows = {(str(row.by), row.name, row.kind): row for row in table.rows}
+    wanted = [("model", seat.model)] if seat.model else []
+    for by, name in (*wanted, ("seat", seat.seat)):
+        for of_kind in dict.fromkeys((kind, "")):
+            if (row := rows.get((by, name, of_kind))) is not None:
+                return row
+    return None
+
+
+def weight(mean: float, outcomes: int) -> float:
+    """log(p (K - 1) / (1 - p)), p bounded: above 0.
+
+    Parameters
+    ----------
+    mean
+        How often it was right, 0 to 1.
+    outcomes
+        How many answers are possible, K: 2 or more.
+
+    Examples
+    --------
+    >>> round(weight(0.8, 2), 4)
+    1.3863
+    """
+    chance = 1 / outcomes
+    p = min(max(mean, chance + LEAST * (1 - chance)), chance + MOST * (1 - chance))
+    return math.log(p * (outcomes - 1) / (1 - p))
+
+
+def shares(means: Mapping[str, float | None], outcomes: int) -> dict[str, float]:
+    """By seat, its weight divided by the mean weight; a seat without a record has the mean of those that have one.
+
+    All equal, or none known: 1 each.
+    """
+    known = {seat: weight(p, outcomes) for seat, p in means.items() if p is not None}
+    if not known or max(known.values()) - min(known.values()) < 1e-12:
+        return dict.fromkeys(means, 1.0)
+    middle = math.fsum(known.values()) / len(known)
+    return {seat: round(known.get(seat, middle) / middle, 6) for seat in means}
+
+
+def learned(opened: Opened) -> Learned | None:
+    """What the session was opened with; None: nothing."""
+    return None if opened.learned is msgspec.UNSET else opened.learned
+
+
+def trust(opened: Opened, seats: Sequence[Seat], outcomes: int = 2) -> dict[str, float]:
+    """By seat, the factor of its weight; empty: no record was given, and weights are as without one."""
+    found = learned(opened)
+    if found is None or found.reliability is msgspec.UNSET:
+        return {}
+    rows = {seat.seat: standing(found.reliability, seat, found.kind) for seat in seats}
+    return shares({seat: None if row is None else row.mean for seat, row in rows.items()}, max(2, outcomes))
+
+
+def certified(opened: Opened, role: str) -> dict[str, Any]:
+    """For the certificate, under `reliability`: whose record counted, with its interval, and what the table rests on;
+    empty: no record was given.
+
+    Parameters
+    ----------
+    role
+        Whose seats' records count.
+    """
+    found = learned(opened)
+    if found is None or found.reliability is msgspec.UNSET:
+        return {}
+    table, seats = found.reliability, [seat for seat in opened.seats if seat.role == role]
+    factors = trust(opened, seats)
+    told = {}
+    for seat in seats:
+        row = standing(table, seat, found.kind)
+        known = {} if row is None else msgspec.to_builtins(row)
+        told[seat.seat] = {**known, "factor": factors[seat.seat]}
+    rests_on = msgspec.to_builtins(msgspec.structs.replace(table, rows=()))
+    del rests_on["rows"]
+    return {"reliability": {"kind": found.kind, "seats": told, **rests_on}}

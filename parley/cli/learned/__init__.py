@@ -1,0 +1,1 @@
+"""Commands of what is learned from past sessions."""

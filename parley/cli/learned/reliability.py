@@ -1,0 +1,82 @@
+"""The command line's `reliability`: each command parses, calls one function, prints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Creds, Json, Nats, State
+from parley.cli.output import write_lines
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="How reliable members were, as past outcomes say.",
+)  # fmt: skip
+
+File = Annotated[
+    Path | None, typer.Option("--file", metavar="FILE", help="Where it is kept (default: in the state folder).")
+]
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[str | None, typer.Option(metavar="WORD", help="Of this kind of question alone.")] = None,
+    file: File = None,
+    json: Json = False,
+    nats: Nats = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Show the record of each model and seat.
+
+    An older answer counts less. The interval holds 95 % of what the record leaves possible.
+
+    \b
+    Examples:
+      parley reliability list
+      parley reliability list --kind law --json
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
+        from parley.reliability import learning
+
+        found = learning.listed(settings, kind or "")
+        if json:
+            import msgspec
+
+            options.print_json({**msgspec.to_builtins(found), "used": settings.learned.reliability})
+        else:
+            write_lines(learning.table_words(found, settings.learned.reliability), None)
+
+
+@app.command()
+def learn(
+    known: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='Known answers too: {"question", "model", "right"} a line.'),
+    ] = None,
+    file: File = None,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Read the feedback on stored sessions into the records.
+
+    Sessions that open afterwards use them. An open session keeps the records that it was opened with.
+
+    \b
+    Examples:
+      parley reliability learn
+      parley reliability learn --known answers.jsonl
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds, learned__file=file)
+        from parley.reliability import learning
+
+        found = learning.learn(settings, known)
+        if json:
+            options.print_json(found)
+        else:
+            write_lines(learning.learned_words(found), None)

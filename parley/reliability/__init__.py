@@ -1,0 +1,1 @@
+"""`parley reliability`, and what a session is opened with of what was learned."""

@@ -1,0 +1,39 @@
+"""What a new session is opened with: the records of members, and how its confidence is to be read."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from client.reliability import store
+from parley.settings import Settings
+from parley.stack.lease import default_state
+from schemas.afterwards.learned import Learned
+from schemas.session import OpenSession
+
+
+def file_of(settings: Settings) -> Path | None:
+    """The file of what was learned; None: a bus that runs elsewhere, and no file is named."""
+    if settings.learned.file is not None:
+        return settings.learned.file
+    return None if settings.nats.url else (settings.state or default_state()) / store.NAME
+
+
+def with_learned(opening: OpenSession, settings: Settings, now_ns: int | None = None) -> OpenSession:
+    """The session with its kind, the members' records and the fit of its confidence, where settings allow them and the
+    file has any. Raises BadInput where the file cannot be read."""
+    section, path = settings.learned, file_of(settings)
+    learned = Learned(kind=section.kind)
+    if path is not None and (section.reliability or section.calibration) and path.is_file():
+        found = store.read(path)
+        if section.reliability and found.verdicts:
+            from client.reliability.table import table
+
+            now = time.time_ns() if now_ns is None else now_ns
+            records = table(found.verdicts, now_ns=now, question=opening.question)
+            if records.rows:
+                learned = msgspec.structs.replace(learned, reliability=records)
+        fits = [fit for fit in found.calibrations if fit.protocol in ("", opening.protocol)]
+        if section.calibration and fits:
+            learned = msgspec.structs.replace(learned, calibration=fits[-1])
+    return opening if learned == Learned() else msgspec.structs.replace(opening, learned=learned)

@@ -1,0 +1,124 @@
+"""What past outcomes say, as a session's opening carries it: how reliable its members were, and how its confidence is
+to be read.
+
+It is frozen in the opening, so a replay needs no file. Nothing in it comes from the question at hand.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from schemas.wire import InvalidValue, in_range
+
+FORMAT = 1
+"""Of these messages."""
+MOST_ROWS = 1_000
+MOST_KIND = 64
+"""Characters of a kind of question."""
+MOST_KNOTS = 200
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How often one model, or one seat, was right when it answered alone."""
+
+    name: str
+    by: Literal["model", "seat"] = "model"
+    kind: str = ""
+    """Of question; empty: all kinds together."""
+    right: float
+    wrong: float
+    """Past answers, each counted less the older it is: 0 or more."""
+    mean: float
+    """Of the posterior: 0 to 1."""
+    low: float
+    high: float
+    """95 % of the posterior lie between."""
+
+    def __post_init__(self) -> None:
+        in_range("reliability.right", self.right, 0, 1e9)
+        in_range("reliability.wrong", self.wrong, 0, 1e9)
+        for name in ("mean", "low", "high"):
+            in_range(f"reliability.{name}", getattr(self, name), 0, 1)
+        if not self.low <= self.high:
+            raise InvalidValue("reliability.low", self.low, f"allowed is at most high, which is {self.high:g}")
+
+
+class Reliability(msgspec.Struct, frozen=True, kw_only=True):
+    """The records of members, and what they were made from."""
+
+    format: int = FORMAT
+    rows: tuple[Standing, ...]
+    sessions: int
+    """Past sessions that count."""
+    left_out: int = 0
+    """Past sessions with the question at hand: they do not count."""
+    as_of_ns: int
+    """Unix time up to which outcomes count; what is older counts less."""
+    half_life_days: float
+    """After so many days an outcome counts half."""
+    prior: tuple[float, float] = (1.0, 1.0)
+    """Right and wrong answers that everybody begins with."""
+    kind_prior: float = 4.0
+    """Answers that a record over all kinds counts for in the record of one kind."""
+    learned_from: str = ""
+    """In words: feedback, known answers, or agreement alone."""
+
+    def __post_init__(self) -> None:
+        if len(self.rows) > MOST_ROWS:
+            raise InvalidValue("reliability.rows", len(self.rows), f"allowed are at most {MOST_ROWS:,}")
+        in_range("reliability.half_life_days", self.half_life_days, 0.01, 1e6)
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """From the confidence that a protocol states to the share of such answers that were right."""
+
+    format: int = FORMAT
+    version: str
+    """Names the fit: method, date or hash."""
+    protocol: str = ""
+    """Whose confidence; empty: any."""
+    method: Literal["isotonic", "beta"]
+    knots: tuple[tuple[float, float], ...] = ()
+    """isotonic: (stated, calibrated), both rising; between two the line, outside them the nearest."""
+    beta: tuple[float, float, float] | None = None
+    """beta: a, b, c of 1 / (1 + 1 / (e^c p^a / (1 - p)^b)) (Kull, Silva Filho and Flach, 2017)."""
+    fitted_on: str
+    """Which outcomes, in words."""
+    outcomes: int
+    """How many."""
+
+    def __post_init__(self) -> None:
+        if self.method == "beta" and self.beta is None:
+            raise InvalidValue("calibration.beta", None, "the method beta needs its three figures")
+        if self.method == "isotonic" and not 1 <= len(self.knots) <= MOST_KNOTS:
+            raise InvalidValue("calibration.knots", len(self.knots), f"allowed are 1 to {MOST_KNOTS}")
+        before = (-1.0, -1.0)
+        for stated, share in self.knots:
+            in_range("calibration.knots", stated, 0, 1)
+            in_range("calibration.knots", share, 0, 1)
+            if stated <= before[0] or share < before[1]:
+                raise InvalidValue("calibration.knots", stated, "both figures of a knot rise from knot to knot")
+            before = (stated, share)
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of that kind that one session is opened with."""
+
+    kind: str = ""
+    """What kind of question it is, in the asker's word; empty: none is named."""
+    reliability: Reliability | msgspec.UnsetType = msgspec.UNSET
+    calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        if len(self.kind) > MOST_KIND:
+            raise InvalidValue("kind", f"{len(self.kind)} characters", f"allowed are at most {MOST_KIND}")
+
+
+class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
+    """A result's confidence after calibration, and what that rests on."""
+
+    stated: float
+    confidence: float
+    version: str
+    fitted_on: str
+    outcomes: int

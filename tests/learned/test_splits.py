@@ -1,0 +1,38 @@
+"""The committed halves: whole, apart, those of the harness, and made from the data alone."""
+
+import pytest
+
+from evaluation.debates.record import SPLIT, half
+from evaluation.learned import splits
+from evaluation.loaders import DATA, NoData
+
+NAMES = splits.names()
+
+
+def test_every_recorded_set_with_gold_has_a_file() -> None:
+    assert set(NAMES) == set(splits.sets())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_halves_are_apart_and_those_of_the_harness(name: str) -> None:
+    found = splits.split(name)
+    assert (found.set, found.seed) == (name, SPLIT)
+    assert not set(found.fit) & set(found.test)
+    assert 0.35 < len(found.fit) / (len(found.fit) + len(found.test)) < 0.65
+    assert {half(name, question) for question in found.fit} == {"fit"}
+    assert {half(name, question) for question in found.test} == {"test"}
+
+
+def test_halves_depend_on_the_set_and_on_no_order() -> None:
+    questions = [f"q{i}" for i in range(100)]
+    assert splits.halves("a", questions) == splits.halves("a", [*questions[::-1], *questions])
+    assert splits.halves("a", questions).fit != splits.halves("b", questions).fit
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_files_are_made_from_the_data(name: str) -> None:
+    try:
+        found = splits.made(splits.sets()[name], DATA)
+    except NoData as error:
+        pytest.skip(f"NOT CHECKED: {error}")
+    assert found == splits.split(name)
