@@ -104,13 +104,13 @@ def record_of(sid: str, entries: Iterable[str], source: str = "", first: int = 1
 
 def entries_of(record: Record) -> tuple[log.Entry, ...]:
     """Its entries, decoded. Raises Altered for what is no entry."""
-    found: list[log.Entry] = []
+    entries: list[log.Entry] = []
     try:
         for text in record.entries:
-            found.append(decode(text.encode(), log.Entry))
+            entries.append(decode(text.encode(), log.Entry))
     except SchemaError as error:
-        raise Altered(f"session {record.sid}, entry {len(found) + 1}: {error}") from error
-    return tuple(found)
+        raise Altered(f"session {record.sid}, entry {len(entries) + 1}: {error}") from error
+    return tuple(entries)
 
 
 def opening(record: Record) -> log.Opened:

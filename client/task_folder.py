@@ -295,12 +295,12 @@ def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None,
     NotApplied, AppliedAlready
         As `compared`.
     """
-    found = compared(sent, data, show, told)
+    changes = compared(sent, data, show, told)
     try:
-        _put(sent.folder.resolve(), found.written, found.change.removed)
+        _put(sent.folder.resolve(), changes.written, changes.change.removed)
     except OSError as error:
         raise NotApplied(f"the result is not applied as a whole: {error}") from error
-    return [*found.change.changed, *found.change.removed]
+    return [*changes.change.changed, *changes.change.removed]
 
 
 def _unpacked(sent: Sent, data: bytes) -> tuple[Files, Files]:

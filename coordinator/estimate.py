@@ -177,15 +177,15 @@ def check(protocol: Protocol, opened: log.Opened) -> None:
     budget = opened.budget
     if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
         return  # there is nothing that could be short
-    found = estimate(protocol, opened)
-    if found.shortfall:
-        field, why = refusal(found, protocol)
+    expected = estimate(protocol, opened)
+    if expected.shortfall:
+        field, why = refusal(expected, protocol)
         raise Inadmissible(field, f"{field}: {why}")
 
 
-def refusal(found: Estimate, protocol: Protocol) -> tuple[str, str]:
+def refusal(estimate: Estimate, protocol: Protocol) -> tuple[str, str]:
     """(the limit, its figure and what the session may take at least), of an estimate with a shortfall."""
-    field, _, figures = found.shortfall.partition(": ")
+    field, _, figures = estimate.shortfall.partition(": ")
     limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
     return field, f"{limit}, {least_words(protocol)} may take {wants}"
 

@@ -58,9 +58,9 @@ _WITHDRAW_S = 5.0
 def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]]:
     """The whole command: (exit status, result, what became of its change). Checks everything that can be checked before
     anything is started."""
-    found = expected(request.plan, request.opening)
-    if found:
-        estimate.refuse(found)
+    expected_cost = expected(request.plan, request.opening)
+    if expected_cost:
+        estimate.refuse(expected_cost)
     model_servers.refuse(request.plan, ephemeral=request.ephemeral)
     look = request.look
     view = choose(json=look.json, quiet=look.quiet, plain=look.plain, verbose=look.verbose)
@@ -71,8 +71,8 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     options = bus_options(request.plan.settings)
     stop_tracing = setup_tracing("parley-ask")
     try:
-        if found:
-            _announce(found, view)
+        if expected_cost:
+            _announce(expected_cost, view)
         with caller.root("parley ask"):
             result, more = run(ask(request, view))
     except Left as left:
@@ -280,8 +280,8 @@ def _tell_seats(parley: Parley, sid: str, view: View, request: Request) -> None:
         view.note(f"to sit on {seat}: {how_to_sit(sid, seat, settings, state=state)}")
 
 
-def _announce(found: Estimate, view: View) -> None:
+def _announce(expected_cost: Estimate, view: View) -> None:
     """Say what models that count tokens may come to."""
-    if estimate.costs(found):
-        for text in estimate.words(found):
+    if estimate.costs(expected_cost):
+        for text in estimate.words(expected_cost):
             view.note(text)

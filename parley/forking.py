@@ -40,8 +40,8 @@ def source_of(settings: Settings, sid: str) -> Source:
             if row.status == "open":
                 raise BadInput("session", f"session {sid} is open: a fork carries the record of one that is over")
             entries = await parley.client.log(sid) if parley.client.owner else []
-            found = opening(record_of(sid, entries)).settings if entries else {}
-            return Source(sid=sid, protocol=row.protocol, question=row.question, settings=found)
+            opened_with = opening(record_of(sid, entries)).settings if entries else {}
+            return Source(sid=sid, protocol=row.protocol, question=row.question, settings=opened_with)
 
     return run(main())
 

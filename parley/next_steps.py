@@ -29,8 +29,8 @@ async def words(protocol: str) -> list[str]:
     first."""
     from agents.openai import local_servers
 
-    found = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
-    steps = [_use(server, protocol) for server in found]
+    servers = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
+    steps = [_use(server, protocol) for server in servers]
     steps += [
         "name a model: LLM_PROVIDER and LLM_MODEL, and the provider's key, in the environment or in .env"
         " (docs/models.md)",

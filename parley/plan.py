@@ -73,21 +73,23 @@ class Plan:
         """Whom the protocol seats, and beside them whom a session seats that one of it may start. Whether there is such
         a protocol is said where all settings are checked."""
         copies = self.settings.stack.copies
-        found = rows_of(self.protocol, settings=self.own, copies=copies)
+        rows = rows_of(self.protocol, settings=self.own, copies=copies)
         beneath = self.setup.beneath(self.own)
         if beneath is None or beneath.protocol not in SETUPS:
-            return found
-        have = {row.queue for row in found}
+            return rows
+        have = {row.queue for row in rows}
         more = rows_of(beneath.protocol, settings=beneath.settings, copies=copies)
-        return (*found, *(row for row in more if row.queue not in have))
+        return (*rows, *(row for row in more if row.queue not in have))
 
     @cached_property
     def announced(self) -> list[Announcement]:
         """What the workers of the embedded stack will announce. Raises BadInput where a model cannot be made, or the
         allow list of tools cannot be used."""
-        found = announced(self.rows, tools=has_tools(self.settings))
-        why = no_run_of(self.settings)[:200] if any(a.tools for a in found) else ""
-        return [msgspec.structs.replace(a, no_run=why) if a.tools else a for a in found] if why else found
+        announcements = announced(self.rows, tools=has_tools(self.settings))
+        why = no_run_of(self.settings)[:200] if any(a.tools for a in announcements) else ""
+        return (
+            [msgspec.structs.replace(a, no_run=why) if a.tools else a for a in announcements] if why else announcements
+        )
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""

@@ -236,11 +236,11 @@ def _price(options: Mapping[str, Any], model: str, base_url: str) -> float | Non
     try:
         if options.get("usd_per_million") is not None:
             return prices.check("encoder.usd_per_million", options["usd_per_million"])
-        found = prices.price_of(model, prices.load())
+        price = prices.price_of(model, prices.load())
     except ModelMisconfigured as error:
         raise EncoderMisconfigured(error.why) from None
-    if found is not None:
-        return found.input
+    if price is not None:
+        return price.input
     return 0.0 if is_local(base_url) else None
 
 
@@ -275,13 +275,13 @@ def find_key(options: Mapping[str, Any], environ: Mapping[str, str]) -> Secret |
     at_home = str(options.get("base_url", "") or HOME).rstrip("/") == HOME
     names = (named,) if named else ("OPENAI_API_KEY",) if at_home else ()
     try:
-        found: Secret | None = key or key_from(names, environ)
+        secret: Secret | None = key or key_from(names, environ)
     except ModelMisconfigured as error:
         raise EncoderMisconfigured(error.why) from None
-    if found is None and (named or at_home):
+    if secret is None and (named or at_home):
         wanted = named or "OPENAI_API_KEY or ENCODER_API_KEY"
         raise EncoderMisconfigured(f"encoder openai needs a key: set {wanted} (or the same with _FILE)")
-    return found
+    return secret
 
 
 def _number(options: Mapping[str, Any], name: str, default: float, low: float, high: float) -> float:

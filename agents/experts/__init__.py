@@ -162,13 +162,13 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
     paths = files_in(folder)
     if not paths:
         raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md)")
-    found: dict[str, tuple[ExpertSpec, Path]] = {}
+    specs: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in paths:
         spec = read(path)
-        if spec.id in found:
-            raise ExpertError(str(path), "id", f"got {spec.id!r}, which {found[spec.id][1]} has already")
-        found[spec.id] = spec, path
-    return tuple(found[name][0] for name in sorted(found))
+        if spec.id in specs:
+            raise ExpertError(str(path), "id", f"got {spec.id!r}, which {specs[spec.id][1]} has already")
+        specs[spec.id] = spec, path
+    return tuple(specs[name][0] for name in sorted(specs))
 
 
 @functools.cache
@@ -288,8 +288,8 @@ def _named(error: Exception, agent: dict[str, Any], source: str) -> ExpertError:
     cause = error if isinstance(error, InvalidValue) else error.__cause__
     if isinstance(cause, InvalidValue):
         return ExpertError(source, cause.field, str(cause).removeprefix(f"{cause.field}: "))
-    found = _AT.fullmatch(str(error))
-    what, path = (found["what"], found["path"] or "") if found else (str(error), "")
+    match = _AT.fullmatch(str(error))
+    what, path = (match["what"], match["path"] or "") if match else (str(error), "")
     value: Any = agent
     for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         value = value[name] if name else value[int(number)]

@@ -28,10 +28,10 @@ SECURITY = "security"
 def score(spec: ExpertSpec, task: Task) -> float:
     """computeRelevance of 3.3: 0 to 1."""
     prompt = task.prompt.lower()
-    found = sum(PRIMARY for t in spec.triggers.primary if t.lower() in prompt)
-    found += sum(SECONDARY for t in spec.triggers.secondary if t.lower() in prompt)
-    found += FILE * files(spec, task)
-    return min(round(found, 6), 1.0)
+    total = sum(PRIMARY for t in spec.triggers.primary if t.lower() in prompt)
+    total += sum(SECONDARY for t in spec.triggers.secondary if t.lower() in prompt)
+    total += FILE * files(spec, task)
+    return min(round(total, 6), 1.0)
 
 
 def files(spec: ExpertSpec, task: Task) -> int:
@@ -112,19 +112,19 @@ def by_rank(candidates: list[tuple[ExpertSpec, Candidate]]) -> list[tuple[Expert
 def triggered(spec: ExpertSpec, task: Task) -> str:
     """Which triggers and files matched, for whoever asks."""
     prompt = task.prompt.lower()
-    found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if t.lower() in prompt]
+    triggers = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if t.lower() in prompt]
     count = files(spec, task)
-    return ", ".join([*found, *([f"{count} files"] if count else [])])[:200]
+    return ", ".join([*triggers, *([f"{count} files"] if count else [])])[:200]
 
 
 def match(task: Task, specs: Sequence[ExpertSpec], *, name: str = "words") -> Matched:
     """The baseline: every expert with a score above 0 is a candidate (2.3), and its confidence is its score."""
-    found = [
+    candidates = [
         (spec, Candidate(expert=spec.id, relevance=value, confidence=value, why=triggered(spec, task)))
         for spec in specs
         if not spec.general and (value := score(spec, task)) > 0
     ]
-    ranked = by_rank(found)
+    ranked = by_rank(candidates)
     factors = Factors(
         candidate_count=len(ranked),
         confidence_variance=variance([c.confidence for _, c in ranked]),
@@ -156,11 +156,11 @@ def assembled(
 def reviewing(task: Task, specs: Sequence[ExpertSpec], leads: set[str]) -> list[ExpertSpec]:
     """Who reviews such work (6.1): first whom its words call for, then who reviews everything; likely leads last."""
     said = frozenset(read(task.prompt).wanted)
-    found = []
+    reviewers = []
     for spec in specs:
         if spec.reviews is None:
             continue
         called = sum(said.issuperset(roots(words)) for words in spec.reviews.of)
         if called or spec.reviews.always:
-            found.append((spec.id in leads, not called, -called, spec.priority, spec.id, spec))
-    return [row[-1] for row in sorted(found, key=lambda row: row[:-1])][:MOST_CANDIDATES]
+            reviewers.append((spec.id in leads, not called, -called, spec.priority, spec.id, spec))
+    return [row[-1] for row in sorted(reviewers, key=lambda row: row[:-1])][:MOST_CANDIDATES]

@@ -285,13 +285,13 @@ def imported(path: str) -> Agent:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        agent = getattr(importlib.import_module(module), attribute)
     except Exception as error:  # whatever the operator's module raises
         why = error if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
         raise ModelMisconfigured(f"agent {path!r} cannot be imported: {why}") from error
-    if not isinstance(found, Agent):
+    if not isinstance(agent, Agent):
         raise ModelMisconfigured(f"agent {path!r} is no agent: write @parley.agent(role=...) over the function")
-    return found
+    return agent
 
 
 def load(path: str, queue: str = "") -> AgentSpec:
@@ -303,14 +303,14 @@ def load(path: str, queue: str = "") -> AgentSpec:
 def seated(agents: Sequence[Agent], queues: Sequence[str]) -> dict[str, Agent]:
     """Queue -> the agent that serves it, of those that a stack has: the one that it names, else the first of its role
     that nobody has. Raises ModelMisconfigured where there is none."""
-    found: dict[str, Agent] = {}
+    by_queue: dict[str, Agent] = {}
     for one in sorted(agents, key=lambda a: not a.queue):
-        free = [q for q in queues if q not in found and (q == one.queue or (not one.queue and _role(q) == one.role))]
+        free = [q for q in queues if q not in by_queue and (q == one.queue or (not one.queue and _role(q) == one.role))]
         if not free:
             wanted = f"queue {one.queue}" if one.queue else f"free queue of role {one.role}"
             raise ModelMisconfigured(f"agent {one.name}: the stack has no {wanted}; it has {', '.join(queues)}")
-        found[free[0]] = one
-    return found
+        by_queue[free[0]] = one
+    return by_queue
 
 
 def _role(queue: str) -> str:

@@ -133,17 +133,17 @@ class StructuredCall:
                 raise ModelRefused(f"{self._model.name} declined: {said}")
             try:
                 self._notes.clear()
-                body, found = self._read(answer.text, native)
+                body, read_as = self._read(answer.text, native)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
-            if found is reply_schema.How.EXTRACTED and not calling:
+            if read_as is reply_schema.How.EXTRACTED and not calling:
                 self._log("the reply was extracted")
                 self._seems_to_ignore(rung, Rung.TEXT)
             else:
                 self._model.memory.heeded(rung)
             return Completion(
-                body=body, usage=self.usage, flags=self._flags(found, repair), first_token_s=answer.first_token_s,
+                body=body, usage=self.usage, flags=self._flags(read_as, repair), first_token_s=answer.first_token_s,
                 said=Said(text=answer.text),
             )  # fmt: skip
 

@@ -198,7 +198,7 @@ def _price(given: Mapping[str, Any], model: str, preset: Preset) -> Price | None
     if len(both) == 1:
         missing = next(name for short, name in fields.items() if short not in both)
         raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")
-    found = Price(**both) if both else prices.price_of(model, table)
-    if found is None:
-        found = Price() if preset.local else None
-    return found if found is None or own is None else msgspec.structs.replace(found, cached=own)
+    price = Price(**both) if both else prices.price_of(model, table)
+    if price is None:
+        price = Price() if preset.local else None
+    return price if price is None or own is None else msgspec.structs.replace(price, cached=own)

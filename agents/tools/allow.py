@@ -247,7 +247,7 @@ def find(environ: Mapping[str, str], path: Path | None = None) -> AllowList | No
     ToolsError
         The file cannot be used.
     """
-    found = named(environ, path)
-    if found == OFF:
+    chosen = named(environ, path)
+    if chosen == OFF:
         return None
-    return load(Path(found)) if found else shipped()
+    return load(Path(chosen)) if chosen else shipped()

@@ -52,11 +52,11 @@ class Listing:
         seq, looked, unreadable, done = asked.after_seq, 0, list[str](), False
         async with Scan(self._connection, STREAM, [subjects.log_kind(k) for k in _KINDS], seq) as scan:
             while not done and time.monotonic() < until:
-                found = await scan.page()
-                count, lost = await self._enter([subjects.parse_log(subject) for _, subject in found])
+                page = await scan.page()
+                count, lost = await self._enter([subjects.parse_log(subject) for _, subject in page])
                 looked, unreadable = looked + count, unreadable + lost
-                seq = found[-1][0] if found else max(seq, last_seq)
-                done = not found
+                seq = page[-1][0] if page else max(seq, last_seq)
+                done = not page
         if done:
             await self._index.fill()
         return IndexRebuilt(seq=seq, last_seq=last_seq, sessions=looked, unreadable=tuple(unreadable), done=done)
@@ -73,9 +73,9 @@ class Listing:
                 return row
 
         first = {sid: kind for sid, kind in reversed(list(entries))}
-        found = await asyncio.gather(*map(one, first))
+        results = await asyncio.gather(*map(one, first))
         unreadable, counted = list[str](), 0
-        for (sid, kind), row in zip(first.items(), found, strict=True):
+        for (sid, kind), row in zip(first.items(), results, strict=True):
             if row is None and kind != subjects.REFUSED:
                 unreadable.append(sid)
             elif (row is not None and row.status == kind) or kind == subjects.OPENED:

@@ -234,13 +234,13 @@ class Counting:
         """Go past places whose messages are gone. What erased sessions had there is counted from their tombstones."""
         await self._read_tombstones(fold)
         for seq in sorted(s for s in self._tombstones if s <= last):
-            found = self._tombstones.pop(seq)
+            tombstone = self._tombstones.pop(seq)
             if seq <= fold.position:
                 continue
-            if seq == found.erased.opened_seq:
-                self._opening(fold, found.erased)
-            if seq == found.erased.closed_seq:
-                self._closing(fold, found.sid, found.erased)
+            if seq == tombstone.erased.opened_seq:
+                self._opening(fold, tombstone.erased)
+            if seq == tombstone.erased.closed_seq:
+                self._closing(fold, tombstone.sid, tombstone.erased)
         fold.position = last
 
     async def _read_tombstones(self, fold: Fold) -> None:

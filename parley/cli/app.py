@@ -270,8 +270,8 @@ def replay(
 
         overrides = parse_sets(sets or [])
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
-        found = sessions.record(settings, session)
-        outcome = what_if.compare(found, overrides) if overrides else what_if.verify(found)
+        record = sessions.record(settings, session)
+        outcome = what_if.compare(record, overrides) if overrides else what_if.verify(record)
         if json:
             options.print_json(outcome)
         elif overrides:
@@ -305,11 +305,11 @@ def explain(
         from client.show.explain import figures, words
         from parley import sessions
 
-        found = sessions.explained(settings, session, plot)
+        record = sessions.explained(settings, session, plot)
         if json:
-            options.print_json(figures(found))
+            options.print_json(figures(record))
         else:
-            write_lines(words(found), None)
+            write_lines(words(record), None)
 
 
 @app.command()
@@ -360,12 +360,12 @@ def doctor(
         from parley.plan import plan_of
         from parley.stack.access import run
 
-        found = run(checks.examine(plan_of(settings), probe=probe))
+        report = run(checks.examine(plan_of(settings), probe=probe))
         if json:
-            options.print_json(found)
+            options.print_json(report)
         else:
-            write_lines(screen.words(found), None)
-    raise typer.Exit(0 if found.ok else 1)
+            write_lines(screen.words(report), None)
+    raise typer.Exit(0 if report.ok else 1)
 
 
 @app.command()

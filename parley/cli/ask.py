@@ -130,12 +130,12 @@ def ask(
             plan = plan.without_folder()
         documents = evidence or motion.evidence
         if dry_run:
-            found = estimated(plan, motion.question, documents)
-            if json and not found.shortfall:
-                options.print_json(_noted(estimate.document(found), notes))
+            expected = estimated(plan, motion.question, documents)
+            if json and not expected.shortfall:
+                options.print_json(_noted(estimate.document(expected), notes))
             elif not json:
-                write_lines(estimate.table(found), None)
-            estimate.refuse(found)
+                write_lines(estimate.table(expected), None)
+            estimate.refuse(expected)
             return
         look = Look(
             json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_

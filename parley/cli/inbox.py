@@ -40,11 +40,11 @@ def inbox(
         from parley import inbox as items
         from parley.stack.access import bus_options
 
-        found = items.of(settings, session or "")
+        waiting = items.of(settings, session or "")
         if json:
-            options.print_json({"items": found})
+            options.print_json({"items": waiting})
         else:
-            write_lines(items.words(found, bus_options(settings)), None)
+            write_lines(items.words(waiting, bus_options(settings)), None)
 
 
 @app.command("answer")

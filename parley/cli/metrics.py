@@ -36,11 +36,11 @@ def metrics(
         if once or json:
             from parley import outcomes
 
-            found = outcomes.counted_once(settings, monitor)
+            counted = outcomes.counted_once(settings, monitor)
             if json:
-                options.print_json(outcomes.document(found))
+                options.print_json(outcomes.document(counted))
             else:
-                print(outcomes.exposition(found), end="")
+                print(outcomes.exposition(counted), end="")
             return
         from parley.stack import foreground
 

@@ -23,8 +23,8 @@ def on_disconnect_of(given: str) -> OnDisconnect:
     """What becomes of a session whose client goes away. Raises BadInput."""
     for choice in get_args(OnDisconnect):
         if given == choice:
-            found: OnDisconnect = choice
-            return found
+            on_disconnect: OnDisconnect = choice
+            return on_disconnect
     raise BadInput("on-disconnect", f"got {given!r}, allowed are {' and '.join(get_args(OnDisconnect))}")
 
 

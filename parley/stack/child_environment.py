@@ -78,12 +78,12 @@ def of_each(
     """
     traced = bool(environ.get(ENDPOINT) or environ.get(TRACES_ENDPOINT))
     network = kept(NETWORK, environ)
-    found = {name: network for name in moderators if traced or notifies}
-    found |= {row.queue: network for row in rows if traced}
+    environments = {name: network for name in moderators if traced or notifies}
+    environments |= {row.queue: network for row in rows if traced}
     if names_models(rows, environ):
         for row in rows:
-            found[row.queue] = {**found.get(row.queue, {}), **_of_agent(row, environ)}
-    return {user: own for user, own in found.items() if own}
+            environments[row.queue] = {**environments.get(row.queue, {}), **_of_agent(row, environ)}
+    return {user: own for user, own in environments.items() if own}
 
 
 def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
@@ -97,10 +97,10 @@ def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
         spec, own = variables_of(spec_of(row), over_file)
     except (ModelError, SpecError):
         return {}  # its own process says so
-    found = {**_beyond(spec, environ), **own}
+    variables = {**_beyond(spec, environ), **own}
     if expert_of(row.queue) and _TOOLS in over_file:
-        found[_TOOLS] = over_file[_TOOLS]
-    return found
+        variables[_TOOLS] = over_file[_TOOLS]
+    return variables
 
 
 def _beyond(spec: "AgentSpec", environ: Mapping[str, str]) -> dict[str, str]:

@@ -99,26 +99,26 @@ def agent(
     from parley.stack import services
 
     try:
-        found = function.load(spec, queue) if function.PATH.fullmatch(spec) else load(spec)
-        if queue and found.queue != queue:
-            raise BadInput("queue", f"{spec} serves {found.queue}; --queue is for an agent that is a function")
+        agent_spec = function.load(spec, queue) if function.PATH.fullmatch(spec) else load(spec)
+        if queue and agent_spec.queue != queue:
+            raise BadInput("queue", f"{spec} serves {agent_spec.queue}; --queue is for an agent that is a function")
         if room is not None:
-            found = found.model_copy(update={"room": room})
-        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
+            agent_spec = agent_spec.model_copy(update={"room": room})
+        make = services.agent(agent_spec, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
     except ToolsError as error:
         raise BadInput("tools", str(error)) from error
     except (SpecError, ModelMisconfigured) as error:
         raise BadInput("spec", str(error)) from error
     url, credentials = _bus(settings)
-    if credentials.queue != found.queue:
-        raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {found.queue!r}")
+    if credentials.queue != agent_spec.queue:
+        raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {agent_spec.queue!r}")
     try:
-        found.check_pin(credentials.pin)
+        agent_spec.check_pin(credentials.pin)
     except NotEnrolled as error:
         raise BadInput("spec", str(error)) from error
-    if told := wish_words([found]):
+    if told := wish_words([agent_spec]):
         print(told, file=sys.stderr, flush=True)
-    return _serve(found.queue, make, url, credentials, host, port, log_level)
+    return _serve(agent_spec.queue, make, url, credentials, host, port, log_level)
 
 
 def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level: str) -> int:

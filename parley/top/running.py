@@ -29,13 +29,13 @@ def addresses(settings: Settings, given: Sequence[str]) -> list[str]:
         return pages(given)
     state = settings.state or default_state()
     running = read_running(state)
-    found = sorted({s.metrics for s in running.services.values() if s.metrics}) if running else []
-    if not found:
+    urls = sorted({s.metrics for s in running.services.values() if s.metrics}) if running else []
+    if not urls:
         raise BadInput(
             "--metrics",
             f"no stack runs in {state}. Start one with `parley up`, or name services: --metrics http://HOST:9464",
         )
-    return pages(found)
+    return pages(urls)
 
 
 async def look(urls: Sequence[str], before: Snapshot | None = None) -> tuple[Snapshot, dict[str, Any]]:

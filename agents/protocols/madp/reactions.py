@@ -51,18 +51,18 @@ def own_score(spec: ExpertSpec, task: Task) -> float:
     """
     said = read(task.prompt).wanted
     words = frozenset(said)
-    found = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
-    found += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
-    found += FILE * files(spec, task)
+    total = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
+    total += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
+    total += FILE * files(spec, task)
     phrases = (*keys(spec.domain.owns), *keys(spec.triggers.examples))
     near = max((len(own & words) / len(own) for _, own in phrases if len(own) > 1), default=0.0)
-    return min(1.0, round(found + (_PHRASE * near if near >= _NEAR else 0.0), 6))
+    return min(1.0, round(total + (_PHRASE * near if near >= _NEAR else 0.0), 6))
 
 
 @lru_cache(maxsize=4_000)
 def keys(phrases: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
     """Roots of each phrase, in order and as a set: an expert compares the same ones with every task."""
-    return tuple((found, frozenset(found)) for found in map(roots, phrases))
+    return tuple((phrase_roots, frozenset(phrase_roots)) for phrase_roots in map(roots, phrases))
 
 
 def vetoed(spec: ExpertSpec, task: Task) -> bool:
@@ -157,8 +157,8 @@ def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tup
     if mine is None:
         return None
     reading = read(task.prompt) if task is not None else None
-    found = [_challenge(spec, mine, theirs, reading) for theirs in posted.claims if theirs.agent_id != spec.id]
-    return tuple(c for c in found if c is not None)[:_MOST]
+    raised = [_challenge(spec, mine, theirs, reading) for theirs in posted.claims if theirs.agent_id != spec.id]
+    return tuple(c for c in raised if c is not None)[:_MOST]
 
 
 def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptReading | None) -> Challenge | None:

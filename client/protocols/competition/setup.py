@@ -56,9 +56,9 @@ class CompetitionSetup(Setup):
 
         if question is not None:
             raise BadInput("topic", "a topic has its motion, and a question is given beside it; leave one out")
-        found, folder = files.topic(given["topic"] or "", given["topics"])
-        stances = {str(team): text for team, text in found.stances.items()}
-        return Motion(found.motion, {"stances": stances} if stances else {}, folder)
+        topic, folder = files.topic(given["topic"] or "", given["topics"])
+        stances = {str(team): text for team, text in topic.stances.items()}
+        return Motion(topic.motion, {"stances": stances} if stances else {}, folder)
 
 
 def _styles(pairs: list[str]) -> dict[str, str]:

@@ -127,8 +127,8 @@ Says = tuple[Wish, ...]
 
 def format_of(v: View) -> Format:
     """The rules of this session."""
-    found: Format = v.settings.format
-    return found
+    format_: Format = v.settings.format
+    return format_
 
 
 def stage_of(s: State, v: View) -> Stage:

@@ -63,13 +63,13 @@ def figures(s: State, v: View) -> dict[str, Any]:
 
 def _advocates(s: State) -> list[dict[str, Any]]:
     """Who was devil's advocate in which round, and what of its arguments came through."""
-    found = []
+    advocates = []
     for r in s.rounds:
         if r.attacks is not msgspec.UNSET:
             seat = s.dials.rounds[r.number].advocate
             admitted = sum(entry.seat == seat for entry in r.admitted)
-            found.append({"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted})
-    return found
+            advocates.append({"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted})
+    return advocates
 
 
 def cross_family(v: View) -> bool:
@@ -111,11 +111,11 @@ def _regime(s: State, v: View) -> dict[str, Any]:
     bins = start.bins(control(v))
     citing = sum(bool(read(v, post, Blind).spans) for post in s.blind.values())
     sources = {p.document for p in passages(s, v)}
-    found = regime.classify(
+    classified = regime.classify(
         control(v), outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
         overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
     )  # fmt: skip
-    told: dict[str, Any] = msgspec.to_builtins(found)
+    told: dict[str, Any] = msgspec.to_builtins(classified)
     return told
 
 

@@ -156,7 +156,7 @@ def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> cont
             spans[a.seat] += ruled.spans if ruled.admitted else ()
     return controller.Observation(
         beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in said.items()},
-        evidence={seat: cited(found) for seat, found in spans.items()},
+        evidence={seat: cited(own) for seat, own in spans.items()},
         crit=judged.crit,
         crit_mean=judged.crit_mean,
         crit_variance=judged.crit_variance,

@@ -67,7 +67,7 @@ def routed(session: Session) -> dict[str, Any] | None:
         return None
     c = decode(session.posts[s.consensus].body, Consensus)
     o = c.outcome
-    found = {
+    fields = {
         "task": session.opened.question,
         "depth": s.depth,
         "candidates": [
@@ -84,7 +84,7 @@ def routed(session: Session) -> dict[str, Any] | None:
         "notes": c.notes,
         "warnings": s.warnings,
     }
-    builtins: dict[str, Any] = msgspec.to_builtins(found)
+    builtins: dict[str, Any] = msgspec.to_builtins(fields)
     return builtins
 
 
@@ -102,10 +102,10 @@ def _check(s: State, v: View) -> dict[str, Any]:
     """What the check came to; `ok` is None where there was no work that it could prove."""
     runs = {c.when: c for c in checks(s)}
     done = s.work is not None and read(v, s.work, Work).performed
-    found = proven(s, v) if done else None
+    proof = proven(s, v) if done else None
     return {
         "command": v.settings.check, "before": runs.get("before"), "after": runs.get("after"),
-        "ok": found.ok if found else None, "why": found.why if found else "",
+        "ok": proof.ok if proof else None, "why": proof.why if proof else "",
     }  # fmt: skip
 
 
@@ -129,9 +129,9 @@ def _of_diff(diff: str) -> tuple[str, ...]:
     kept = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
     run = [path for rest in kept if runs_by_itself(path := rest[: (len(rest) - len(" b/")) // 2])]
     names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
-    found = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
+    warnings = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
     cut = "the diff is too long to be shown in full: look at the folder before you use it"
-    return (*found, cut) if diff.endswith(CUT) else found
+    return (*warnings, cut) if diff.endswith(CUT) else warnings
 
 
 def _supported(n: int, v: View) -> dict[str, Any]:

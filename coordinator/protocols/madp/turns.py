@@ -200,12 +200,12 @@ def _seen(s: State, v: View, says: Says) -> tuple[str, ...]:
     last = s.rounds[-1] if s.rounds else None
     if last is None or last.lead != s.lead or last.post is None:
         return ()
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for call in read_said(v, says, last.post, Work).calls:
         if call.ok and call.tool == READS:
             path = _argument(call.arguments, "path")
-            found |= {path: None} if path else {}
-    return tuple(found)[:MOST_SEEN]
+            paths |= {path: None} if path else {}
+    return tuple(paths)[:MOST_SEEN]
 
 
 def _argument(arguments: str, name: str) -> str:
