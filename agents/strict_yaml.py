@@ -53,7 +53,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def read(text: str) -> Any:
+def load(text: str) -> Any:
     """What a YAML text says, as plain values.
 
     Raises

@@ -13,7 +13,7 @@ from client import task_folder, task_history
 from client.errors import BadInput, Unreachable
 from client.evidence import Sources
 from client.protocols import all_setups, setup_of
-from client.show.told import Result, told
+from client.show.told import Result, to_api
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
@@ -42,7 +42,7 @@ class Session:
 
     async def result(self) -> Result:
         """Wait until it is closed, and return its result."""
-        return told(await self._client.result(self.sid))
+        return to_api(await self._client.result(self.sid))
 
     async def cancel(self, reason: str = "") -> None:
         """End it before its protocol does."""

@@ -320,7 +320,7 @@ def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
 
     before, after = _unpacked(sent, data)
     try:
-        now, _ = folders.read(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
+        now, _ = folders.read_files(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
     except (folders.FolderError, OSError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
     if now != before:

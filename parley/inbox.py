@@ -51,7 +51,7 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
         raise NoSession(sid, place(settings)) from None
 
 
-def taken(sid: str, item: str, choice: str) -> None:
+def print_answered(sid: str, item: str, choice: str) -> None:
     """Print that an answer was taken."""
     print(f"session {line(sid)}: {line(item)} is answered with {line(choice)}")
 

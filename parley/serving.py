@@ -290,7 +290,7 @@ def _credentials(path: Path | None) -> Credentials:
     return credentials
 
 
-def said(names: Sequence[str]) -> tuple[str, ...]:
+def checked_hosts(names: Sequence[str]) -> tuple[str, ...]:
     """Host names as they were given. Raises BadInput where one has a scheme or a port."""
     for name in names:
         if "/" in name or ":" in name:

@@ -164,7 +164,7 @@ async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
     return BadInput("session", f"session {sid} was refused: {row.reason}")
 
 
-def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
+def view(settings: Settings, name: str, *, everything: bool) -> Seen:
     """A session as whoever asks may see it: all of it, what clients read, or what the seat of the credentials reads.
 
     Raises

@@ -270,7 +270,7 @@ def nest(pairs: Sequence[tuple[list[str], str]], origin: str) -> dict[str, Any]:
 def scalar(text: str) -> Any:
     """A value as YAML reads it: numbers and true/false as such, everything else as text."""
     try:
-        value = strict_yaml.read(text)
+        value = strict_yaml.load(text)
     except strict_yaml.BadYaml:
         return text
     return value if isinstance(value, int | float | str | list | dict | None) else text

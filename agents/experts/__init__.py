@@ -58,7 +58,7 @@ class ExpertError(ValueError):
         super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
 
 
-def read(path: Path) -> ExpertSpec:
+def load_spec(path: Path) -> ExpertSpec:
     """The specification in a file.
 
     Raises
@@ -92,9 +92,9 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def read_text(text: str, source: str = "specification") -> ExpertSpec:
-    """The specification that a YAML text is; errors as of `read`."""
+    """The specification that a YAML text is; errors as of `load_spec`."""
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml as error:
         raise ExpertError(source, "", error.why) from error
     if not isinstance(data, dict):
@@ -106,12 +106,12 @@ def read_text(text: str, source: str = "specification") -> ExpertSpec:
 
 
 def read_markdown(text: str, source: str = "specification") -> ExpertSpec:
-    """The specification that a Markdown text with front matter is; errors as of `read`."""
+    """The specification that a Markdown text with front matter is; errors as of `load_spec`."""
     front, body = markdown.parted(text)
     if front is None:
         raise ExpertError(source, "", "has no front matter: its first line is not ---, or no other one ends it")
     try:
-        data = strict_yaml.read(front)
+        data = strict_yaml.load(front)
     except strict_yaml.BadYaml as error:
         raise ExpertError(source, "front matter", error.why) from error
     if not isinstance(data, dict):
@@ -155,7 +155,7 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
     Raises
     ------
     ExpertError
-        As of `read`; it is no folder, has no specification, or two of one id.
+        As of `load_spec`; it is no folder, has no specification, or two of one id.
     """
     if not folder.is_dir():
         raise ExpertError(str(folder), "", "is no folder")
@@ -164,7 +164,7 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
         raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md)")
     specs: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in paths:
-        spec = read(path)
+        spec = load_spec(path)
         if spec.id in specs:
             raise ExpertError(str(path), "id", f"got {spec.id!r}, which {specs[spec.id][1]} has already")
         specs[spec.id] = spec, path

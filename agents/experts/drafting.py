@@ -85,7 +85,7 @@ def draft(text: str, stem: str) -> Draft:
 def _front(text: str, notes: list[str]) -> dict[Any, Any]:
     """The front matter as YAML, or where it is none, key by key."""
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml:
         data = None
     if isinstance(data, dict):

@@ -114,7 +114,7 @@ class Search:
         if sure < FLOOR:
             return Found()
         years = set(_YEAR.findall(best.evidence.sentence.text)) - set(words(question.text))
-        answer = years.pop() if question.kind == YEAR and len(years) == 1 else shown(best.evidence)
+        answer = years.pop() if question.kind == YEAR and len(years) == 1 else as_answer(best.evidence)
         return Found(answer, sure, (best.evidence,))
 
 
@@ -150,7 +150,7 @@ def _may_answer(question: Question, e: Evidence) -> bool:
     return question.kind in (OPEN, WHY) or fits(question, e.sentence.text) >= FITTING
 
 
-def shown(e: Evidence) -> str:
+def as_answer(e: Evidence) -> str:
     """A sentence as an answer: one line, without control characters, tags, addresses of links and emphasis."""
     if e.sentence.header:
         pairs = zip(e.sentence.header, e.sentence.cells, strict=False)

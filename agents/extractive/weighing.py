@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from agents.extractive import stance
-from agents.extractive.deciding import shown
+from agents.extractive.deciding import as_answer
 from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed, candidate
 from agents.extractive.question import OPTIONS, YES_NO, Question
 from agents.extractive.ranking import alike, looked_at
@@ -112,4 +112,4 @@ def _sentences(question: Question, evidence: Sequence[Evidence]) -> list[Possibl
             clusters.append([w])
         else:
             cluster.append(w)
-    return [candidate(shown(c[0].evidence), c) for c in clusters]
+    return [candidate(as_answer(c[0].evidence), c) for c in clusters]

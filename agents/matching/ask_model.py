@@ -90,7 +90,7 @@ def is_unsure(matched: Matched, below: float) -> bool:
     return not matched.candidates or matched.candidates[0].confidence < below
 
 
-async def asked(model: Model, shown: Shown, emit: Emit, computed: Completion, everybody: Known) -> Completion:
+async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, everybody: Known) -> Completion:
     """The computed reply to a Match, or what the model makes of it.
 
     Parameters

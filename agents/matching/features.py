@@ -23,7 +23,7 @@ from agents.matching.sanitize import sanitized
 from agents.matching.spelling import Speller
 from agents.matching.subjects import NONE, SUBJECTS, Floats
 from agents.matching.vectors import Encoded, sentences, spoken
-from agents.matching.word_roots import PromptReading, count_words, read, root, roots, stands_in
+from agents.matching.word_roots import PromptReading, count_words, read_prompt, root, roots, stands_in
 from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
@@ -247,11 +247,11 @@ class Prepared:
     def read_task(self, task: Task) -> ReadTask:
         """A task, read."""
         said = self.speller.right(sanitized(task.prompt, self.ids))
-        reading = read(said)
+        reading = read_prompt(said)
         if task.prior_conversation and (len(reading.words) <= _SHORT or not reading.kept):
             before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
             said = f"{said}\n{sanitized(before, self.ids)[:1_000]}".strip()
-            reading = read(said)
+            reading = read_prompt(said)
         unwanted = [w for w in reading.words if not w.wanted]
         if not reading.kept:
             reading = PromptReading((), "")

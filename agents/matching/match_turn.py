@@ -47,12 +47,12 @@ class Matching:
         completion = await self._computed(brief, specs, may_ask)
         if self._asks is None or not isinstance(brief.asking, Asking):
             return completion
-        from agents.matching.ask_model import asked, is_unsure
+        from agents.matching.ask_model import ask, is_unsure
 
         if not is_unsure(completion.body, brief.asking.below):
             return completion
         everybody = await self._everybody(brief.task, specs)
-        return await asked(self._asks, shown, emit, completion, everybody) if everybody else completion
+        return await ask(self._asks, shown, emit, completion, everybody) if everybody else completion
 
     async def _everybody(self, task: Task, specs: tuple[ExpertSpec, ...]) -> list[tuple[ExpertSpec, Candidate]]:
         assert self._matcher is not None, "it has just matched"

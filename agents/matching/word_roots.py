@@ -144,13 +144,13 @@ def _carries(token: str) -> bool:
 
 
 def count_words(text: str) -> int:
-    """How many words `read` finds in a text, without reading it."""
+    """How many words `read_prompt` finds in a text, without reading it."""
     shown = text if _ONE_WORD.search(text) else _CAMEL.sub(" ", text)
     return sum(map(_carries, _TOKEN.findall(shown.lower().replace("’", "'"))))
 
 
 @lru_cache(maxsize=KEPT)
-def read(text: str) -> PromptReading:
+def read_prompt(text: str) -> PromptReading:
     """Reads a prompt into roots of words."""
     return _read(text)
 

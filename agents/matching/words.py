@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import lru_cache
 from itertools import combinations
 
-from agents.matching.word_roots import read, roots, share
+from agents.matching.word_roots import read_prompt, roots, share
 from schemas.expert import ExpertSpec
 from schemas.routing import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
 
@@ -81,7 +81,7 @@ def has_overlapping_domains(candidates: Sequence[tuple[ExpertSpec, float]], prom
     Two candidates overlap where their confidences are close (CLOSE) and neither leaves to the other what the prompt
     speaks of; or where a phrase that one owns shares most of its words with one that the other owns (SAME).
     """
-    said = read(prompt).wanted
+    said = read_prompt(prompt).wanted
     return any(
         (abs(p - q) <= CLOSE and not _defers(a, b, said) and not _defers(b, a, said))
         or _own_the_same(a.domain.owns, b.domain.owns)
@@ -155,7 +155,7 @@ def assembled(
 
 def reviewing(task: Task, specs: Sequence[ExpertSpec], leads: set[str]) -> list[ExpertSpec]:
     """Who reviews such work (6.1): first whom its words call for, then who reviews everything; likely leads last."""
-    said = frozenset(read(task.prompt).wanted)
+    said = frozenset(read_prompt(task.prompt).wanted)
     reviewers = []
     for spec in specs:
         if spec.reviews is None:

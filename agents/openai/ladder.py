@@ -190,16 +190,16 @@ class StructuredCall:
         asks for calls all the same, it is taken as a step, and the endpoint as one that may ignore that field."""
         steps = self._shown.steps
         if not native or steps is None or self._shown.tools is None:
-            return reply_schema.read(text, self._shown.reply, self._notes)
+            return reply_schema.parse(text, self._shown.reply, self._notes)
         try:
-            step, how = reply_schema.read(text, steps.step)
+            step, how = reply_schema.parse(text, steps.step)
             if step.end() is None:
                 if self._model.memory.ignored_tools():
                     self._log("tools are ignored, from now on they are called in a text")
                 return step, how
         except reply_schema.Unusable:
             pass
-        return reply_schema.read(text, steps.end, self._notes)
+        return reply_schema.parse(text, steps.end, self._notes)
 
     def _unusable(
         self, rung: Rung, answer: ServerAnswer, error: reply_schema.Unusable, before: prompting.Repair | None

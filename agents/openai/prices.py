@@ -54,7 +54,7 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
         The file cannot be read or is no table of prices; names the row and the field.
     """
     try:
-        rows = strict_yaml.read(path.read_text(encoding="utf-8"))
+        rows = strict_yaml.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelMisconfigured(f"prices: {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

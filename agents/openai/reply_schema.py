@@ -1,7 +1,7 @@
 """Structured replies: the schema that a server is given, and the reply taken out of what comes.
 
 The schema is the reply type's, made acceptable to strict mode: every field required, no other allowed, nothing referred
-to, and a map as a list of {key, value}, since strict mode knows no open keys. `read` takes maps in both forms.
+to, and a map as a list of {key, value}, since strict mode knows no open keys. `parse` takes maps in both forms.
 Whatever was asked for and whatever the status, what comes is checked against the type itself.
 """
 
@@ -112,7 +112,7 @@ def holds_thought(text: str) -> bool:
     return _THINKING.match(text) is not None
 
 
-def read(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How]:
+def parse(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How]:
     """The reply in a model's text.
 
     Parameters

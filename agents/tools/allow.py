@@ -206,7 +206,7 @@ def load(path: Path) -> AllowList:
         It cannot be read, is not YAML, has an unknown key, a value out of range, or a program that is not there.
     """
     try:
-        value = strict_yaml.read(path.read_text(encoding="utf-8"))
+        value = strict_yaml.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ToolsError(str(path), "", f"it cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -57,7 +57,7 @@ def pack(root: Path, unwanted: Unwanted | None = None) -> tuple[bytes, list[Left
     TooLarge
         It has more files or bytes than an archive may.
     """
-    files, left_out = read(root, unwanted)
+    files, left_out = read_files(root, unwanted)
     return archive(files), left_out
 
 
@@ -82,7 +82,7 @@ def archive(files: Files) -> bytes:
     return data
 
 
-def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[LeftOut]]:
+def read_files(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[LeftOut]]:
     """The plain files below a folder that an archive may hold, and what was left out, with the reason. Nothing is
     followed. What is `unwanted` is not looked at.
 
@@ -290,7 +290,7 @@ class TaskFolder:
         def unwanted(path: str, folder: bool) -> str | None:
             return "" if path not in self._kept and left.is_left(path, folder) else None
 
-        self._files, _ = read(self.root, unwanted)
+        self._files, _ = read_files(self.root, unwanted)
         return self._files
 
     def put_back(self, files: Files) -> None:

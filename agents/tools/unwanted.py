@@ -50,7 +50,7 @@ class LeftOut(NamedTuple):
 
 
 class Unwanted:
-    """Of one folder. Called with a path in it; see agents.tools.folder.read."""
+    """Of one folder. Called with a path in it; see agents.tools.folder.read_files."""
 
     def __init__(self, root: Path, largest: int | None = None) -> None:
         """`largest`: bytes of a file beyond which it is left out; None: of any size."""

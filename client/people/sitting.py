@@ -76,7 +76,7 @@ async def connected(url: str, credentials: Credentials) -> Connection:
         raise Unreachable(f"no NATS server answers at {url} within {PATIENCE_S:g} s") from None
 
 
-async def look(connection: Connection, url: str, sid: str) -> None:
+async def check_open(connection: Connection, url: str, sid: str) -> None:
     """Raise BadInput where there is no such session, or it is over; Refusal where it was refused."""
     try:
         posts = await Reader(connection, patience_s=PATIENCE_S).history(sid, CONTROL)

@@ -132,7 +132,7 @@ def answered(body: Any) -> Card | None:
     )
 
 
-def told(pieces: list[Piece], kind: str, *, seated: bool) -> Card:
+def from_lines(pieces: list[Piece], kind: str, *, seated: bool) -> Card:
     """The card of a post that is known by its lines alone."""
     texts: list[str] = []
     for piece in pieces:

@@ -128,7 +128,7 @@ class Presenter:
         if post.kind in _HIDDEN:
             return Card(place="hidden")
         card = cards.answered(body_of(post.body))
-        return card or cards.told(list(self.lines(post, _WIDTH)), post.kind, seated=bool(post.seat))
+        return card or cards.from_lines(list(self.lines(post, _WIDTH)), post.kind, seated=bool(post.seat))
 
     def signals(self) -> tuple[Series, ...]:
         """What was measured by the posts that were taken, by round."""

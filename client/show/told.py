@@ -30,6 +30,6 @@ class Result(result.Result, frozen=True, kw_only=True):
         return str(Markup('<div class="parley-result" title="{}">{}</div>').format(self.session, Markup("").join(rows)))
 
 
-def told(ended: result.Result) -> Result:
+def to_api(ended: result.Result) -> Result:
     """The result as the Python API gives it."""
     return Result(**{name: getattr(ended, name) for name in ended.__struct_fields__})

@@ -117,7 +117,7 @@ def _specs(paths: Sequence[Path]) -> list[ExpertSpec]:
     specs: dict[str, ExpertSpec] = {}
     for path in paths:
         try:
-            spec = experts.read(path)
+            spec = experts.load_spec(path)
         except ExpertError as error:
             raise BadInput("spec", str(error)) from error
         if spec.id in specs:

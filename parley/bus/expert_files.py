@@ -19,7 +19,7 @@ def check(paths: Sequence[Path]) -> dict[str, Any]:
     specs: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in _files(paths, errors):
         try:
-            spec = experts.read(path)
+            spec = experts.load_spec(path)
         except ExpertError as error:
             errors.append(str(error))
             continue

@@ -74,4 +74,4 @@ def inbox_answer(
         if json:
             options.print_json({"session": session, "item": item, "choice": choice, "taken": True})
         else:
-            items.taken(session, item, choice)
+            items.print_answered(session, item, choice)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from parley.cli import completing
-from parley.cli.process import INTERRUPTED, told, unwritable
+from parley.cli.process import INTERRUPTED, report_error, unwritable
 
 if TYPE_CHECKING:
     from parley.settings import Settings
@@ -86,10 +86,10 @@ def errors(json: bool = False) -> Iterator[None]:
     except (ParleyError, BusError) as error:
         field = getattr(error, "field", "nats")
         raise typer.Exit(
-            told(getattr(error, "plain", str(error)), field, getattr(error, "exit_code", 1), json=json)
+            report_error(getattr(error, "plain", str(error)), field, getattr(error, "exit_code", 1), json=json)
         ) from None
     except KeyboardInterrupt:
-        raise typer.Exit(told("interrupted", "interrupted", INTERRUPTED, json=json)) from None
+        raise typer.Exit(report_error("interrupted", "interrupted", INTERRUPTED, json=json)) from None
     except OSError as error:
         raise typer.Exit(unwritable(error)) from None
 

@@ -129,7 +129,7 @@ def sessions_show(
         from client.show import documents, transcript
         from parley import sessions
 
-        record = sessions.seen(settings, session, everything=everything)
+        record = sessions.view(settings, session, everything=everything)
         if json:
             options.print_json(documents.document(record))
         else:
@@ -230,7 +230,7 @@ def sessions_export(
         from parley import sessions
 
         wanted = "html" if html else "trace" if trace else form or "jsonl"
-        record = sessions.seen(settings, session, everything=everything)
+        record = sessions.view(settings, session, everything=everything)
         write_lines(sessions.export(record, wanted), output)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from client.errors import BadInput
-from parley.cli.process import open_streams, told
+from parley.cli.process import open_streams, report_error
 from parley.stack.lease import OTHER, OWNER, Order, Running, Shown
 from schemas.session import human_queue, is_human
 
@@ -32,7 +32,7 @@ def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], N
     code = serve(on_ready)
     if code == OTHER:
         error = BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
-        return told(str(error), error.field, error.exit_code, json=shown.json)
+        return report_error(str(error), error.field, error.exit_code, json=shown.json)
     return code
 
 

@@ -442,7 +442,7 @@ def complete(order: Order) -> Iterator[tuple[Order, dict[str, str]]]:
             whole,
             {
                 **child_environment.of_supervisor(environ),
-                **child_environment.kept(child_environment.SERVICE, stack.env),
+                **child_environment.matching(child_environment.SERVICE, stack.env),
             },
         )
 

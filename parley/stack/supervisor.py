@@ -32,7 +32,7 @@ from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed, WrongCredentials
 from parley.bus import keys
 from parley.stack import kept_port
-from parley.stack.child_environment import NATS_SERVER, kept, take
+from parley.stack.child_environment import NATS_SERVER, matching, take
 from parley.stack.disk_watch import DiskWatch
 from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
 from parley.stack.rows import AgentRow
@@ -162,10 +162,10 @@ class Supervisor:
         users = self._admitted()
         folder = self.state / "bus"
         folder.mkdir(exist_ok=True, mode=0o700)
-        port = kept_port.read(folder)
+        port = kept_port.load(folder)
         kept_port.await_free(port)
         public = accounts.publics(self._credentials)
-        environ = kept(NATS_SERVER, os.environ)
+        environ = matching(NATS_SERVER, os.environ)
         self._server = EmbeddedServer(folder, users, public, port=port, environ=environ)
         try:
             if not self._server.begin(_BUS_S):

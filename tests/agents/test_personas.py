@@ -6,7 +6,7 @@ import pytest
 
 from agents.protocols.competition import personas
 from agents.protocols.competition.extractive_reading import STYLES, style_of
-from agents.protocols.competition.personas import PersonalityError, parse, read
+from agents.protocols.competition.personas import PersonalityError, load, parse
 from schemas.protocols.competition.messages import Settings
 from tests.protocols.competition.simulate import format_named
 from tests.protocols.competition.turns import me
@@ -15,7 +15,7 @@ GOOD = "quiet:\n  name: Quiet\n  characteristics: You say little.\n"
 
 
 def test_the_five_of_the_seed_are_there_and_settings_take_them() -> None:
-    five = read()
+    five = load()
     assert list(five) == ["logical", "emotional", "data_driven", "aggressive", "diplomatic"] == list(STYLES)
     assert all(len(p.characteristics) > 100 and "\n" not in p.characteristics for p in five.values())
     settings = Settings(format=format_named("four_stage"), personalities=five, styles={"pro_1": "logical"})
@@ -31,7 +31,7 @@ def test_the_extractive_model_knows_each_by_its_words(style: str) -> None:
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(GOOD, encoding="utf-8-sig")
-    assert read(path)["quiet"].characteristics == "You say little."
+    assert load(path)["quiet"].characteristics == "You say little."
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     large.write_bytes(b"#" * (personas.MAX_BYTES + 1))
     for path, why in ((tmp_path / "none.yaml", "cannot be read: No such file"), (latin, "byte 3"), (large, "200,001")):
         with pytest.raises(PersonalityError, match=why):
-            read(path)
+            load(path)

@@ -130,13 +130,13 @@ def test_merging_goes_section_by_section() -> None:
 )
 def test_a_key_that_stands_twice_is_refused_with_both_lines(text: str, said: str) -> None:
     with pytest.raises(strict_yaml.BadYaml) as caught:
-        strict_yaml.read(text)
+        strict_yaml.load(text)
     assert caught.value.why.startswith(said)
 
 
 def test_a_merged_key_may_be_overridden() -> None:
     text = "base: &b {x: 1, y: 2}\none: &o {<<: *b, x: 3}\ntwo: {<<: *o, y: 4}\n"
-    assert strict_yaml.read(text) == {"base": {"x": 1, "y": 2}, "one": {"x": 3, "y": 2}, "two": {"x": 3, "y": 4}}
+    assert strict_yaml.load(text) == {"base": {"x": 1, "y": 2}, "one": {"x": 3, "y": 2}, "two": {"x": 3, "y": 4}}
 
 
 def test_a_seat_that_stands_twice_in_a_panel_file_is_named_with_its_file_and_line(tmp_path: Path) -> None:

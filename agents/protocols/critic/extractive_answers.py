@@ -30,7 +30,7 @@ UNANSWERED = "This leaves the question unanswered."
 """What is held against an answer that is none: silence about it would count as agreement."""
 
 
-def read(question: str) -> Question:
+def parse_question(question: str) -> Question:
     """The question's form, without the judge's preamble."""
     return read_question(question.removeprefix(NEUTRAL))
 
@@ -40,7 +40,7 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
     brief: AnswerBrief = shown.brief
     cited = (c for o in brief.profile for c in o.citations)
     evidence, injected = _evidence(shown, corpus, cited)
-    question = read(shown.question)
+    question = parse_question(shown.question)
     answers = candidates(question, evidence)
     if not answers:
         why = (
@@ -75,7 +75,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
     known |= {collapse(c.quote) for c in given.citations}
     said = " ".join(o.text for o in brief.profile) + brief.again
     least = LEAST_PRESSED if brief.again else LEAST
-    for strength, w, rival in _against(candidates(read(shown.question), evidence), given.answer):
+    for strength, w, rival in _against(candidates(parse_question(shown.question), evidence), given.answer):
         text = w.evidence.sentence.text
         if strength < least:
             break

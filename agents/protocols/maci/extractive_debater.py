@@ -23,8 +23,8 @@ from agents.protocols.maci.extractive_reading import (
     ShownEvidence,
     belief,
     close,
-    heard,
     proposed,
+    quotes_line,
     reading,
     shares,
     speaking,
@@ -81,7 +81,7 @@ def argue(shown: Shown) -> tuple[Case, bool]:
         if post not in brief.own
         for span in argument.spans
         for line in read.lines
-        if heard(span.quote, span.passage, line)
+        if quotes_line(span.quote, span.passage, line)
     }
     weight = own | {line: 1.0 for line in told}
     target = belief(outcomes, evidence, weight)
@@ -129,7 +129,7 @@ def _arguments(
     mine = max(range(len(outcomes)), key=lambda i: (held[i], -i))
     sums = [sum(s.p for b in brief.opponents for s in b if s.outcome == o) for o in outcomes]
     other = max(range(len(outcomes)), key=lambda i: (sums[i], -i))
-    recorded = {x for _, a in read.record for s in a.spans for x in read.lines if heard(s.quote, s.passage, x)}
+    recorded = {x for _, a in read.record for s in a.spans for x in read.lines if quotes_line(s.quote, s.passage, x)}
     worth = {x: weight.get(x, FAINT) * (1 - brief.cl if x in recorded else 1.0) for x in read.lines}
     if brief.against:
         return _attack(brief, evidence, worth, held, asked)
@@ -153,7 +153,7 @@ def _met(brief: ArgueBrief, read: ShownEvidence, evidence: Sequence[OutcomeEvide
     posts = [
         post
         for post, a in read.record
-        if post in (brief.rebuttable or ()) and any(heard(s.quote, s.passage, x) for s in a.spans for x in good)
+        if post in (brief.rebuttable or ()) and any(quotes_line(s.quote, s.passage, x) for s in a.spans for x in good)
     ]
     return max(posts, default=None)
 

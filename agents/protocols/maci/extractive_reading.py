@@ -306,7 +306,7 @@ def proposed(
     return [name for name, _ in best], [said for _, said in best]
 
 
-def heard(quote: str, passage: str, line: PassageLine) -> bool:
+def quotes_line(quote: str, passage: str, line: PassageLine) -> bool:
     """Whether a quotation is of this line."""
     said = collapse(quote)
     return passage == line.passage and (said in line.sentence.text or line.sentence.text in said)

@@ -47,7 +47,7 @@ class Tests(NamedTuple):
     """Each once, in the order of their first mention."""
 
 
-def read(output: str) -> Tests:
+def parse(output: str) -> Tests:
     """What the output of one run says."""
     text = _ANSI.sub("", output).replace("\r\n", "\n")
     failed: dict[str, None] = {}

@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import floor
 
 from agents.hearing import Hear
-from agents.matching.word_roots import PromptReading, read, roots, roots_of, share, stands_in
+from agents.matching.word_roots import PromptReading, read_prompt, roots, roots_of, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
 from bus.channels import PUBLIC
 from schemas.expert import ExpertSpec, relevance_word
@@ -49,7 +49,7 @@ def own_score(spec: ExpertSpec, task: Task) -> float:
     As 3.3, but by whole words in any inflection, and only by those that are wanted; a phrase that it owns, or an
     example of its tasks, most of whose words stand there, counts too.
     """
-    said = read(task.prompt).wanted
+    said = read_prompt(task.prompt).wanted
     words = frozenset(said)
     total = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
     total += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
@@ -67,7 +67,7 @@ def keys(phrases: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str
 
 def vetoed(spec: ExpertSpec, task: Task) -> bool:
     """Whether a task says that just what is this expert's is not wanted: it is named, and only under a negation."""
-    reading = read(task.prompt)
+    reading = read_prompt(task.prompt)
     return bool(reading.unwanted) and not _names(spec, reading.wanted) and _names(spec, reading.unwanted)
 
 
@@ -123,7 +123,7 @@ def _claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass
 def _claimed(
     spec: ExpertSpec, post: TaskPosted, relevance: float, confidence: float, *, metered: bool, sent: bool = False
 ) -> Claim:
-    said = read(post.task.prompt).wanted
+    said = read_prompt(post.task.prompt).wanted
     topics = deferred(spec, said)
     mine = owned(spec, said) if post.claims == "full" else ()
     words = " ".join([spec.deliberation.claim, *(["Here: " + "; ".join(mine) + "."] if mine else [])])
@@ -156,7 +156,7 @@ def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tup
     mine = next((c for c in posted.claims if c.agent_id == spec.id), None)
     if mine is None:
         return None
-    reading = read(task.prompt) if task is not None else None
+    reading = read_prompt(task.prompt) if task is not None else None
     raised = [_challenge(spec, mine, theirs, reading) for theirs in posted.claims if theirs.agent_id != spec.id]
     return tuple(c for c in raised if c is not None)[:_MOST]
 

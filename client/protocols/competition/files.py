@@ -73,7 +73,7 @@ def parsed(data: Mapping[str, Any], where: str) -> Format:
 def personalities(path: Path | None = None) -> dict[str, Personality]:
     """Personalities by name, those of a file over those that are shipped. Raises BadInput."""
     try:
-        return {**personas.read(), **(personas.read(path) if path is not None else {})}
+        return {**personas.load(), **(personas.load(path) if path is not None else {})}
     except personas.PersonalityError as error:
         raise BadInput("personalities", str(error)) from error
 

@@ -26,9 +26,9 @@ from coordinator.protocols.competition.state import (
     Silent,
     State,
     Utterance,
+    body_of,
     format_of,
     marks,
-    read,
     said,
 )
 from coordinator.table import View
@@ -79,7 +79,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         winner=winner(s, v),
         decided_by=f.decided_by,
         complete=s.complete,
-        review=read(v, (), s.review, Review).text if s.review is not None else "",
+        review=body_of(v, (), s.review, Review).text if s.review is not None else "",
         team_totals=scored.team,
         individual_totals=scored.individual,
         best=best(s, v),

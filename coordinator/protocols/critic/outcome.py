@@ -12,10 +12,10 @@ from coordinator.protocols.critic.state import (
     Round,
     State,
     answer,
+    body_of,
     comparison,
     label,
     raised,
-    read,
     verdict,
 )
 from coordinator.table import View
@@ -73,7 +73,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         more = {"ruling": last.ruling, "assumptions": last.assumptions}
     elif written is not None and why:
         more = {"departing": written.answer, "departs": why}
-    rewritten = read(v, s.question, Rewritten)
+    rewritten = body_of(v, s.question, Rewritten)
     result = Outcome(
         question=rewritten.question if rewritten else "",
         answer=last.answer if last else standing.answer if standing else "",
@@ -91,7 +91,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
 
 
 def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
-    given, judged, tally = answer(v, r.answer), read(v, r.judgement, Judgement), read(v, r.tally, Tally)
+    given, judged, tally = answer(v, r.answer), body_of(v, r.judgement, Judgement), body_of(v, r.tally, Tally)
     told: dict[str, Any] | None = None
     if given is not None:
         told = _builtins(given) | {"post": r.answer}

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from coordinator.protocols.maci.state import Round, State, control, read
+from coordinator.protocols.maci.state import Round, State, body_of, control
 from coordinator.schedulers import controller, stop_rule
 from coordinator.table import Counted, Measured, Session, View
 from schemas.belief import Belief
@@ -67,7 +67,7 @@ def _flips(s: State, view: View) -> dict[str, int]:
     evidence was admitted in that round, which the debater was shown; argued: one without."""
     counts: Counter[str] = Counter()
     for before, now in zip(s.rounds, s.rounds[1:], strict=False):
-        held, holds = (read(view, r.post, Post).beliefs for r in (before, now))
+        held, holds = (body_of(view, r.post, Post).beliefs for r in (before, now))
         for seat in held.keys() & holds.keys():
             if _leading(held[seat]) != _leading(holds[seat]):
                 counts[_because(view, before, seat)] += 1
@@ -80,7 +80,7 @@ def _leading(belief: Belief) -> frozenset[str]:
 
 
 def _because(view: View, before: Round, seat: str) -> str:
-    shown = [read(view, entry.post, Ruled) for entry in before.admitted if entry.seat != seat]
+    shown = [body_of(view, entry.post, Ruled) for entry in before.admitted if entry.seat != seat]
     return "quoted" if any(a.spans for a in shown) else "argued" if shown else "unexplained"
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from coordinator.protocols.maci.plan import top
 from coordinator.protocols.maci.seats import foreign
-from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, control, minds_move, passages, read
+from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, body_of, control, minds_move, passages
 from coordinator.schedulers import start
 from coordinator.signals import regime
 from coordinator.table import View
@@ -94,7 +94,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         regime=_regime(s, v),
         record=tuple(_ruled(entry.post, v, full) for entry in s.record),
         refused=sum(len(r.refused) for r in s.rounds),
-        plan=None if s.plan is None else read(v, s.plan, Plan),
+        plan=None if s.plan is None else body_of(v, s.plan, Plan),
         cross_family=cross_family(v),
         left_out=s.left_out,
     )
@@ -109,7 +109,7 @@ def _regime(s: State, v: View) -> dict[str, Any]:
         return {}
     blind = s.control.rounds[0]
     bins = start.bins(control(v))
-    citing = sum(bool(read(v, post, Blind).spans) for post in s.blind.values())
+    citing = sum(bool(body_of(v, post, Blind).spans) for post in s.blind.values())
     sources = {p.document for p in passages(s, v)}
     classified = regime.classify(
         control(v), outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
@@ -120,19 +120,19 @@ def _regime(s: State, v: View) -> dict[str, Any]:
 
 
 def _ruled(post: int, v: View, full: bool) -> Ruled:
-    said = read(v, post, Ruled)
+    said = body_of(v, post, Ruled)
     return said if full else msgspec.structs.replace(said, claim=said.claim[:200], reasons=(), spans=(), scores=())
 
 
 def _figures(post: int, v: View) -> dict[str, Any]:
-    said = read(v, post, Ruled)
+    said = body_of(v, post, Ruled)
     return {name: getattr(said, name) for name in ("id", "q", "crit", "tau_q", "tau_crit")} | {"post": post}
 
 
 def _round(r: Round, v: View, full: bool, ended: str) -> dict[str, Any]:
     """The post `signals` of a round, with the figures of what was refused in it: debaters read the result, so the words
     are on `scores` alone."""
-    told: dict[str, Any] = msgspec.to_builtins(read(v, r.post, Post))
+    told: dict[str, Any] = msgspec.to_builtins(body_of(v, r.post, Post))
     told["round"] = r.number
     told["refused"] = [_figures(n, v) for n in r.refused]
     if ended:

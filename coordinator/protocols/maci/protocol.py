@@ -28,11 +28,11 @@ from coordinator.protocols.maci.state import (
     Phase,
     Round,
     State,
+    body_of,
     caps,
     control,
     one,
     passages,
-    read,
     round_limit_name,
     shares,
 )
@@ -167,7 +167,7 @@ def _on_merge_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _blind(s: State, v: View) -> dict[str, Blind]:
-    return {name: read(v, post, Blind) for name, post in s.blind.items()}
+    return {name: body_of(v, post, Blind) for name, post in s.blind.items()}
 
 
 def _by_name(s: State, v: View) -> tuple[Group, ...]:
@@ -192,7 +192,7 @@ def _begin(
 ) -> Step:
     """The signals of round 0, and the dials that follow from them."""
     beliefs = {name: maci_round.merged(body.belief, names) for name, body in blind.items()}
-    q = read(v, s.passages[0], Passages).q or 0.0
+    q = body_of(v, s.passages[0], Passages).q or 0.0
     seen = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
     settings: Settings = v.settings
     dials = controller.begin(control(v), s.outcomes, seen, ordered=settings.ordered, positions=settings.positions)

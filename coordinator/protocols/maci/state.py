@@ -140,14 +140,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return self.control
 
 
-def read(view: View, post: int, as_type: type[T]) -> T:
+def body_of(view: View, post: int, as_type: type[T]) -> T:
     """The body of a post."""
     return decode(view.posts[post].body, as_type)
 
 
 def passages(s: State, view: View) -> tuple[Passage, ...]:
     """All that may be cited, in the order of their numbers."""
-    return tuple(p for post in s.passages for p in read(view, post, Passages).passages)
+    return tuple(p for post in s.passages for p in body_of(view, post, Passages).passages)
 
 
 def one(view: View, role: str) -> str:

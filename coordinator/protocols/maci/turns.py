@@ -19,12 +19,12 @@ from coordinator.protocols.maci.state import (
     HELPER,
     JUDGE,
     State,
+    body_of,
     caps,
     control,
     minds_move,
     one,
     passages,
-    read,
     shares,
 )
 from coordinator.schedulers import controller
@@ -208,7 +208,7 @@ def _items(s: State, v: View, round_: int, judge: str, said: tuple[NumberedArgum
 def _rebutted(v: View, a: Argument) -> Rebutted | msgspec.UnsetType:
     if not a.rebuts:
         return msgspec.UNSET
-    there = read(v, a.rebuts, Ruled)
+    there = body_of(v, a.rebuts, Ruled)
     return Rebutted(claim=there.claim, reasons=there.reasons, quotes=tuple(span.quote for span in there.spans))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, by_2, checks, read, task_of, verdicts
+from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, body_of, by_2, checks, task_of, verdicts
 from coordinator.protocols.madp.turns import proven
 from coordinator.table import Session, View
 from schemas.folders.paths import runs_by_itself
@@ -23,7 +23,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     not finished, where none was; `confidence` is left to the reviews: `reviewed` has their
     verdicts.
     """
-    work = read(v, s.work, Work) if s.work is not None else None
+    work = body_of(v, s.work, Work) if s.work is not None else None
     result = {
         "task": task_of(v),
         "depth": s.depth,
@@ -31,7 +31,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "matcher": s.matcher,
         "candidates": s.candidates,
         "states": {x: agent_state(s, x) for x in _concerned(s)},
-        "consensus": read(v, s.consensus, Consensus) if s.consensus is not None else None,
+        "consensus": body_of(v, s.consensus, Consensus) if s.consensus is not None else None,
         "lead": s.lead,
         "responsibility": s.responsibility,
         "support": s.team,
@@ -101,7 +101,7 @@ def _concerned(s: State) -> list[str]:
 def _check(s: State, v: View) -> dict[str, Any]:
     """What the check came to; `ok` is None where there was no work that it could prove."""
     runs = {c.when: c for c in checks(s)}
-    done = s.work is not None and read(v, s.work, Work).performed
+    done = s.work is not None and body_of(v, s.work, Work).performed
     proof = proven(s, v) if done else None
     return {
         "command": v.settings.check, "before": runs.get("before"), "after": runs.get("after"),
@@ -118,7 +118,7 @@ def _work(work: Work, s: State, v: View) -> dict[str, Any]:
 
 
 def _diff(s: State, v: View) -> str:
-    return read(v, s.changed, Work).diff if s.changed is not None else ""
+    return body_of(v, s.changed, Work).diff if s.changed is not None else ""
 
 
 def _of_diff(diff: str) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def _of_diff(diff: str) -> tuple[str, ...]:
 
 def _supported(n: int, v: View) -> dict[str, Any]:
     """What support gave back, without its text, which the post has."""
-    given = read(v, n, Supported)
+    given = body_of(v, n, Supported)
     return {
         "agent_id": given.agent_id, "sub_task": given.sub_task, "summary": given.summary, "post": n,
         "artifacts": given.artifacts, "calls": len(given.calls),
@@ -144,7 +144,7 @@ def _supported(n: int, v: View) -> dict[str, Any]:
 
 
 def _handoff(n: int, v: View) -> dict[str, Any]:
-    told = read(v, n, HandedOver)
+    told = body_of(v, n, HandedOver)
     return {"from_agent": told.from_agent, "to_agent": told.to_agent, "reason": told.reason, "post": n}
 
 
@@ -164,7 +164,7 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
 
 def _round(n: int, r: Round, v: View) -> dict[str, Any]:
     """A turn of work without its text, which its post has."""
-    work = read(v, r.post, Work) if r.post is not None else None
+    work = body_of(v, r.post, Work) if r.post is not None else None
     return {
         "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": work.summary if work else "",
         "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),

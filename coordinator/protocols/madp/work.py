@@ -19,8 +19,8 @@ from coordinator.protocols.madp.state import (
     Says,
     State,
     announced,
+    body_of,
     number,
-    read,
     revisions,
     room,
     say,
@@ -252,10 +252,10 @@ def _verdict(s: State, v: View, says: Says, new: Reviewed | None) -> Step:
     let it ship."""
     if v.open_turns:
         return s, says
-    given = [read(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
+    given = [body_of(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
     given += [new] if new is not None else []
     assert s.work is not None, "what is reviewed is done"
-    performed = read(v, s.work, Work).performed
+    performed = body_of(v, s.work, Work).performed
     if not given:
         s, says = warn(s, says, "not reviewed: no reviewer gave a verdict")
         return _over(s, v, says, "unreviewed", performed)

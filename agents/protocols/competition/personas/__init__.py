@@ -40,7 +40,7 @@ class PersonalityError(ValueError):
         super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
 
 
-def read(path: Path = BUILTIN) -> dict[str, Personality]:
+def load(path: Path = BUILTIN) -> dict[str, Personality]:
     """Personalities by name, from a YAML file.
 
     Raises
@@ -64,9 +64,9 @@ def read(path: Path = BUILTIN) -> dict[str, Personality]:
 
 
 def parse(text: str, source: str = "personalities") -> dict[str, Personality]:
-    """Personalities by name, from YAML; errors as of `read`."""
+    """Personalities by name, from YAML; errors as of `load`."""
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml as error:
         raise PersonalityError(source, "", error.why) from error
     if not isinstance(data, dict) or not data:
