@@ -25,6 +25,8 @@ from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from client.client import Client
+    from client.turns import Nothing
+    from schemas.result import Result as Ended
 
 CONNECT_S = 3.0
 
@@ -42,7 +44,20 @@ class Session:
 
     async def result(self) -> Result:
         """Wait until it is closed, and return its result."""
-        return to_api(await self._client.result(self.sid))
+        ended = await self._client.result(self.sid)
+        return to_api(ended, await self._unanswered(ended))
+
+    async def _unanswered(self, ended: "Ended") -> "list[Nothing]":
+        """Turns that no seat answered, where the result shows that there may be some and the log may be read."""
+        from client.show.transcript import failed
+
+        if not self._client.owner or not (failed(ended) or any(r.get("missing") for r in ended.rounds)):
+            return []
+        from client.records import entries_of, record_of
+        from client.turns import Turns
+
+        record = record_of(self.sid, await self._client.log(self.sid))
+        return Turns(entries_of(record), sid=self.sid).nothing
 
     async def cancel(self, reason: str = "") -> None:
         """End it before its protocol does."""

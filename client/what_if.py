@@ -7,7 +7,7 @@ import msgspec
 
 from client.errors import BadInput
 from client.protocols import face_of
-from client.records import Altered, Record, entries_of, opening
+from client.records import Altered, Record, check_protocol, entries_of, opening
 from client.text import line
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
@@ -15,8 +15,10 @@ from coordinator.replay import Diverged, Parting, replay, what_if
 
 
 def verify(record: Record) -> dict[str, Any]:
-    """Recompute it: what was found, as JSON values. Raises Altered where it does not recompute."""
+    """Recompute it: what came of it, as JSON values. Raises Altered where it does not recompute, ProtocolMissing where
+    its protocol is not installed here."""
     _whole(record)
+    check_protocol(record.sid, opening(record).protocol)
     try:
         replayed = replay(PROTOCOLS.get, record.sid, record.entries)
     except Diverged as error:
@@ -51,7 +53,9 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
         A setting of another protocol, or unknown; a record that does not recompute.
     """
     _whole(record)
-    given = wanted(opening(record).protocol, settings)
+    protocol = opening(record).protocol
+    check_protocol(record.sid, protocol)
+    given = wanted(protocol, settings)
     try:
         parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, given)
     except Inadmissible as error:

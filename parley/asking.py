@@ -17,6 +17,7 @@ from client.client import new_sid
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View
 from client.protocols import setup_of
+from client.show import transcript
 from client.task_folder import Sent
 from coordinator.estimate import Estimate
 from observability import caller
@@ -193,7 +194,8 @@ async def _run(
         result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
         if request.fork is None and next_steps.needed(there, opening):
-            for text in await next_steps.words(opening.protocol):
+            answered = bool(transcript.answer_of(result))
+            for text in await next_steps.words(opening.protocol, answered=answered):
                 view.note(text)
         if page is not None:
             await page.lasts()

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from client.errors import BadInput
-from client.records import opening, record_of
+from client.records import check_protocol, opening, record_of
 from client.what_if import wanted
 from parley.plan import Plan
 from parley.request import Look, Request
@@ -39,6 +39,8 @@ def source_of(settings: Settings, sid: str) -> Source:
                 raise BadInput("session", f"session {sid} was {row.status}: there is no record to carry on")
             if row.status == "open":
                 raise BadInput("session", f"session {sid} is open: a fork carries the record of one that is over")
+            if not settings.nats.url:  # elsewhere, the moderators may have the package
+                check_protocol(sid, row.protocol)
             entries = await parley.client.log(sid) if parley.client.owner else []
             opened_with = opening(record_of(sid, entries)).settings if entries else {}
             return Source(sid=sid, protocol=row.protocol, question=row.question, settings=opened_with)

@@ -1,7 +1,7 @@
 """Reads settings and their panel file once: which protocol, who sits where, on which stack."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from client.errors import BadInput
 from client.protocols import SETUPS, Setup, setup_of
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible
-from parley.settings import Settings, has_tools, names_tools, no_run_of, tools_of
+from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.panel_file import Panel, read_panel, role_of
@@ -101,7 +101,8 @@ class Plan:
         """The embedded stack. Raises BadInput."""
         section = self.settings.stack
         return Stack(
-            agents=self.rows, humans=people(section.humans, self.roles()) if section.humans else {},
+            agents=_without_agents(self.rows, section.free),
+            humans=people(section.humans, self.roles()) if section.humans else {},
             moderators=section.moderators, ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
@@ -130,6 +131,15 @@ class Plan:
         known = self.protocol in SETUPS and not self.settings.nats.url and not names_tools(self.settings)
         own = {k: v for k, v in self.setup.without_folder.items() if k not in self.own} if known else {}
         return self.over(own) if own else self
+
+
+def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:
+    """The rows, of which these queues have no agent in the stack. Raises BadInput where there is no such queue."""
+    queues = [row.queue for row in rows]
+    for queue in free:
+        if queue not in queues:
+            raise BadInput("free", f"there is no queue {queue}; {nearest(queue, queues)}")
+    return tuple(msgspec.structs.replace(row, copies=0) if row.queue in free else row for row in rows)
 
 
 def plan_of(settings: Settings) -> Plan:

@@ -11,14 +11,14 @@ import msgspec
 from bus.errors import UnknownSession
 from client import visible_posts
 from client.api import Parley
-from client.errors import BadInput, Interrupted, Refusal
-from client.records import Record, read_record, record_of
+from client.errors import BadInput, Interrupted, Refusal, Unreachable
+from client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
 from client.session_view import Seen
 from client.session_view import seen as as_seen
 from client.show import documents, explain, transcript
 from client.show.plotting import form_of
 from client.show.session_list import FoundSession, Listed, Search, has_words
-from coordinator.protocols import STANDING
+from coordinator.protocols import PROTOCOLS, STANDING
 from parley.follow import Ended, follow
 from parley.local_stack import lease_of
 from parley.settings import Settings
@@ -198,7 +198,15 @@ def feedback(settings: Settings, sid: str, *, right: bool, answer: str, note: st
         async with last_stack(settings) as parley:
             if parley is None:
                 raise NoSession(sid, place(settings))
-            await parley.client.feedback(sid, right=right, answer=answer, note=note)
+            row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
+            if row is not None and not settings.nats.url:
+                check_protocol(sid, row.protocol)
+            try:
+                await parley.client.feedback(sid, right=right, answer=answer, note=note)
+            except Unreachable as error:  # moderators leave a session alone whose protocol they do not have
+                if row is not None and row.protocol not in PROTOCOLS:
+                    raise Unreachable(f"{error}; {ProtocolMissing(sid, row.protocol)}") from error
+                raise
 
     run(main())
 

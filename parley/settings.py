@@ -86,6 +86,8 @@ class StackSection(Section):
     """Nothing: a panel of the protocol's size and its analyst, on the extractive model."""
     humans: list[str] = []
     """Seats that a person may take (parley sit): each gets credentials for that."""
+    free: list[str] = []
+    """Queues that a service of the operator's own serves (parley agent): no agent of the stack starts for them."""
     wait_for_human: float | None = Field(default=None, ge=1, le=86_400)
     """Seconds for which each turn of those seats waits for its person, from the first one on, before the agent has the
     seat; None: the agent has it until the person sits down."""
@@ -315,7 +317,9 @@ def _known(layer: Mapping[str, Any], origin: str) -> None:
             full = ".".join((*path, key))
             if not path:
                 names += [name for name in PROTOCOLS if protocol_settings(name) is not None]
-            raise BadInput(full, f"{full} in {origin} is no setting; {nearest(key, names)}")
+            brought = ", and no installed package brings a protocol of this name" if not path else ""
+            why = f"{full} in {origin} is not a known setting{brought if isinstance(layer.get(key), dict) else ''}"
+            raise BadInput(full, f"{why}; {nearest(key, names)}")
 
 
 def _sections(layer: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:

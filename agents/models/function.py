@@ -15,10 +15,12 @@ What it returns is checked against the turn's own type before it is sent. A mode
 
 import importlib
 import inspect
+import logging
 import os
 import re
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +37,7 @@ from schemas.session import Document
 from schemas.turn import Speak, Usage
 from schemas.wire import SchemaError
 
+_LOGGER = logging.getLogger(__name__)
 PATH = re.compile(r"[\w.]+:\w+")
 """`module:function`."""
 _ANSWER = "answer"
@@ -182,6 +185,8 @@ class FunctionModel:
         self.name = agent.name
         self.metered = agent.metered
         self.hear = agent.hear
+        self._logged: set[tuple[str, str]] = set()
+        """Exceptions, by type and place, whose traceback is in the log already."""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """What the function replies. Raises ModelRefused for what is no reply, ModelError where the function raised."""
@@ -190,12 +195,22 @@ class FunctionModel:
         except ModelError:
             raise
         except Exception as error:
-            raise ModelError(f"agent {self.name} raised {type(error).__name__}: {error}"[:1_000]) from error
+            why = f"agent {self.name} raised {type(error).__name__}{_where(error)}: {error}"[:1_000]
+            if (place := (type(error).__name__, _where(error))) not in self._logged:
+                self._logged.add(place)
+                _LOGGER.warning("%s. Its turns fail until you correct the function.", why, exc_info=True)
+            raise ModelError(why) from error
         usage = said.usage if isinstance(said, Reply) else Usage()
         try:
             return Completion(body=typed(said, shown.reply), usage=usage)
         except (SchemaError, msgspec.ValidationError, TypeError, ValueError) as error:
             raise ModelRefused(f"agent {self.name}: {error}", usage) from error
+
+
+def _where(error: Exception) -> str:
+    """` in my_module.py, line 6`: the innermost place that is no installed package's; empty where there is none."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__)[1:] if "site-packages" not in f.filename]
+    return f" in {os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
 
 
 def typed(said: Any, wanted: Any) -> Any:

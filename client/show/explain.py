@@ -82,7 +82,9 @@ def words(record: Record) -> Iterator[str]:
         return
     certificate, base = result.stop.certificate, Presenter()
     yield f"It ended with status {line(result.status)}: {presenter.stop_words(result)}."
-    yield f"Converged: {'yes' if result.stop.converged else 'no'}."
+    row = STOPS.get(result.stop.reason)
+    if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement
+        yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.certificate_words(certificate), lambda: base.certificate_words(certificate))
     yield from presenter.explained(record.sid, entries_of(record))
     for r in explained["rounds"]:

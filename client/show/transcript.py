@@ -278,11 +278,11 @@ def result_lines(
     )
 
 
-def brief_result(result: Result) -> list[StyledLine]:
-    """What a session came to in a few lines, without the posts before it."""
+def brief_result(result: Result, turns: Turns | None = None) -> list[StyledLine]:
+    """What a session came to in a few lines, without the posts before it. `turns`: what is known about them."""
     presenter = face_of(result.protocol).present()
     presenter.brief = True
-    return [*result_lines(result, presenter), _in_short(result, presenter)]
+    return [*result_lines(result, presenter, turns), _in_short(result, presenter)]
 
 
 def read_by_nobody(result: Result) -> str:

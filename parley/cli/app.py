@@ -104,6 +104,10 @@ def up(
         list[str] | None, typer.Option("--client", help="Further client credentials by name; repeatable.")
     ] = None,
     humans: Humans = None,
+    free: Annotated[
+        list[str] | None,
+        typer.Option("--free", metavar="QUEUE", help="Start no agent for this queue: you run it. Repeatable."),
+    ] = None,
     log_max_age: LogMaxAge = None,
     sets: Sets = None,
     json: Json = False,
@@ -119,11 +123,13 @@ def up(
       parley up
       parley up --panel-file panel.yaml
       parley up --panel 5 --moderators 2 --copies 2 --state ./stack
+      parley up --protocol consensus --free panelist_1
     """
     with options.errors(json):
         settings = options.settings(
             config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
             stack__moderators=moderators, stack__copies=copies, stack__humans=humans,
+            stack__free=free,
         )  # fmt: skip
         from parley.plan import plan_of
         from parley.stack import foreground

@@ -38,6 +38,7 @@ PROBE_S = 20.0
 _ASK_S = 3.0
 _ASKED_AGAIN = 8
 _MOST_UNREADABLE = 5
+_OVER = ("finished", "failed", "cancelled")
 _MOST_DAMAGED = 50
 """Sessions whose logs lost the same, and that are named in one line."""
 _PROBE_TOKENS = 16
@@ -237,7 +238,20 @@ class _Doctor:
             return
         self.moderators = Part(status="ok", what=f"one answers, and has listened for {workers.listening_s:.0f} s")
         self.workers = workers.workers
+        self._two_models(workers.workers)
         await self._unreadable(client, workers)
+
+    def _two_models(self, workers: Sequence[Announcement]) -> None:
+        """Queues whose copies differ: each turn goes to any of them."""
+        models: dict[str, set[str]] = {}
+        for worker in workers:
+            models.setdefault(worker.queue, set()).add(worker.model)
+        for queue, names in models.items():
+            if len(names) > 1:
+                self.lacks(
+                    f"different agents serve {queue} ({', '.join(sorted(names))}), and each turn goes to any of them",
+                    f"end all but one; a stack starts none with: parley up --free {queue}",
+                )
 
     async def _unreadable(self, client: "Client", workers: "Workers") -> None:
         """Sessions that moderators leave to others, and what the bus does not store for them. Whichever is free
@@ -255,11 +269,19 @@ class _Doctor:
                 "make room on the bus's disk; a nats-server that `parley up` did not start is then to be restarted",
             )
         for one in sorted(met.values(), key=lambda u: u.session)[:_MOST_UNREADABLE]:
+            row = await client.row(one.session)
+            if row is not None and row.status in _OVER:
+                continue  # no moderator has to run it
             of = f"protocol {one.protocol}, version {one.version}" if one.protocol else "of another release"
-            self.lacks(
-                f"a moderator cannot run session {one.session} ({of}): {one.why}",
-                "keep, or start, a moderator of the release that opened it until it is closed (docs/compatibility.md)",
+            mend = (
+                "keep, or start, a moderator of the release that opened it until it is closed (docs/compatibility.md)"
             )
+            if one.protocol and one.protocol not in PROTOCOLS:
+                mend = (
+                    f"install the package that brings the protocol {one.protocol} where the moderators run,"
+                    " and start them again"
+                )
+            self.lacks(f"a moderator cannot run session {one.session} ({of}): {one.why}", mend)
 
     def _damaged(self, workers: "Workers") -> None:
         """Sessions whose logs lost something, one line for all that lost the same."""

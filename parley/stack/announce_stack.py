@@ -62,6 +62,9 @@ def _addresses(running: Running, state: Path, shown: Shown) -> str:
     lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
     seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
     lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
+    for queue in running.free:
+        bus = f"--nats {running.url} --creds {state / 'keys' / queue}.json"
+        lines.append(f"free         parley agent my_module:answer --queue {queue} {bus}")
     bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
     protocol = f"--protocol {shown.protocol} " if shown.protocol else ""
     lines.append(f'ask          parley ask {protocol}{bus} "..."')

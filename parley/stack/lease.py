@@ -101,6 +101,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """User -> file."""
     services: dict[str, Service]
     queues: tuple[str, ...]
+    free: tuple[str, ...] = ()
+    """Queues for which the stack starts no agent."""
     permanent: bool
     ready: bool = False
     """Every service has said that it can take work."""

@@ -167,4 +167,4 @@ def _known(given: Mapping[Any, Any], names: list[str], prefix: str, path: Path) 
         if key not in names:
             near = difflib.get_close_matches(str(key), names, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-            raise BadInput(f"{prefix}{key}", f"{prefix}{key} in {path} is no field; {hint}")
+            raise BadInput(f"{prefix}{key}", f"{prefix}{key} in {path} is not a known field; {hint}")

@@ -383,6 +383,7 @@ class Supervisor:
             credentials={name: str(keys.file(self.state / "keys", name)) for name in self._credentials},
             services=services,
             queues=tuple(a.queue for a in self.order.stack.agents),
+            free=tuple(a.queue for a in self.order.stack.agents if not a.copies),
             permanent=self.order.permanent,
             ready=bool(self._children) and all(c.ready or c.refused for c in self._children),
             served=self.order.served,

@@ -59,13 +59,13 @@ def test_a_misspelt_key_is_named_with_its_file_and_the_nearest(tmp_path: Path, t
     with pytest.raises(BadInput) as caught:
         load(path)
     assert caught.value.field == key
-    assert str(caught.value).startswith(f"{key} in {path} is no setting")
+    assert str(caught.value).startswith(f"{key} in {path} is not a known setting")
     assert near in str(caught.value)
 
 
 def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARLEY__BUDGET__TOKEN", "5")
-    with pytest.raises(BadInput, match=r"budget\.token in the environment is no setting; did you mean tokens"):
+    with pytest.raises(BadInput, match=r"budget\.token in the environment is not a known setting; did you mean tokens"):
         load()
 
 
