@@ -105,7 +105,7 @@ def _check(wanted: Serve) -> None:
     if wanted.keys is None and not _is_loopback(wanted.host):
         raise BadInput(
             "host",
-            f"{wanted.host} can be reached from other machines; name the folder of the keys of those who may: "
+            f"{wanted.host} can be reached from other machines; name the folder with the tokens of the users who may sign in: "
             "--keys DIR (parley bus token makes one)",
         )
 

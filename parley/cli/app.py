@@ -106,7 +106,9 @@ def up(
     humans: Humans = None,
     free: Annotated[
         list[str] | None,
-        typer.Option("--free", metavar="QUEUE", help="Start no agent for this queue: you run it. Repeatable."),
+        typer.Option(
+            "--free", metavar="QUEUE", help="Start no agent for this queue, because you run it yourself; repeatable."
+        ),
     ] = None,
     log_max_age: LogMaxAge = None,
     sets: Sets = None,
@@ -145,10 +147,14 @@ def up(
 @app.command()
 def sit(
     session: Sid,
-    seat: Annotated[str, typer.Argument(metavar="SEAT", help="Which seat: pro_2, panelist_1.")],
-    seconds: Annotated[float, typer.Option(help="For each of your turns; 1 to 86,400.")] = 300.0,
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="The seat, such as pro_2 or panelist_1.")],
+    seconds: Annotated[float, typer.Option(help="Seconds for each of your turns, 1 to 86,400.")] = 300.0,
     then: Annotated[
-        str, typer.Option(metavar="agent|miss|wait", help="Then the agent goes on, the turn is missed, or all wait.")
+        str,
+        typer.Option(
+            metavar="agent|miss|wait",
+            help="After that time: the agent takes the seat, the turn is missed, or all wait.",
+        ),
     ] = "agent",
     nats: Nats = None,
     creds: Creds = None,
@@ -181,11 +187,11 @@ def moderator(
     creds: Creds = None,
     log_max_age: LogMaxAge = None,
     notify_url: Annotated[
-        str | None, typer.Option(help="Webhook for calls to people.", envvar="PARLEY_NOTIFY_URL")
+        str | None, typer.Option(help="Webhook that is called when a person is needed.", envvar="PARLEY_NOTIFY_URL")
     ] = None,
     queue: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A queue to make ready before a worker of it comes; repeatable."),
+        typer.Option(metavar="NAME", help="A queue to create before its first worker starts; repeatable."),
     ] = None,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
@@ -376,7 +382,7 @@ def doctor(
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where (default: here).")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder (default: here).")] = Path(),
     json: Json = False,
 ) -> None:
     """Create the files to begin with in a folder.

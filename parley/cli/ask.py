@@ -39,7 +39,7 @@ from parley.cli.protocol_options import (
 @takes("options")
 def ask(
     question: Annotated[
-        str | None, typer.Argument(help="The question; - reads it from standard input. A --topic has one.")
+        str | None, typer.Argument(help="The question; - reads it from standard input. Leave it out with --topic.")
     ] = None,
     protocol: Protocol = None,
     evidence: Annotated[
@@ -66,7 +66,8 @@ def ask(
     turn_timeout: Annotated[float | None, typer.Option(help="Seconds for one turn.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the order in which positions are shown.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it may cost: turns, calls, tokens, money.")
+        bool,
+        typer.Option("--dry-run", help="Start nothing; print the turns, calls, tokens and money that it may take."),
     ] = False,
     json: Json = False,
     plain: Plain = False,

@@ -50,9 +50,11 @@ def inbox(
 @app.command("answer")
 def inbox_answer(
     session: Sid,
-    item: Annotated[str, typer.Argument(metavar="ITEM", help="Its number; or expert, to change who leads.")],
+    item: Annotated[
+        str, typer.Argument(metavar="ITEM", help="The number of the question, or the word expert to change who leads.")
+    ],
     choice: Annotated[str, typer.Argument(metavar="CHOICE", help="One of its choices, free text, or an expert's id.")],
-    note: Annotated[str, typer.Option(help="What to say with it.")] = "",
+    note: Annotated[str, typer.Option(help="A comment on the choice.")] = "",
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,

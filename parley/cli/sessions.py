@@ -79,7 +79,9 @@ def sessions_rebuild_index(
 
 @app.command("search")
 def sessions_search(
-    wanted: Annotated[list[str], typer.Argument(metavar="WORDS", help="All of them stand in question and answer.")],
+    wanted: Annotated[
+        list[str], typer.Argument(metavar="WORDS", help="Words that must all stand in the question or the answer.")
+    ],
     limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1_000)] = 20,
     among: Annotated[int, typer.Option(help="Of so many of the newest sessions.", min=1, max=10_000)] = 200,
     json: Json = False,
