@@ -338,9 +338,9 @@ def _number(name: str, text: str) -> float | int:
     try:
         value = float(text)
     except ValueError:
-        raise ModelMisconfigured(f"{name}: got {text!r}, a number is wanted") from None
+        raise ModelMisconfigured(f"{name}: got {text!r}, expected a number") from None
     if not math.isfinite(value):
-        raise ModelMisconfigured(f"{name}: got {text!r}, a finite number is wanted")
+        raise ModelMisconfigured(f"{name}: got {text!r}, expected a finite number")
     if "USD_PER_MILLION_" in name and value < 0:
         raise ModelMisconfigured(f"{name}: got {value:g}, a price is not negative")
     return int(value) if value == int(value) and abs(value) < 1e15 else value

@@ -148,7 +148,7 @@ def parse(text: str, source: str = "agent file") -> AgentSpec:
     except strict_yaml.BadYaml as error:
         raise SpecError(source, "", error.why) from error
     if not isinstance(data, dict):
-        raise SpecError(source, "", "a mapping with the field queue is wanted")
+        raise SpecError(source, "", "expected a mapping with the field queue")
     for key in data:
         if key not in _FIELDS:
             raise SpecError(source, str(key), "no such field" + _near(str(key), _FIELDS))

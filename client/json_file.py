@@ -62,7 +62,7 @@ def loaded(data: bytes, whole: str = "the file") -> Any:
 def _proper(value: Any, path: str) -> None:
     """Refuse keys that stand twice, and texts that are none."""
     if isinstance(value, _Twice):
-        raise InvalidValue(join(path, value.key), value.key, "it stands twice, allowed is once")
+        raise InvalidValue(join(path, value.key), value.key, "it is given twice, expected once")
     if isinstance(value, dict):
         for key, part in value.items():
             _proper(key, path)

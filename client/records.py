@@ -103,7 +103,7 @@ def parsed(data: bytes, path: str) -> Record:
     if head.parley != "session":
         raise BadInput("file", f"{path} is no exported session: its first line does not say so")
     if head.version != VERSION:
-        raise BadInput("file", f"{path} is of version {head.version!r}, read is version {VERSION}")
+        raise BadInput("file", f"{path} has version {head.version!r}, and this release reads version {VERSION}")
     return record_of(head.session, lines[1:], path, 2)
 
 

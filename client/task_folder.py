@@ -280,7 +280,7 @@ def compared(
     if show is not None:
         show(change)
     if told is not None and not change.is_told(told):
-        raise NotApplied("the result is not applied: its folder is not what the diff says that was reviewed")
+        raise NotApplied("the result is not applied: its folder differs from the diff that was reviewed")
     if stands and (show is not None or told is not None):
         _checked(sent, data)  # it may have taken a while
     return Compared(before, after, change)

@@ -179,7 +179,7 @@ async def _run(
             view.note(told if told.startswith("  ") else f"parley: {told}")
     late = await parley.gathered(opening.protocol)
     if late:
-        view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
+        view.note(f"parley: these experts do not run yet, so they are no candidates: {', '.join(late)}")
     await when_served(lease, lambda: _open(parley, request.fork or opening, interrupts, sid))
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(request.plan.settings)

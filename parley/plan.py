@@ -65,7 +65,7 @@ class Plan:
         for queue, times in Counter(a.queue for a in section.agents).items():
             if times > 1:
                 raise BadInput(
-                    "stack.agents", f"queue {queue} stands there {times} times; for more of it there is copies"
+                    "stack.agents", f"queue {queue} stands there {times} times; use copies to run more of it"
                 )
         return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
 

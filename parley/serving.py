@@ -105,8 +105,8 @@ def _check(wanted: Serve) -> None:
     if wanted.keys is None and not _is_loopback(wanted.host):
         raise BadInput(
             "host",
-            f"{wanted.host} can be reached from other machines; name the folder with the tokens of the users who may sign in: "
-            "--keys DIR (parley bus token makes one)",
+            f"{wanted.host} can be reached from other machines; name the folder with the tokens of the users who may"
+            " sign in: --keys DIR (parley bus token makes one)",
         )
 
 
@@ -273,7 +273,7 @@ def usable(path: Path | None) -> Credentials:
     """Credentials that a person may use. Raises BadInput."""
     credentials = _credentials(path)
     if credentials.kind not in SERVED:
-        raise BadInput("creds", f"{path} may not be used by a person; expected {' or '.join(SERVED)}")
+        raise BadInput("creds", f"{path} are not for a person; expected {' or '.join(SERVED)}")
     return credentials
 
 

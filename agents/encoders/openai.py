@@ -212,7 +212,7 @@ def make(options: Mapping[str, Any], environ: Mapping[str, str]) -> OpenAIEncode
     texts = {name: options.get(name, "") for name in ("model", "base_url", "key_variable")}
     for name, value in texts.items():
         if not isinstance(value, str):
-            raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, a text is wanted")
+            raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, expected a text")
     base_url = (texts["base_url"].strip() or HOME).rstrip("/")
     _check_address(base_url)
     if not texts["model"].strip():
@@ -255,7 +255,7 @@ def _check_address(base_url: str) -> None:
         raise EncoderMisconfigured("encoder.base_url: not an address; keys do not belong in one, set ENCODER_API_KEY")
     if not usable:
         raise EncoderMisconfigured(
-            f"encoder.base_url: got {base_url!r}, an address such as http://127.0.0.1:8000/v1 is wanted"
+            f"encoder.base_url: got {base_url!r}, expected an address such as http://127.0.0.1:8000/v1"
         )
 
 
@@ -287,7 +287,7 @@ def find_key(options: Mapping[str, Any], environ: Mapping[str, str]) -> Secret |
 def _number(options: Mapping[str, Any], name: str, default: float, low: float, high: float) -> float:
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, a number is wanted")
+        raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, expected a number")
     if name in options and not low <= value <= high:
         raise EncoderMisconfigured(f"encoder.{name}: got {value:g}, allowed is {low:g} to {high:g}")
     return float(value)

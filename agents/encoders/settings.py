@@ -89,4 +89,4 @@ def _of_file(own: Any) -> dict[str, Any]:
         return {"name": own}
     if isinstance(own, Mapping) and all(isinstance(k, str) for k in own) and isinstance(own.get("name", ""), str):
         return dict(own)
-    raise EncoderMisconfigured(f"options.encoder: got {own!r}, a name or a mapping with name is wanted")
+    raise EncoderMisconfigured(f"options.encoder: got {own!r}, expected a name or a mapping with name")

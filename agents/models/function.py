@@ -235,7 +235,7 @@ def typed(said: Any, wanted: Any) -> Any:
         if isinstance(fields, wanted):
             return fields
     if not isinstance(fields, Mapping):
-        raise TypeError(f"it returned {type(said).__name__}; wanted is parley.Reply, a mapping or a text")
+        raise TypeError(f"it returned {type(said).__name__}; expected parley.Reply, a mapping or a text")
     known = {field.encode_name for field in msgspec.structs.fields(wanted)}
     if unknown := [name for name in fields if name not in known]:
         raise TypeError(f"its reply has no field {unknown[0]!r}; fields are {', '.join(sorted(known))}")
@@ -252,7 +252,7 @@ def _of_text(text: str, wanted: Any) -> Any:
         except Unusable as error:
             raise ValueError(str(error)) from error
     if _ANSWER not in {field.encode_name for field in msgspec.structs.fields(wanted)}:
-        raise ValueError(f"it returned a text without a JSON object; wanted is a {wanted.__name__}")
+        raise ValueError(f"it returned a text without a JSON object; expected a {wanted.__name__}")
     required = [f.encode_name for f in msgspec.structs.fields(wanted) if f.required and f.encode_name != _ANSWER]
     plain = {"reasoning": "", "confidence": 0.5}
     return {_ANSWER: text.strip(), **{name: plain[name] for name in required if name in plain}}

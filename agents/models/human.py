@@ -73,7 +73,7 @@ class Human:
             body = await self._filled(shown, emit)
         except asyncio.CancelledError:
             over = time.time_ns() >= shown.deadline_ns - _EARLY_NS
-            terminal.say("\nThe time for this turn is over." if over else "\nThis turn is wanted no more.")
+            terminal.say("\nThe time for this turn is over." if over else "\nThis turn is no longer needed.")
             raise
         finally:
             ticking.cancel()
@@ -109,7 +109,9 @@ class Human:
             try:
                 return decode(encode(values), shown.reply)
             except Undecodable as fault:
-                self._terminal.say(f"\nThat cannot be sent: {fault.why}\nOnce more; an empty line keeps what you had.")
+                self._terminal.say(
+                    f"\nThat cannot be sent: {fault.why}\nType it again; an empty line keeps what you had."
+                )
                 kept = values
 
 
@@ -302,7 +304,7 @@ def _value(kind: inspect.Type, text: str) -> Any:
         raise ValueError(f"allowed are {', '.join(map(str, options))}")
     value = _json(text)
     if isinstance(kind, inspect.IntType | inspect.FloatType) and (isinstance(value, bool | str) or value is None):
-        raise ValueError("a number is wanted")
+        raise ValueError("expected a number")
     return value
 
 

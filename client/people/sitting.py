@@ -111,7 +111,7 @@ async def end(connection: Connection, sid: str, seat: str, n: int) -> Post:
         async for post in posts:
             if post.kind == CLOSED or (post.kind == SEAT and post.transition > n and _left(post, seat)):
                 return post
-    raise Unreachable(f"session {sid} is heard no more")
+    raise Unreachable(f"session {sid} sends nothing any more")
 
 
 def _left(post: Post, seat: str) -> bool:

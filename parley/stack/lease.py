@@ -323,7 +323,7 @@ class Lease:
         deadline = time.monotonic() + _START_S
         while not _try(lock, fcntl.LOCK_SH):
             if time.monotonic() > deadline:
-                raise StackFailed(f"the stack in {self.state} is ending, and did not within {_START_S:g} s")
+                raise StackFailed(f"the stack in {self.state} is ending, and was not over within {_START_S:g} s")
             time.sleep(_POLL_S)
 
     def _ensure(self, replaced: Order | None = None) -> None:

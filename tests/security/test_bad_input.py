@@ -108,7 +108,7 @@ def test_brackets_in_texts_are_no_nesting() -> None:
 
 def test_a_record_of_another_version_or_of_posts_is_still_told_apart(tmp_path: Path) -> None:
     other = record(tmp_path, 0, json.dumps({"parley": "session", "session": "s", "version": 2}))
-    with pytest.raises(BadInput, match="is of version 2, read is version 1"):
+    with pytest.raises(BadInput, match="has version 2, and this release reads version 1"):
         read_record(Path(other))
     posts = record(tmp_path, 0, json.dumps({"parley": "posts", "session": "s", "version": 1}))
     with pytest.raises(BadInput, match="holds what was posted"):

@@ -171,9 +171,9 @@ def refuse_paths(given: Mapping[str, Any]) -> None:
     rules, known = given.get("format", DEFAULT), given.get("personalities")
     if not isinstance(rules, dict) and rules not in built_in():
         named = ", ".join(built_in())
-        raise BadInput("format", f"got {str(rules)[:80]!r}, wanted is one of {named}, or a whole format")
+        raise BadInput("format", f"got {str(rules)[:80]!r}, expected one of {named}, or a whole format")
     if known is not None and not isinstance(known, dict):
-        raise BadInput("personalities", f"got {str(known)[:80]!r}, wanted are the personalities themselves")
+        raise BadInput("personalities", f"got {str(known)[:80]!r}, expected the personalities themselves")
 
 
 def of(given: Mapping[str, Any]) -> Format:

@@ -56,7 +56,7 @@ def serve(
     """Serve the web page, and the interfaces for other programs, until Ctrl-C.
 
     It starts the stack on this machine if none runs, and prints a link that opens the page once. If other machines can
-    reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives the rights of that user.
+    reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives that user's rights.
 
     \b
     Examples:

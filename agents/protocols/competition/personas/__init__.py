@@ -70,7 +70,7 @@ def parse(text: str, source: str = "personalities") -> dict[str, Personality]:
     except strict_yaml.BadYaml as error:
         raise PersonalityError(source, "", error.why) from error
     if not isinstance(data, dict) or not data:
-        raise PersonalityError(source, "", "a mapping of names to personalities is wanted")
+        raise PersonalityError(source, "", "expected a mapping of names to personalities")
     if len(data) > MOST:
         raise PersonalityError(source, "", f"has {len(data)} personalities, the limit is {MOST}")
     return {_name(key, source): _one(key, value, source) for key, value in data.items()}
@@ -85,7 +85,7 @@ def _name(key: object, source: str) -> str:
 
 def _one(key: str, value: Any, source: str) -> Personality:
     if not isinstance(value, dict):
-        raise PersonalityError(source, key, "a mapping with name and characteristics is wanted")
+        raise PersonalityError(source, key, "expected a mapping with name and characteristics")
     for field in value:
         if field not in _FIELDS:
             near = difflib.get_close_matches(str(field), _FIELDS, 1)
@@ -97,7 +97,7 @@ def _one(key: str, value: Any, source: str) -> Personality:
             raise PersonalityError(source, f"{key}.{field}", "it is missing")
         text = value[field]
         if not isinstance(text, str):
-            raise PersonalityError(source, f"{key}.{field}", f"got {text!r}, a text is wanted")
+            raise PersonalityError(source, f"{key}.{field}", f"got {text!r}, expected a text")
         bad = next((c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cs")), "")
         if bad:
             raise PersonalityError(source, f"{key}.{field}", f"control character U+{ord(bad):04X}; none is allowed")
