@@ -1,4 +1,4 @@
-"""The Python API: open sessions on a bus, and wait for what they come to. A stack of one's own: parley.local."""
+"""The Python API: open sessions on a bus, and wait for their results. A stack of one's own: parley.local."""
 
 import asyncio
 import difflib

@@ -1,4 +1,4 @@
-"""What a session may come to, before it runs: in words, and as JSON values."""
+"""Shows what a session may cost before it runs, in words and as JSON values."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Follow-up questions: what a finished session came to, as a document that everybody in the next one holds."""
+"""Follow-up questions: the result of a finished session, as a document for every seat of the next one."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

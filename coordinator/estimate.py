@@ -1,5 +1,5 @@
-"""What a session may come to before it runs: turns, calls, tokens and money, from the caps and prices by which the
-machine reserves.
+"""Estimates what a session may cost before it runs: turns, calls, tokens and money, from the caps and prices by which
+the machine reserves.
 
 A protocol says which turns a session has at least (one round) and at most (its cap of rounds, every turn asked as often
 as it may be); each counts with what the machine would reserve for it (coordinator.budget). So no session comes to more

@@ -1,4 +1,4 @@
-"""Who is alive: workers' announcements, as one moderator has heard them.
+"""The workers that are alive, from the announcements that one moderator has heard.
 
 Of experts there may be hundreds: they are kept apart, without the text of their specifications, and who they are is
 worked out only when that changes.

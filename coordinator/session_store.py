@@ -1,4 +1,4 @@
-"""Sessions: fold a log, step the machine, append, carry the effects out.
+"""The store of sessions: it folds a log, steps the machine, appends, and carries out the effects.
 
 Any number of moderators serve all sessions, and none of them owns one. What this process keeps of a session between two
 transitions is a cache of its log. The log alone is the truth.

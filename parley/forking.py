@@ -1,4 +1,4 @@
-"""`parley fork`: whose record is carried on, with what changed, and on which stack."""
+"""`parley fork`: which record is continued, what changes, and on which stack."""
 
 from collections.abc import Mapping
 from typing import Any

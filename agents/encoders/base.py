@@ -1,4 +1,4 @@
-"""What every encoder is, and how it fails.
+"""The interface of an encoder, and its errors.
 
 EncoderError
 ├─ EncoderMisconfigured    the operator's: an unknown encoder or option, a missing key, a package that is not there

@@ -1,4 +1,5 @@
-"""What the documents answer, if they do: one answer that is sure enough, or the passages that bear on the question.
+"""Finds the answer in the documents, if there is one: one answer that is sure enough, or the passages that bear on the
+question.
 
 It abstains rather than guesses: an answer needs a sentence that is sure enough (agents/extractive/ranking.py) and has
 what is asked for; a table's answer needs a column that is clear; of options one is named only by figures or by what is

@@ -1,4 +1,4 @@
-"""What a question asks for, read off its form."""
+"""Finds out from the form of a question what it asks for."""
 
 import re
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Which sentence answers a question, and how sure that is.
+"""Finds the sentence that answers a question, and how sure that is.
 
 Of all sentences, rows, items and lines of code those are looked at that have most of the question's words, words that
 are rare in the documents counting more. How sure it is that the first one answers comes from a logistic regression over

@@ -1,4 +1,4 @@
-"""What a table answers: a row looked up by its name, the row with the most or the least, the greater of two rows.
+"""Finds answers in tables: a row looked up by its name, the row with the most or the least, the greater of two rows.
 
 The column is the one whose header the question names; where two could be meant, there is no answer.
 """

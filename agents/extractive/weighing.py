@@ -1,4 +1,4 @@
-"""What speaks for and against each possible answer, for protocols that argue: by what is praised and blamed.
+"""Weighs what speaks for and against each possible answer, by praise and blame, for protocols that argue.
 
 A seat that argues takes a side on little; whether that answers the question is another matter (deciding.py). A seat's
 own documents count in full, what others quote at a discount, and sums are damped, so that ten sentences that say the

@@ -1,4 +1,4 @@
-"""What a prompt says, in roots of words, and which of them it says it does not want.
+"""Reads a prompt as roots of words, and marks those that it excludes.
 
 A root is a light stem without the endings that make one part of speech of another, so that `authenticate`,
 `authenticated` and `authentication` are one word. English only.

@@ -1,4 +1,4 @@
-"""3.2 and 3.3 of the source (seeds/madp.md) as they stand: the baseline `words`, and the complexity factors.
+"""Sections 3.2 and 3.3 of the source (seeds/madp.md) to the letter: the baseline `words`, and the complexity factors.
 
 The score is how many of an expert's triggers stand in the prompt as bare strings, so `test` is found in `latest`. The
 confidence that 4.1 goes by is computed by nothing in the source; for the baseline it is the score itself.

@@ -1,4 +1,4 @@
-"""A completion out of the JSON that an endpoint sends: only the fields that are read are built, whatever else it holds.
+"""Reads a completion from the JSON that an endpoint sends. It builds only the fields that are needed.
 
 A list of a million choices costs no memory: one is looked at, the others are skipped. Fields of unexpected types are
 skipped as well.

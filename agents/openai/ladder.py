@@ -1,4 +1,4 @@
-"""One turn of the model `openai`, on its way down the ladder.
+"""One turn of the model `openai`: asks for a structured reply, step by step down the ladder.
 
 Each reply goes down a ladder: a JSON schema that the server holds the model to; JSON mode with the schema in the
 prompt; the reply taken out of prose; one repair with the error; failed. Where it begins is the provider's preset and

@@ -1,5 +1,5 @@
-"""What was learned of an endpoint and a model: which rung it takes, what it refuses, how much it thinks. Kept for the
-process, and in a file if a folder is given, so that a restart need not learn it again."""
+"""What Parley has learned about an endpoint and a model: which rung it takes, what it refuses, how much it thinks. Kept
+for the process, and in a file if a folder is given, so that a restart need not learn it again."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""What an endpoint says of its model before the first turn: how large its window is, and how fast it is.
+"""Asks an endpoint about its model before the first turn: how large its window is, and how fast it is.
 
 Servers tell the window in different places; one that does not tells it with the text of a refusal. The speed of a model
 on a machine of one's own is measured with one short reply, which costs nothing there.

@@ -1,4 +1,4 @@
-"""Says what a path inside a folder may be.
+"""Decides which paths inside a folder are allowed.
 
 A folder is a task's, and everything about it may have been written by a model or for one: links, names, archives.
 """

@@ -1,4 +1,4 @@
-"""What a moderator does to open a fork: whose record it carries, what changes, who is there, and the artifacts."""
+"""How a moderator opens a fork: which record it carries, what changes, who is there, and the artifacts."""
 
 import asyncio
 from collections.abc import Callable, Mapping

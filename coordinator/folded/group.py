@@ -1,4 +1,5 @@
-"""What waits for one session, folded together: each submission is one event, and all that were taken are one append.
+"""Takes the submissions that wait for one session together: each submission is one event, and all that were taken are
+one append.
 
     fold(protocol, session, digest, causes, waiting, at_ns, build) -> Folded       pure: nothing is sent or awaited
 

@@ -1,4 +1,4 @@
-"""A record under other settings, as the first entries of a session that goes on with real calls. Pure.
+"""Makes the first entries of a fork from a record and other settings. Pure.
 
 The recorded events are stepped once more, each into an entry of the new session's own log, as long as both sessions
 take the same course (coordinator.replay.course). So the new log holds all that it rests on, and any moderator folds it

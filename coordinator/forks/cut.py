@@ -1,4 +1,4 @@
-"""Where the rounds of a record end. Pure.
+"""Finds where the rounds of a record end. Pure.
 
 A round is over with the transition that asks something of a later one, or that stops the session. A round in which
 something was still out when the session stopped is not whole: nobody knows what it would have come to."""

@@ -1,4 +1,4 @@
-"""What the bus says of itself: queues, streams and the store by JetStream's API, nats-server by its monitor."""
+"""Reads the state of the bus: queues, streams and the store by JetStream's API, nats-server by its monitor."""
 
 import asyncio
 import contextlib

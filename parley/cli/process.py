@@ -1,4 +1,4 @@
-"""The command line as a process: its arguments and streams, and its end in every case."""
+"""The command line as a process: its arguments, its streams, and its exit status."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the helper compares texts with: which encoder, whether it answers, how long its vectors are."""
+"""Checks the encoder of the helper: its name, whether it answers, and the length of its vectors."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What the operator says of the doors for programs, checked before anything is started."""
+"""The operator's options of the interfaces for programs, checked before anything starts."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`parley top`: fetch, work out, show, again."""
+"""`parley top`: fetches, computes and shows figures, again and again."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""competition: what every certificate holds, and what a session came to, for the result frame.
+"""competition: what every certificate holds, and the result of a session, for its result frame.
 
 Debaters read the result, on `control`: it has figures, and none of the judge's words beside its review. Those are on
 `scores` and `judge_notes`.

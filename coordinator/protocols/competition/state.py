@@ -1,4 +1,4 @@
-"""competition: what a session remembers. What was said and what the judge made of it live in posts; the state refers to
+"""competition: the state of a session. What was said and what the judge made of it live in posts; the state refers to
 them by number, and every total is computed from them."""
 
 from enum import StrEnum, auto

@@ -1,4 +1,4 @@
-"""competition: what each turn is asked with, and so what each seat gets to see.
+"""competition: builds the turns: what each seat is asked, and what it is shown.
 
 Debaters see what was said in public and their own team's channel; the judge what was said in public and its notes; the
 audience what was said in public. Nobody is shown `scores`.

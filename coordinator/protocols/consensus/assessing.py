@@ -1,4 +1,4 @@
-"""consensus: how a round is read: who holds the same, who changed and by what, and the score that follows."""
+"""consensus: evaluates a round: which seats hold the same answer, which changed and why, and the score."""
 
 from typing import Any
 

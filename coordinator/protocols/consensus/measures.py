@@ -1,4 +1,4 @@
-"""consensus: what is counted of a session that is closed."""
+"""consensus: the figures that are counted when a session is closed."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""consensus: what a session came to, for the result frame."""
+"""consensus: the result of a session, for its result frame."""
 
 from collections.abc import Mapping
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""consensus: what a session remembers, and how positions are read, grouped and measured. Scores are 0 to 100."""
+"""consensus: the state of a session, and how positions are read, grouped and measured. Scores are 0 to 100."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

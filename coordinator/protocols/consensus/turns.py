@@ -1,4 +1,4 @@
-"""consensus: what each seat is asked, and what it is shown."""
+"""consensus: builds the turns: what each seat is asked, and what it is shown."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""critic: what every certificate holds, and what a session came to, for the result frame."""
+"""critic: what every certificate holds, and the result of a session, for its result frame."""
 
 from typing import Any
 

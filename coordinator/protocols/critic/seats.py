@@ -1,4 +1,4 @@
-"""critic: who sits down. One seat a role."""
+"""critic: which seats a session has. Each role has one."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""critic: what a session remembers, and how the judge's confidence moves. Confidence is in points, 0 to 100."""
+"""critic: the state of a session, and how the judge's confidence moves. Confidence is in points, 0 to 100."""
 
 from enum import StrEnum, auto
 from hashlib import blake2b

@@ -1,4 +1,4 @@
-"""maci: what is counted of a session that is closed."""
+"""maci: the figures that are counted when a session is closed."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""maci: what a round came to. Its arguments with their evidence and scores, the dual gate, and the observation that the
-controller is given."""
+"""maci: the result of a round. Its arguments with their evidence and scores, the dual gate, and the observation that
+the controller is given."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""maci: what a session remembers.
+"""maci: the state of a session.
 
 What was said lives in posts, to which it refers by number. A round's replies are kept here until the round is closed:
 nobody may see them before, and debaters never see some of them.

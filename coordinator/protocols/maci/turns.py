@@ -1,4 +1,4 @@
-"""maci: what each turn is asked with, and so what each seat gets to see.
+"""maci: builds the turns: what each seat is asked, and what it is shown.
 
 Debaters see the passages and the curated record, nothing else that was said. Judges see texts of arguments, in an order
 of their own. The helper sees passages and quotations, the analyst what may be seen by all.

@@ -1,5 +1,5 @@
-"""madp: the check comes back (since version 2): before the work to the lead, after it to whoever reviews, or to the
-lead as a finding. It is run by a seat of its own (role `check`), whose key is no expert's; what it proves is
+"""madp: handles the result of a check (since version 2): before the work to the lead, after it to whoever reviews, or
+to the lead as a finding. It is run by a seat of its own (role `check`), whose key is no expert's; what it proves is
 coordinator/protocols/madp/proof.py."""
 
 import msgspec

@@ -1,4 +1,4 @@
-"""madp: who leads is agreed, or changes (seeds/madp.md 4.5, 5.2, 9.1)."""
+"""madp: the experts agree who leads, or the lead changes (seeds/madp.md 4.5, 5.2, 9.1)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""madp: what a task came to, for the result frame."""
+"""madp: the result of a task, for its result frame."""
 
 from typing import Any
 

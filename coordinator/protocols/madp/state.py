@@ -1,4 +1,4 @@
-"""madp: what a task remembers.
+"""madp: the state of a task.
 
 Work, support and reviews live in posts, to which it refers by number. Of a specification it keeps what the coordination
 needs: whole ones come with the helper's reply, which the log has.

@@ -1,4 +1,4 @@
-"""madp: what each turn is asked with. A brief has all that a turn needs: experts are shown no posts beside it."""
+"""madp: builds the turns. A brief has all that a turn needs: experts are shown no posts beside it."""
 
 from typing import Literal, TypeVar
 
