@@ -75,13 +75,13 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
     path = folder / ".env"
     if not path.is_file():
         return own
-    found = _dotenv(path)
+    values = _dotenv(path)
     for name in (n for n in own if n.endswith("LLM_PROVIDER") and own[n].strip()):
-        wanted, there = own[name].strip().lower(), found.get(name, "").strip().lower()
+        wanted, there = own[name].strip().lower(), values.get(name, "").strip().lower()
         if wanted != there and (there or wanted in WITHOUT_A_SERVER):
             for belongs in _OF_A_PROVIDER:
-                found.pop(name.removesuffix("LLM_PROVIDER") + belongs, None)
-    return {**found, **own}
+                values.pop(name.removesuffix("LLM_PROVIDER") + belongs, None)
+    return {**values, **own}
 
 
 def _dotenv(path: Path) -> dict[str, str]:
@@ -91,7 +91,7 @@ def _dotenv(path: Path) -> dict[str, str]:
         raise ModelMisconfigured(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise ModelMisconfigured(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
-    found = {}
+    values = {}
     for binding in parse_stream(io.StringIO(text)):
         said = binding.original.string
         if binding.error or (binding.key is not None and binding.value is None):
@@ -101,8 +101,8 @@ def _dotenv(path: Path) -> dict[str, str]:
                 f"{path}, line {number}: this is no assignment, expected NAME=value or # a comment"
             )
         if binding.key is not None:
-            found[binding.key] = binding.value or ""
-    return found
+            values[binding.key] = binding.value or ""
+    return values
 
 
 def prefixes(queue: str, roles: tuple[str, ...], wish: str = "") -> tuple[str, ...]:
@@ -115,8 +115,8 @@ def prefixes(queue: str, roles: tuple[str, ...], wish: str = "") -> tuple[str, .
     ('EXPERT_SRE_', 'WISH_GPT_5_1_', 'EXPERT_', '')
     """
     names = (queue, re.sub(r"_\d+\Z", "", queue), *((f"wish_{wish}",) if wish else ()), *roles)
-    found = (_capitals(name) + "_" for name in names)
-    return (*dict.fromkeys(found), "")
+    upper_names = (_capitals(name) + "_" for name in names)
+    return (*dict.fromkeys(upper_names), "")
 
 
 def unmet_wish(spec: AgentSpec, environ: Mapping[str, str]) -> str:
@@ -156,8 +156,10 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
         Names the variable: a provider that nobody knows, a number that is none, a missing key or address, two settings
         that contradict each other.
     """
-    found = _with_model(spec, environ)
-    return _with_encoder(found, environ) if found.model == "extractive" and "helper" in found.roles else found
+    resolved = _with_model(spec, environ)
+    return (
+        _with_encoder(resolved, environ) if resolved.model == "extractive" and "helper" in resolved.roles else resolved
+    )
 
 
 def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec, dict[str, str]]:
@@ -173,15 +175,15 @@ def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec
         As `resolve`.
     """
     read = _Read(environ)
-    found = resolve(spec, read)
+    resolved = resolve(spec, read)
     names = set(read.names)
-    if ":" in found.model:
+    if ":" in resolved.model:
         own = tuple(prefix for prefix in _levels(spec) if prefix)
         names |= {name for name in environ if name.startswith(own)}
-        named = str(found.options.get("key_variable") or "")
+        named = str(resolved.options.get("key_variable") or "")
         names |= {named, f"{named}_FILE"}
-    keys = _keys(found.options)
-    return found, {name: environ[name] for name in names if name in environ and _is_for(name, keys, environ)}
+    keys = _keys(resolved.options)
+    return resolved, {name: environ[name] for name in names if name in environ and _is_for(name, keys, environ)}
 
 
 class _Read(dict[str, str]):
@@ -199,8 +201,8 @@ class _Read(dict[str, str]):
 def _keys(options: Mapping[str, Any]) -> set[str]:
     """Every key among a resolved spec's options."""
     encoder = options.get("encoder")
-    found = (options.get("api_key"), encoder.get("api_key") if isinstance(encoder, Mapping) else None)
-    return {key.reveal() for key in found if isinstance(key, Secret)}
+    keys = (options.get("api_key"), encoder.get("api_key") if isinstance(encoder, Mapping) else None)
+    return {key.reveal() for key in keys if isinstance(key, Secret)}
 
 
 def _is_for(name: str, keys: set[str], environ: Mapping[str, str]) -> bool:
@@ -289,14 +291,14 @@ class _Chosen:
 
     def _set_provider(self, name: str, wanted: str) -> None:
         try:
-            found = wanted if wanted in WITHOUT_A_SERVER else provider(wanted)
+            chosen = wanted if wanted in WITHOUT_A_SERVER else provider(wanted)
         except ModelMisconfigured as error:
             raise ModelMisconfigured(f"{name}: {error.why}") from error
-        if found != self.provider:
+        if chosen != self.provider:
             # What belongs to the other provider is not for this one.
             self._drop("base_url", "api_key", "key_variable", "model", "family", "extra", "structured")
             self._drop("usd_per_million_input", "usd_per_million_output", "usd_per_million_cached")
-        self._options["provider"] = found
+        self._options["provider"] = chosen
 
     def _drop(self, *names: str) -> None:
         for name in names:
@@ -336,9 +338,9 @@ def _number(name: str, text: str) -> float | int:
     try:
         value = float(text)
     except ValueError:
-        raise ModelMisconfigured(f"{name}: got {text!r}, a number is wanted") from None
+        raise ModelMisconfigured(f"{name}: got {text!r}, expected a number") from None
     if not math.isfinite(value):
-        raise ModelMisconfigured(f"{name}: got {text!r}, a finite number is wanted")
+        raise ModelMisconfigured(f"{name}: got {text!r}, expected a finite number")
     if "USD_PER_MILLION_" in name and value < 0:
         raise ModelMisconfigured(f"{name}: got {value:g}, a price is not negative")
     return int(value) if value == int(value) and abs(value) < 1e15 else value

@@ -29,13 +29,13 @@ class DocumentCache:
             missing = tuple(d.id for d in turn.documents if d.id not in self._held)
             if not missing or not await self._fetch(work, turn, missing):
                 break
-        found = []
+        documents = []
         for ref in turn.documents:
             if ref.id in self._held:
                 self._held.move_to_end(ref.id)
-                found.append(self._held[ref.id])
+                documents.append(self._held[ref.id])
         self._shrink()
-        return found
+        return documents
 
     async def _fetch(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> bool:
         """Ask once; whether anything came."""

@@ -39,9 +39,9 @@ class ExpertRegistry:
 
     async def follow(self, connection: Connection) -> Subscription:
         """Hear experts announce themselves, and call for it."""
-        found = await connection.subscribe(subjects.here_of(ROLE), self._on_here)
+        subscription = await connection.subscribe(subjects.here_of(ROLE), self._on_here)
         await self.call(connection)
-        return found
+        return subscription
 
     async def call(self, connection: Connection) -> None:
         """Have everybody announce himself, as far as the bus can be reached."""

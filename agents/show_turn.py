@@ -74,10 +74,10 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
         if bodies is None:
             return decode(post.body, as_type)
         place = (n, turn.kind)
-        found = bodies.get(place)
-        if found is None:
-            found = bodies[place] = decode(post.body, as_type)
-        return found
+        decoded = bodies.get(place)
+        if decoded is None:
+            decoded = bodies[place] = decode(post.body, as_type)
+        return decoded
 
     held = []
     for ref in turn.documents:

@@ -77,7 +77,7 @@ def builtin(name: str) -> AgentSpec | None:
     """The spec that a name stands for: `analyst`, `panelist`, `panelist_2`, a shipped expert's queue (`expert_sre`);
     None if it stands for none."""
     if expert_of(name):
-        from agents.experts import builtin as shipped  # a dozen files are read
+        from agents.experts import builtin as shipped  # a dozen files are load_spec
 
         return next((of_expert(spec) for spec in shipped() if spec.id == expert_of(name)), None)
     role = re.sub(r"_\d+\Z", "", name)
@@ -120,17 +120,17 @@ def load(name_or_path: str) -> AgentSpec:
 def _is_expert(text: str) -> bool:
     """Whether a file is an expert's specification, not an agent file."""
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml:
         return False  # whoever reads it says what is wrong
     return isinstance(data, dict) and "agent" in data
 
 
 def _read_expert(path: Path) -> AgentSpec:
-    from agents.experts import ExpertError, read
+    from agents.experts import ExpertError, load_spec
 
     try:
-        return of_expert(read(path))
+        return of_expert(load_spec(path))
     except ExpertError as error:
         raise SpecError(error.source, error.field, error.why) from error
 
@@ -144,11 +144,11 @@ def parse(text: str, source: str = "agent file") -> AgentSpec:
         Not YAML, a key twice, or a field that is missing, misspelt or out of range.
     """
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml as error:
         raise SpecError(source, "", error.why) from error
     if not isinstance(data, dict):
-        raise SpecError(source, "", "a mapping with the field queue is wanted")
+        raise SpecError(source, "", "expected a mapping with the field queue")
     for key in data:
         if key not in _FIELDS:
             raise SpecError(source, str(key), "no such field" + _near(str(key), _FIELDS))

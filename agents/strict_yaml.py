@@ -53,7 +53,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def read(text: str) -> Any:
+def load(text: str) -> Any:
     """What a YAML text says, as plain values.
 
     Raises
@@ -63,8 +63,8 @@ def read(text: str) -> Any:
         are nested too deep or are too many.
     """
     try:
-        found = yaml.load(text, _Loader)
-        _plain(found)
+        value = yaml.load(text, _Loader)
+        _plain(value)
     except _Twice as error:
         raise BadYaml(str(error)) from None
     except RecursionError as error:
@@ -76,7 +76,7 @@ def read(text: str) -> Any:
     except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
         # "\UFFFFFFFF", `!!timestamp x`, `!!bool x`, `!!int ''`
         raise BadYaml("is not YAML: a value is not what it says it is") from error
-    return found
+    return value
 
 
 _DEEP = f"is not YAML: its lists and mappings are nested more than {MAX_DEPTH} deep"

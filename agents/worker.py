@@ -370,7 +370,8 @@ class Worker:
         if answer.verdict == "refused":
             self._measures.late()
         if answer.verdict != "accepted" or error:
-            _LOGGER.warning("turn failed", extra={**about, "why": error or answer.why})
+            why = error or answer.why
+            _LOGGER.warning("turn failed: %s (%s): %s", turn.seat, turn.kind, why, extra={**about, "why": why})
         else:
             _LOGGER.info("turn answered", extra=about)
         return answer.verdict

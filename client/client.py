@@ -246,8 +246,8 @@ class Client:
             while pages > 1:  # what changed meanwhile moved from pages to come to those that were read
                 floor, pages, said = await self._pages(subject, floor, limit, only_open, rows, before)
                 whole = whole and said
-        found = sorted(rows.values(), key=lambda row: row.seq, reverse=True)
-        return Listed(found[:limit], whole)
+        newest_first = sorted(rows.values(), key=lambda row: row.seq, reverse=True)
+        return Listed(newest_first[:limit], whole)
 
     async def _pages(
         self,
@@ -336,11 +336,11 @@ class Client:
         """Who is alive, as a moderator says that has listened for as long as workers take to tell of themselves. If
         none has within `patience_s`: as far as one has heard. Raises Unreachable."""
         deadline = time.monotonic() + patience_s
-        found = await self.workers(patience_s)
-        while not found.heard and time.monotonic() < deadline:
+        workers = await self.workers(patience_s)
+        while not workers.heard and time.monotonic() < deadline:
             await asyncio.sleep(_LISTENING_S)
-            found = await self.workers(patience_s)
-        return found
+            workers = await self.workers(patience_s)
+        return workers
 
     async def erase(self, sid: str) -> None:
         """Remove a closed session's texts. Raises Refusal where it is open or unknown, or was erased before."""

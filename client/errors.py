@@ -1,4 +1,4 @@
-"""What the front door raises.
+"""The errors of the Python API and the command line.
 
 ParleyError
 ├── BadInput          the caller's: a field, what is wrong with it, and what is allowed       exit status 2

@@ -1,4 +1,4 @@
-"""What a session may come to, before it runs: in words, and as JSON values."""
+"""Shows what a session may cost before it runs, in words and as JSON values."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -40,52 +40,53 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
         raise BadInput(error.field, str(error)) from error
 
 
-def refuse(found: Estimate) -> None:
+def refuse(estimate: Estimate) -> None:
     """Raise BadInput where the budget does not hold one round."""
-    if found.shortfall:
-        field, why = refusal(found, PROTOCOLS[found.protocol])
+    if estimate.shortfall:
+        field, why = refusal(estimate, PROTOCOLS[estimate.protocol])
         raise BadInput(field, f"{why}; nothing was started")
 
 
-def costs(found: Estimate) -> bool:
+def costs(estimate: Estimate) -> bool:
     """Whether it is worth a word before it begins: some model counts tokens."""
-    return any(s.metered for s in found.seats) or bool(found.work and found.work.tokens)
+    return any(s.metered for s in estimate.seats) or bool(estimate.work and estimate.work.tokens)
 
 
-def document(found: Estimate) -> dict[str, Any]:
+def document(estimate: Estimate) -> dict[str, Any]:
     """As JSON values; `most` is null where it is not known."""
-    told = {**msgspec.to_builtins(found), "fits_one_round": not found.shortfall}
-    return told if found.work is None else {**told, "most": None}
+    told = {**msgspec.to_builtins(estimate), "fits_one_round": not estimate.shortfall}
+    return told if estimate.work is None else {**told, "most": None}
 
 
-def words(found: Estimate) -> Iterator[str]:
+def words(estimate: Estimate) -> Iterator[str]:
     """The estimate in lines of text."""
     yield "This session may come to (most sessions stay far below the upper bounds):"
-    if PROTOCOLS[found.protocol].fixed:
-        yield f"  likely:               {_amount(found.likely)}"
-        yield f"  upper bound:          {_amount(found.most)}"
-    elif found.work is not None:
-        yield f"  the match, likely:    {_amount(found.likely)}"
-        yield f"  a turn of work:       upper bound {_amount(found.work).partition(', ')[2]}"
+    if PROTOCOLS[estimate.protocol].fixed:
+        yield f"  likely:               {_amount(estimate.likely)}"
+        yield f"  upper bound:          {_amount(estimate.most)}"
+    elif estimate.work is not None:
+        yield f"  the match, likely:    {_amount(estimate.likely)}"
+        yield f"  a turn of work:       upper bound {_amount(estimate.work).partition(', ')[2]}"
         yield "  the whole task:       not known before the task has chosen its experts; a budget limits it"
     else:
-        yield f"  one round, likely:    {_amount(found.likely)}"
-        yield f"  all {found.rounds} round{'s' if found.rounds > 1 else ''}, likely: {_amount(found.likely_most)}"
-        yield f"  upper bound:          {_amount(found.most)}"
-    yield f"  budget:               {_budget(found.budget)}"
-    if found.shortfall:
-        yield f"  The budget does not hold {least_words(PROTOCOLS[found.protocol])}: {found.shortfall}"
-    unpriced = [s.seat for s in found.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
+        yield f"  one round, likely:    {_amount(estimate.likely)}"
+        plural = "s" if estimate.rounds > 1 else ""
+        yield f"  all {estimate.rounds} round{plural}, likely: {_amount(estimate.likely_most)}"
+        yield f"  upper bound:          {_amount(estimate.most)}"
+    yield f"  budget:               {_budget(estimate.budget)}"
+    if estimate.shortfall:
+        yield f"  The budget does not hold {least_words(PROTOCOLS[estimate.protocol])}: {estimate.shortfall}"
+    unpriced = [s.seat for s in estimate.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
     if unpriced:
         yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"
 
 
-def table(found: Estimate) -> Iterator[str]:
+def table(estimate: Estimate) -> Iterator[str]:
     """The same with a line a seat."""
-    yield from words(found)
+    yield from words(estimate)
     yield ""
     yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"
-    for s in found.seats:
+    for s in estimate.seats:
         price = _price(s)
         turns = f"{s.least.turns} to {s.most.turns}"
         yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {s.most.cost_usd:.4f}"

@@ -1,4 +1,4 @@
-"""Follow-up questions: what a finished session came to, as a document that everybody in the next one holds."""
+"""Follow-up questions: the result of a finished session, as a document for every seat of the next one."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ def _quotes(posts: Sequence[Post], result: Result, presenter: Presenter) -> Iter
     bodies = [result.outcome, *(object_of(p.body) for p in reversed(posts))]
     for body in bodies:
         for document, quote in presenter.quotes(body):
-            found = (line(document), line(quote))
-            if found not in told and len(told) < _QUOTES:
-                told.add(found)
-                yield found
+            pair = (line(document), line(quote))
+            if pair not in told and len(told) < _QUOTES:
+                told.add(pair)
+                yield pair

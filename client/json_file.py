@@ -18,11 +18,11 @@ class _Twice(dict[str, Any]):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
     keys = [key for key, _ in pairs]
-    twice = _Twice(found)
+    twice = _Twice(members)
     twice.key = next(key for key in keys if keys.count(key) > 1)
     return twice
 
@@ -46,7 +46,7 @@ def loaded(data: bytes, whole: str = "the file") -> Any:
     if nested_too_deep(data):
         raise InvalidValue(whole, "lists and objects nested too deep", f"allowed are {MAX_DEPTH} levels")
     try:
-        found = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=refused)
+        value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=refused)
     except UnicodeDecodeError as error:
         raise InvalidValue(whole, f"byte {error.start}", "expected UTF-8 text") from error
     except json.JSONDecodeError as error:
@@ -55,14 +55,14 @@ def loaded(data: bytes, whole: str = "the file") -> Any:
         raise
     except ValueError as error:
         raise InvalidValue(whole, "a number", f"which cannot be read: {error}") from error
-    _proper(found, "")
-    return found
+    _proper(value, "")
+    return value
 
 
 def _proper(value: Any, path: str) -> None:
     """Refuse keys that stand twice, and texts that are none."""
     if isinstance(value, _Twice):
-        raise InvalidValue(join(path, value.key), value.key, "it stands twice, allowed is once")
+        raise InvalidValue(join(path, value.key), value.key, "it is given twice, expected once")
     if isinstance(value, dict):
         for key, part in value.items():
             _proper(key, path)

@@ -52,8 +52,8 @@ def cleaned(text: str) -> Pasted:
 def cleaned_values(value: Any, field: str) -> tuple[Any, list[str]]:
     """Every text in lists and objects cleaned, and what was done, each note with its place."""
     if isinstance(value, str):
-        found = cleaned(value)
-        return found.text, [f"{field}: {note}" for note in found.notes]
+        result = cleaned(value)
+        return result.text, [f"{field}: {note}" for note in result.notes]
     if isinstance(value, dict):
         pairs = {key: cleaned_values(part, f"{field}.{key}") for key, part in value.items()}
         return {key: part for key, (part, _) in pairs.items()}, [n for _, notes in pairs.values() for n in notes]

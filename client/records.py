@@ -11,9 +11,11 @@ from pathlib import Path
 import msgspec
 
 from client.errors import BadInput, ParleyError
+from coordinator.protocols import PROTOCOLS
 from schemas import log
 from schemas.post import Post
 from schemas.result import Result
+from schemas.rooms import NotUsable
 from schemas.wire import MAX_DEPTH, SchemaError, Undecodable, decode, nested_too_deep
 
 VERSION = 1
@@ -23,6 +25,32 @@ MAX_FILE = 500_000_000
 
 class Altered(ParleyError):
     """A record does not recompute: it was altered, or another version wrote it."""
+
+
+class ProtocolMissing(BadInput):
+    """No package that is installed here brings the session's protocol, or the one that does cannot be loaded."""
+
+    def __init__(self, sid: str, protocol: str, fault: str = "") -> None:
+        why = (
+            f": {fault}; correct that package"
+            if fault
+            else (
+                f", which no installed package brings; install the package that has the entry point {protocol}"
+                f" in the group {PROTOCOLS.group}"
+            )
+        )
+        again = ", and start the stack again. `parley doctor` lists what is installed."
+        super().__init__("session", f"session {sid} ran the protocol {protocol}{why}{again}")
+
+
+def check_protocol(sid: str, protocol: str) -> None:
+    """Raise ProtocolMissing where a session's protocol cannot be run here."""
+    try:
+        PROTOCOLS[protocol]
+    except NotUsable as error:
+        raise ProtocolMissing(sid, protocol, str(error)) from error
+    except KeyError as error:
+        raise ProtocolMissing(sid, protocol) from error
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +103,7 @@ def parsed(data: bytes, path: str) -> Record:
     if head.parley != "session":
         raise BadInput("file", f"{path} is no exported session: its first line does not say so")
     if head.version != VERSION:
-        raise BadInput("file", f"{path} is of version {head.version!r}, read is version {VERSION}")
+        raise BadInput("file", f"{path} has version {head.version!r}, and this release reads version {VERSION}")
     return record_of(head.session, lines[1:], path, 2)
 
 
@@ -104,13 +132,13 @@ def record_of(sid: str, entries: Iterable[str], source: str = "", first: int = 1
 
 def entries_of(record: Record) -> tuple[log.Entry, ...]:
     """Its entries, decoded. Raises Altered for what is no entry."""
-    found: list[log.Entry] = []
+    entries: list[log.Entry] = []
     try:
         for text in record.entries:
-            found.append(decode(text.encode(), log.Entry))
+            entries.append(decode(text.encode(), log.Entry))
     except SchemaError as error:
-        raise Altered(f"session {record.sid}, entry {len(found) + 1}: {error}") from error
-    return tuple(found)
+        raise Altered(f"session {record.sid}, entry {len(entries) + 1}: {error}") from error
+    return tuple(entries)
 
 
 def opening(record: Record) -> log.Opened:

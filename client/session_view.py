@@ -73,7 +73,7 @@ def fork_of(posts: Sequence[Post]) -> Fork | None:
     return next((read(p, {FORK: Fork}) for p in reversed(posts) if p.kind == FORK), None)
 
 
-def seen(found: Record | Seen, *, everything: bool = False) -> Seen:
+def seen(session: Record | Seen, *, everything: bool = False) -> Seen:
     """A record as a client may see it, or all of it. What is seen already stays as it is.
 
     Raises
@@ -81,18 +81,20 @@ def seen(found: Record | Seen, *, everything: bool = False) -> Seen:
     Altered
         It has no opening entry, or an entry that is none.
     """
-    if isinstance(found, Seen):
-        return found
-    entries, posts, opened = entries_of(found), posts_of(found), opening(found)
+    if isinstance(session, Seen):
+        return session
+    entries, posts, opened = entries_of(session), posts_of(session), opening(session)
     asked = {c.channel for e in entries for c in e.commands if isinstance(c, log.Ask) and c.channel}
     if everything or all(map(_open, {*asked, *(p.channel for p in posts)})):
-        return Seen(sid=found.sid, opened=opened, posts=tuple(posts), turns=Turns(entries, sid=found.sid), record=found)
+        return Seen(
+            sid=session.sid, opened=opened, posts=tuple(posts), turns=Turns(entries, sid=session.sid), record=session
+        )
     shown = tuple(p for p in posts if _open(p.channel))
     return Seen(
-        sid=found.sid,
+        sid=session.sid,
         opened=face_of(opened.protocol).seen_by_clients(opened),
         posts=shown,
-        turns=Turns(entries, _open, sid=found.sid),
+        turns=Turns(entries, _open, sid=session.sid),
         record=None,
         left_out=len(posts) - len(shown),
     )

@@ -73,20 +73,20 @@ def check(folder: Path, branch: str) -> None:
         raise BadInput("branch", "git does not know who you are: git config user.name and user.email") from None
 
 
-def commit(sent: Sent, found: Compared, branch: str, message: str) -> Committed:
+def commit(sent: Sent, compared: Compared, branch: str, message: str) -> Committed:
     """Put what was compared on a new branch. Raises NotApplied; AppliedAlready: HEAD has it."""
     repository = Repository(sent.folder)
     try:
-        return _committed(repository, found, branch, message)
+        return _committed(repository, compared, branch, message)
     except GitFailed as error:
         raise NotApplied(f"the result is not on the branch {branch}: {error}") from None
 
 
-def is_possible(sent: Sent, found: Compared) -> bool:
+def is_possible(sent: Sent, compared: Compared) -> bool:
     """Whether HEAD has the files that the change touches as they were sent, so that a branch can have it."""
     repository = Repository(sent.folder)
     try:
-        _ground(repository, found)
+        _ground(repository, compared)
     except (GitFailed, AppliedAlready):
         return False
     return True
@@ -102,34 +102,36 @@ class _Ground(NamedTuple):
     """Files that were sent and are not so in it, and that the change does not touch."""
 
 
-def _ground(repository: "Repository", found: Compared) -> _Ground:
+def _ground(repository: "Repository", compared: Compared) -> _Ground:
     """Raises GitFailed where HEAD cannot have the change, AppliedAlready where it has it."""
     head = repository.git("rev-parse", "--verify", "HEAD^{commit}").strip()
     prefix = repository.git("rev-parse", "--show-prefix").rstrip("\n")
     there = repository.tree(head, prefix)
-    other = _other(repository, found.before, there)
-    mine = {*found.change.changed, *found.change.removed}
-    wanted = {p: (_RUNS if runs else _FILE, repository.blob(data)) for p, (data, runs) in found.written.items()}
+    other = _other(repository, compared.before, there)
+    mine = {*compared.change.changed, *compared.change.removed}
+    wanted = {p: (_RUNS if runs else _FILE, repository.blob(data)) for p, (data, runs) in compared.written.items()}
     if mine and all(there.get(path) == wanted.get(path) for path in mine):
         raise AppliedAlready(f"the result is applied already: HEAD has its {len(mine)} changed files")
-    if moved := [path for path in (*other, *(p for p in mine if p not in found.before and p in there)) if path in mine]:
+    if moved := [
+        path for path in (*other, *(p for p in mine if p not in compared.before and p in there)) if path in mine
+    ]:
         raise GitFailed(f"not in HEAD as it was sent: {_some(tuple(sorted(moved)))}; commit it first, or use --apply")
-    _check_places(found, there)
+    _check_places(compared, there)
     return _Ground(head, prefix, tuple(path for path in other if path not in mine))
 
 
-def _check_places(found: Compared, there: Mapping[str, tuple[str, str]]) -> None:
+def _check_places(compared: Compared, there: Mapping[str, tuple[str, str]]) -> None:
     """Raise GitFailed where a file would take the place of what was not sent, or make a repository beside it."""
-    left = there.keys() - set(found.change.removed)
+    left = there.keys() - set(compared.change.removed)
     above = {parent.as_posix() for path in left for parent in PurePosixPath(path).parents}
     beside: dict[str, tuple[set[str], set[str]]] = {}
-    for path in (*left, *found.change.changed):
+    for path in (*left, *compared.change.changed):
         for at in (pure := PurePosixPath(path), *pure.parents[:-1]):
             files, names = beside.setdefault(at.parent.as_posix(), (set(), set()))
             names.add(at.name)
             if at == pure:
                 files.add(at.name)
-    for path in found.change.changed:
+    for path in compared.change.changed:
         parents = [parent.as_posix() for parent in PurePosixPath(path).parents]
         if taken := [at for at in (*parents, *([path] if path in above else [])) if at in left or at == path]:
             raise GitFailed(f"{line(taken[0])!r} stands in HEAD and was not sent")
@@ -137,10 +139,10 @@ def _check_places(found: Compared, there: Mapping[str, tuple[str, str]]) -> None
             raise GitFailed(f"{line(made[0])!r}: {REPOSITORY}")
 
 
-def _committed(repository: "Repository", found: Compared, branch: str, message: str) -> Committed:
-    head, prefix, other = _ground(repository, found)
-    rows = [f"0 {repository.null}\t{prefix}{path}" for path in found.change.removed]
-    for path, (data, runs) in sorted(found.written.items()):
+def _committed(repository: "Repository", compared: Compared, branch: str, message: str) -> Committed:
+    head, prefix, other = _ground(repository, compared)
+    rows = [f"0 {repository.null}\t{prefix}{path}" for path in compared.change.removed]
+    for path, (data, runs) in sorted(compared.written.items()):
         blob = repository.git("hash-object", "-w", "--no-filters", "--stdin", given=data).strip()
         rows.append(f"{_RUNS if runs else _FILE} {blob}\t{prefix}{path}")
     with tempfile.TemporaryDirectory(prefix="parley-branch-") as at:
@@ -204,13 +206,13 @@ class Repository:
 
     def tree(self, commit: str, prefix: str) -> dict[str, tuple[str, str]]:
         """Path in the folder -> (mode, blob), of a commit."""
-        found: dict[str, tuple[str, str]] = {}
+        entries: dict[str, tuple[str, str]] = {}
         below = ("--", prefix) if prefix else ()
         for row in self.git("ls-tree", "-r", "-z", "--full-tree", commit, *below).split("\0")[:-1]:
             about, _, path = row.partition("\t")
             mode, _, blob = about.split(" ")
-            found[path.removeprefix(prefix)] = (mode, blob)
-        return found
+            entries[path.removeprefix(prefix)] = (mode, blob)
+        return entries
 
     def git(self, *arguments: str, given: bytes = b"", more: Mapping[str, str] | None = None) -> str:
         """Runs git, and returns what it prints. Raises GitFailed."""

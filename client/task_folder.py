@@ -280,7 +280,7 @@ def compared(
     if show is not None:
         show(change)
     if told is not None and not change.is_told(told):
-        raise NotApplied("the result is not applied: its folder is not what the diff says that was reviewed")
+        raise NotApplied("the result is not applied: its folder differs from the diff that was reviewed")
     if stands and (show is not None or told is not None):
         _checked(sent, data)  # it may have taken a while
     return Compared(before, after, change)
@@ -295,12 +295,12 @@ def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None,
     NotApplied, AppliedAlready
         As `compared`.
     """
-    found = compared(sent, data, show, told)
+    changes = compared(sent, data, show, told)
     try:
-        _put(sent.folder.resolve(), found.written, found.change.removed)
+        _put(sent.folder.resolve(), changes.written, changes.change.removed)
     except OSError as error:
         raise NotApplied(f"the result is not applied as a whole: {error}") from error
-    return [*found.change.changed, *found.change.removed]
+    return [*changes.change.changed, *changes.change.removed]
 
 
 def _unpacked(sent: Sent, data: bytes) -> tuple[Files, Files]:
@@ -320,7 +320,7 @@ def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
 
     before, after = _unpacked(sent, data)
     try:
-        now, _ = folders.read(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
+        now, _ = folders.read_files(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
     except (folders.FolderError, OSError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error
     if now != before:

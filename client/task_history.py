@@ -47,10 +47,10 @@ def with_history(sent: Sent, most_commits: int = MOST_COMMITS, most_texts: int =
         return sent
     try:
         repository = Repository(sent.folder, _ALONE)
-        found = _commits(repository, Unwanted(sent.folder), most_commits)
-        if not found:
+        packed = _commits(repository, Unwanted(sent.folder), most_commits)
+        if not packed:
             return sent
-        data, commits = _packed(repository, found, most_texts)
+        data, commits = _packed(repository, packed, most_texts)
     except GitFailed as error:
         return msgspec.structs.replace(sent, history_told=f"the history of {sent.folder} is not sent: {error}")
     what = "the last commit" if commits == 1 else f"the last {commits} commits"
@@ -71,23 +71,23 @@ def _commits(repository: Repository, unwanted: Unwanted, most: int) -> list[_Fou
         return mode in _FILES and known[path]
 
     raws = _objects(repository, (row.split(" ")[0] for row in rows))
-    found: list[_Found] = []
+    commits: list[_Found] = []
     for row in rows:
         id_, *parents = row.split(" ")
         if shallow and not parents:  # what a shallow repository has no more
             parents = re.findall(r"^parent (\w+)$", raws[id_].split(b"\n\n")[0].decode(errors="replace"), re.M)
         tree = {p: blob for p, (mode, blob) in repository.tree(id_, prefix).items() if goes(p, mode)}
-        found.append(_Found(id_, tuple(parents), raws[id_], tree))
-    return found
+        commits.append(_Found(id_, tuple(parents), raws[id_], tree))
+    return commits
 
 
-def _packed(repository: Repository, found: Sequence[_Found], most: int) -> tuple[bytes, int]:
+def _packed(repository: Repository, commits: Sequence[_Found], most: int) -> tuple[bytes, int]:
     """(the archive of as many commits as fit, how many). Raises GitFailed where not one does."""
     from agents.tools.folder import archive
 
-    sizes = _sizes(repository, _needed(found))
-    for n in (len(found) >> halved for halved in range(len(found).bit_length())):
-        kept = found[:n]
+    sizes = _sizes(repository, _needed(commits))
+    for n in (len(commits) >> halved for halved in range(len(commits).bit_length())):
+        kept = commits[:n]
         blobs = [b for b in _needed(kept) if sizes.get(b, MOST_TEXT) < MOST_TEXT]
         if sum(sizes[b] for b in blobs) > most:
             continue
@@ -118,14 +118,14 @@ def _grounds(kept: Sequence[_Found]) -> list[Tree]:
     return [by_id.get(c.parents[0], {}) if c.parents else {} for c in _in_order(kept)]
 
 
-def _commit(found: _Found, ground: Tree) -> Commit:
-    head, _, message = found.raw.partition(b"\n\n")
+def _commit(commit: _Found, ground: Tree) -> Commit:
+    head, _, message = commit.raw.partition(b"\n\n")
     who = _WHO.search(head)
-    files: dict[str, str | None] = {p: b for p, b in found.tree.items() if ground.get(p) != b}
+    files: dict[str, str | None] = {p: b for p, b in commit.tree.items() if ground.get(p) != b}
     return Commit(
-        id=found.id, parents=found.parents, message=message.decode(errors="replace").strip()[:_MOST_MESSAGE],
+        id=commit.id, parents=commit.parents, message=message.decode(errors="replace").strip()[:_MOST_MESSAGE],
         author=who[1].decode(errors="replace")[:200] if who else "", at=int(who[2]) if who else 0,
-        files=files | dict.fromkeys(ground.keys() - found.tree.keys()),
+        files=files | dict.fromkeys(ground.keys() - commit.tree.keys()),
     )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def _objects(repository: Repository, ids: Iterable[str]) -> dict[str, bytes]:
     """Each object's bytes. Raises GitFailed where one is not there."""
     asked = _asked(ids)
     said = repository.git("cat-file", "--batch", given=asked).encode(errors="surrogateescape")
-    found: dict[str, bytes] = {}
+    objects: dict[str, bytes] = {}
     at = 0
     for id_ in asked.decode().split():
         end = said.index(b"\n", at)
@@ -159,9 +159,9 @@ def _objects(repository: Repository, ids: Iterable[str]) -> dict[str, bytes]:
         if len(row) != 3:
             raise GitFailed(f"the object {id_} is not there")
         size = int(row[2])
-        found[id_] = said[end + 1 : end + 1 + size]
+        objects[id_] = said[end + 1 : end + 1 + size]
         at = end + 2 + size
-    return found
+    return objects
 
 
 def _asked(ids: Iterable[str]) -> bytes:

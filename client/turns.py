@@ -185,11 +185,11 @@ class Turns:
             )
 
     def _failed(self, entry: log.Entry, name: str, why: str, *, last: bool) -> None:
-        found: dict[str, object] = {"transition": entry.n, "turn": name, "why": why}
+        failure: dict[str, object] = {"transition": entry.n, "turn": name, "why": why}
         turn = self._open.get(name)
         if turn is not None:
             a = turn.ask
-            found |= {"seat": a.seat, "round": a.round, "kind": a.kind, "attempt": a.attempt, "last": last}
+            failure |= {"seat": a.seat, "round": a.round, "kind": a.kind, "attempt": a.attempt, "last": last}
             if last or not isinstance(entry.event, log.Redelivered):
                 del self._open[name]
             if last:
@@ -199,7 +199,7 @@ class Turns:
                         posted=a.seat in self._told(entry),
                     )
                 )  # fmt: skip
-        self.failures.append(found)
+        self.failures.append(failure)
 
     def _told(self, entry: log.Entry) -> set[str]:
         """Seats of whose turn a post of this transition says that it came to nothing, and why."""
@@ -232,10 +232,10 @@ class _Again:
         self._heard.clear()
         try:
             if isinstance(entry.event, log.Opened):
-                found = PROTOCOLS.get(entry.event.protocol)
-                if found is None or not found.steps(entry.event.version):
+                protocol = PROTOCOLS.get(entry.event.protocol)
+                if protocol is None or not protocol.steps(entry.event.version):
                     return {}
-                self._protocol = replace(found, table=self._listened(found))
+                self._protocol = replace(protocol, table=self._listened(protocol))
                 self._session, _ = begin(self._protocol, self._sid, entry.event, entry.at_ns)
             elif self._protocol is not None and self._session is not None:
                 self._session, _ = step(self._protocol, self._session, entry.event, entry.at_ns)

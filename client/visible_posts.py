@@ -64,7 +64,7 @@ async def posts(url: str, creds: Path | None, sid: str) -> Seen:
             connection = await connect(url, credentials, name="parley")
         async with connection:
             reader = Reader(connection, patience_s=2 * CONNECT_S)
-            found = [post for channel in channels for post in await reader.history(sid, channel)]
+            history = [post for channel in channels for post in await reader.history(sid, channel)]
     except UnknownSession as error:
         if error.why:
             raise Refusal("session", str(error)) from None
@@ -74,8 +74,8 @@ async def posts(url: str, creds: Path | None, sid: str) -> Seen:
         raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
     except BusError as error:
         raise Unreachable(str(error)) from error
-    found.sort(key=lambda p: p.n)
-    return Seen(sid=sid, opened=None, posts=tuple(found), turns=Turns(), record=None)
+    history.sort(key=lambda p: p.n)
+    return Seen(sid=sid, opened=None, posts=tuple(history), turns=Turns(), record=None)
 
 
 async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> AsyncIterator[Post]:
@@ -98,12 +98,12 @@ async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> 
     try:
         while True:
             entries += await client.log(sid, len(entries))
-            found = posts_of(record_of(sid, entries))
-            for post in found[said:]:
+            recorded = posts_of(record_of(sid, entries))
+            for post in recorded[said:]:
                 yield post
                 if post.kind == CLOSED:
                     return
-            said = len(found)
+            said = len(recorded)
             if listening.done() and listening.exception() is not None:
                 raise listening.exception() or BusError
             with contextlib.suppress(TimeoutError):

@@ -7,7 +7,7 @@ import msgspec
 
 from client.errors import BadInput
 from client.protocols import face_of
-from client.records import Altered, Record, entries_of, opening
+from client.records import Altered, Record, check_protocol, entries_of, opening
 from client.text import line
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
@@ -15,26 +15,28 @@ from coordinator.replay import Diverged, Parting, replay, what_if
 
 
 def verify(record: Record) -> dict[str, Any]:
-    """Recompute it: what was found, as JSON values. Raises Altered where it does not recompute."""
+    """Recompute it: what came of it, as JSON values. Raises Altered where it does not recompute, ProtocolMissing where
+    its protocol is not installed here."""
     _whole(record)
+    check_protocol(record.sid, opening(record).protocol)
     try:
-        found = replay(PROTOCOLS.get, record.sid, record.entries)
+        replayed = replay(PROTOCOLS.get, record.sid, record.entries)
     except Diverged as error:
         raise Altered(f"session {record.sid} does not recompute: {error}") from error
     return {
         "session": record.sid,
-        "transitions": len(found.entries),
+        "transitions": len(replayed.entries),
         "recomputed": True,
-        "closed": found.result is not None,
-        "digest": found.entries[-1].digest,
-        "result": None if found.result is None else msgspec.to_builtins(found.result),
+        "closed": replayed.result is not None,
+        "digest": replayed.entries[-1].digest,
+        "result": None if replayed.result is None else msgspec.to_builtins(replayed.result),
     }
 
 
-def replayed_words(found: Mapping[str, Any]) -> str:
+def replayed_words(report: Mapping[str, Any]) -> str:
     """What `verify` found, in words."""
-    text = f"session {found['session']}: {found['transitions']} transitions recompute to the same entries"
-    return text if found["closed"] else f"{text}; the record is incomplete: it ends before the session does"
+    text = f"session {report['session']}: {report['transitions']} transitions recompute to the same entries"
+    return text if report["closed"] else f"{text}; the record is incomplete: it ends before the session does"
 
 
 def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -51,7 +53,9 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
         A setting of another protocol, or unknown; a record that does not recompute.
     """
     _whole(record)
-    given = wanted(opening(record).protocol, settings)
+    protocol = opening(record).protocol
+    check_protocol(record.sid, protocol)
+    given = wanted(protocol, settings)
     try:
         parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, given)
     except Inadmissible as error:
@@ -79,23 +83,23 @@ def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str
     return face.what_if(settings.get(protocol, {}))
 
 
-def comparison_words(found: Mapping[str, Any]) -> Iterator[str]:
+def comparison_words(report: Mapping[str, Any]) -> Iterator[str]:
     """The same in words."""
-    n = found["n"]
-    if n is None and found["result"] is None:
-        yield f"the runs do not part in what was recorded, which is incomplete: {line(found['how'])}"
+    n = report["n"]
+    if n is None and report["result"] is None:
+        yield f"the runs do not part in what was recorded, which is incomplete: {line(report['how'])}"
     elif n is None:
-        yield f"the runs never part: {line(found['how'])}"
+        yield f"the runs never part: {line(report['how'])}"
     else:
-        yield f"the runs part at transition {n}: {line(found['how'])}"
-        both = [("both", found["this"])]
-        apart = [("recorded", found["recorded"]), ("this run", found["this"])]
-        for name, texts in both if found["recorded"] == found["this"] else apart:
+        yield f"the runs part at transition {n}: {line(report['how'])}"
+        both = [("both", report["this"])]
+        apart = [("recorded", report["recorded"]), ("this run", report["this"])]
+        for name, texts in both if report["recorded"] == report["this"] else apart:
             for text in texts:
                 yield f"  {name}: {line(text, 200)}"
-    if found["stop"]:
-        yield f"this run stops: {found['stop']}"
-    yield f"{found['carried']} recorded events carried it"
+    if report["stop"]:
+        yield f"this run stops: {report['stop']}"
+    yield f"{report['carried']} recorded events carried it"
 
 
 def _whole(record: Record) -> None:

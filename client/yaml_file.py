@@ -15,7 +15,7 @@ def read_file(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_FILE:
             raise BadInput("config", f"{path} has {path.stat().st_size:,} bytes, allowed are {MAX_FILE:,}")
-        data = strict_yaml.read(path.read_text(encoding="utf-8"))
+        data = strict_yaml.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput("config", f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

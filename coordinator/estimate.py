@@ -1,5 +1,5 @@
-"""What a session may come to before it runs: turns, calls, tokens and money, from the caps and prices by which the
-machine reserves.
+"""Estimates what a session may cost before it runs: turns, calls, tokens and money, from the caps and prices by which
+the machine reserves.
 
 A protocol says which turns a session has at least (one round) and at most (its cap of rounds, every turn asked as often
 as it may be); each counts with what the machine would reserve for it (coordinator.budget). So no session comes to more
@@ -177,15 +177,15 @@ def check(protocol: Protocol, opened: log.Opened) -> None:
     budget = opened.budget
     if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
         return  # there is nothing that could be short
-    found = estimate(protocol, opened)
-    if found.shortfall:
-        field, why = refusal(found, protocol)
+    expected = estimate(protocol, opened)
+    if expected.shortfall:
+        field, why = refusal(expected, protocol)
         raise Inadmissible(field, f"{field}: {why}")
 
 
-def refusal(found: Estimate, protocol: Protocol) -> tuple[str, str]:
+def refusal(estimate: Estimate, protocol: Protocol) -> tuple[str, str]:
     """(the limit, its figure and what the session may take at least), of an estimate with a shortfall."""
-    field, _, figures = found.shortfall.partition(": ")
+    field, _, figures = estimate.shortfall.partition(": ")
     limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
     return field, f"{limit}, {least_words(protocol)} may take {wants}"
 

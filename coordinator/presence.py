@@ -1,4 +1,4 @@
-"""Who is alive: workers' announcements, as one moderator has heard them.
+"""The workers that are alive, from the announcements that one moderator has heard.
 
 Of experts there may be hundreds: they are kept apart, without the text of their specifications, and who they are is
 worked out only when that changes.
@@ -49,11 +49,11 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
 
 def _by_queue(announcements: Iterator[tuple[_Key, Announcement]]) -> dict[str, Announcement]:
     """One a queue, sorted by queue: its copies' room added up, the dearest of their prices."""
-    found: dict[str, Announcement] = {}
+    by_queue: dict[str, Announcement] = {}
     for (queue, _), announcement in sorted(announcements, key=lambda item: item[0]):
-        other = found.get(queue)
-        found[queue] = announcement if other is None else _merged(other, announcement)
-    return found
+        other = by_queue.get(queue)
+        by_queue[queue] = announcement if other is None else _merged(other, announcement)
+    return by_queue
 
 
 class _Heard:
@@ -78,13 +78,13 @@ class _Heard:
 
     def drop(self, key: _Key) -> Announcement | None:
         """Forget one; what was there of it."""
-        found = self._all.pop(key, None)
-        if found is None:
+        dropped = self._all.pop(key, None)
+        if dropped is None:
             return None
         self._copies[key[0]] -= 1
         if not self._copies[key[0]]:
             del self._copies[key[0]]
-        return found[0]
+        return dropped[0]
 
     def forget(self) -> bool:
         """Forget those that are gone; whether there were any."""
@@ -188,8 +188,8 @@ class Presence:
         """Every living worker, experts too, copies of one queue apart, sorted by queue and instance."""
         self._forget()
         self.known()
-        found = (*self._workers.items(), *self._experts.items())
-        return tuple(a for _, a in sorted(found, key=lambda item: item[0]))
+        everybody = (*self._workers.items(), *self._experts.items())
+        return tuple(a for _, a in sorted(everybody, key=lambda item: item[0]))
 
     def workers(self) -> dict[str, float]:
         """How many workers of each queue live; 0 of one that was heard once and is silent."""

@@ -1,4 +1,4 @@
-"""The moderator's front desk: what readers, clients and owners may ask, answered from the log and from presence."""
+"""Answers the questions of readers, clients and owners, from the log and from presence."""
 
 import asyncio
 

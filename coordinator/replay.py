@@ -136,11 +136,11 @@ def course(commands: Commands, *, briefs: bool = True) -> list[object]:
     whether text streams do not; of a stop its reason does, not the figures of its certificate.
 
     `briefs`: also what turns are told beside their question and what they are shown, such as the last round allowed."""
-    found: list[object] = []
+    steps: list[object] = []
     for c in commands:
         match c:
             case log.Ask():
-                found.append(
+                steps.append(
                     (
                         c.seat,
                         c.kind,
@@ -153,14 +153,14 @@ def course(commands: Commands, *, briefs: bool = True) -> list[object]:
                     )
                 )
             case log.Say(kind="stop"):
-                found.append(msgspec.json.decode(c.body)["reason"])
+                steps.append(msgspec.json.decode(c.body)["reason"])
             case log.Say(kind="closed"):
-                found.append("closed")
+                steps.append("closed")
             case log.Say():
-                found.append((c.channel, c.kind, c.round, bytes(c.body).decode(), c.seat))
+                steps.append((c.channel, c.kind, c.round, bytes(c.body).decode(), c.seat))
             case _:
                 pass
-    return found
+    return steps
 
 
 def _parting(

@@ -1,4 +1,4 @@
-"""Sessions: fold a log, step the machine, append, carry the effects out.
+"""The store of sessions: it folds a log, steps the machine, appends, and carries out the effects.
 
 Any number of moderators serve all sessions, and none of them owns one. What this process keeps of a session between two
 transitions is a cache of its log. The log alone is the truth.
@@ -121,14 +121,14 @@ class Sessions:
                 protocol = self._cache.protocol(sid, opened.protocol, opened.version)
                 now_ns = self._clock.now_ns()
                 if wanted is None:
-                    found = [Carried(None, *record_opening(protocol, sid, opened, now_ns, cause))]
+                    carried = [Carried(None, *record_opening(protocol, sid, opened, now_ns, cause))]
                 else:
-                    found = await asyncio.to_thread(carry, wanted, now_ns, cause)
-                last = found[-1].after
+                    carried = await asyncio.to_thread(carry, wanted, now_ns, cause)
+                last = carried[-1].after
                 done = await self._append(
                     sid, held, protocol,
                     [Step(c.before, c.after, c.entry, self._effects.build(last, c.entry.n, c.entry.commands, now_ns))
-                     for c in found],  # a leak stops it here
+                     for c in carried],  # a leak stops it here
                 )  # fmt: skip
                 if done is not None:
                     if done[0] is not None:
@@ -205,21 +205,21 @@ class Sessions:
                 for w in waiting:
                     w.settle(Receipt(False, why=why))
                 return
-            found = group.fold(
+            folded = group.fold(
                 held.protocol, held.session, held.digest, held.causes, waiting, self._clock.now_ns(), self._build
             )
             # A compare-and-swap fences what is accepted, never what is dropped: look again before dropping. Where some
             # were appended in the same go, that was the look.
-            if not found.taken and found.dropped and await self._cache.reload(sid, held):
+            if not folded.taken and folded.dropped and await self._cache.reload(sid, held):
                 continue
             errors: list[Exception | None] = []
-            if found.taken:
-                steps = [step for _, step in found.taken]
+            if folded.taken:
+                steps = [step for _, step in folded.taken]
                 done = await self._append(sid, held, held.protocol, steps)
                 if done is None:
                     continue
                 errors = done
-            _settle(found, errors)
+            _settle(folded, errors)
             return
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
@@ -380,13 +380,13 @@ class Sessions:
     async def entries(self, sid: str, n: int) -> list[Json]:
         """Entries from transition `n` on, exactly as stored; the one that ends a session that nobody could run is the
         last."""
-        found: list[Json] = []
+        entries: list[Json] = []
         for stored in await self._log.read(sid):
             if stored.kind == subjects.ERASED:
-                return [*found, msgspec.Raw(stored.data)][n:] if lost.read_end(stored) is not None else []
+                return [*entries, msgspec.Raw(stored.data)][n:] if lost.read_end(stored) is not None else []
             if stored.kind != subjects.REFUSED:
-                found.append(msgspec.Raw(stored.data))
-        return found[n:]
+                entries.append(msgspec.Raw(stored.data))
+        return entries[n:]
 
     async def erase(self, sid: str, author: str) -> Receipt:
         """Remove a closed session's texts: its log but for one message that says so, its turns, its timer, what was put
@@ -477,16 +477,16 @@ def _tell(session: Session, entry: log.Entry) -> None:
         )
 
 
-def _settle(found: group.Folded, errors: list[Exception | None]) -> None:
+def _settle(folded: group.Folded, errors: list[Exception | None]) -> None:
     """Say to each of a group that was appended what became of it."""
     failed: dict[int, Exception] = {}
-    for (w, step), error in zip(found.taken, errors, strict=True):
+    for (w, step), error in zip(folded.taken, errors, strict=True):
         if error is not None:
             failed[step.entry.n] = error
         w.settle(error or Receipt(True, step.entry.n))
-    for w, n in found.repeated:
+    for w, n in folded.repeated:
         w.settle(failed.get(n) or Receipt(True, n, again=True))
-    for w, why in (*found.refused, *found.dropped):
+    for w, why in (*folded.refused, *folded.dropped):
         w.settle(Receipt(False, why=why))
-    for w, raised in found.failed:
+    for w, raised in folded.failed:
         w.settle(raised)

@@ -1,4 +1,4 @@
-"""What a protocol is made of: its table, the events that the table takes, and the errors around it.
+"""The parts of a protocol: its table, the events that the table takes, and the errors around it.
 
 A protocol is data and pure functions: phase x event -> handler and the phases that it may lead to. A pair that is
 absent is illegal. The machine (coordinator.machine) runs it; the diagrams are drawn from it."""

@@ -1,4 +1,4 @@
-"""One step of a session in the making: what every protocol's steps have in common, done to a copy of the state."""
+"""One step of a session while it is built: what every protocol's steps have in common, done to a copy of the state."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.encoders import Encoder, make_encoder
-from agents.extractive.deciding import Search, shown
+from agents.extractive.deciding import Search, as_answer
 from agents.extractive.evidence import Evidence
 from agents.extractive.question import OPTIONS, YES_NO, read_question
 from agents.extractive.ranking import figures_of
@@ -50,7 +50,7 @@ async def _samples(questions: Sequence[Asked], encoder: Encoder | None) -> list[
             vectors = dict(zip(search.texts, await encoder.encode(search.texts), strict=True))
         looked = search.looked(vectors)
         if looked:
-            right = verdict(q, shown(looked[0].evidence)) == "right"
+            right = verdict(q, as_answer(looked[0].evidence)) == "right"
             found.append((q.group or q.documents[0][0], (*figures_of(looked), 1.0), float(right)))
     return found
 

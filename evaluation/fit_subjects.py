@@ -21,7 +21,7 @@ from agents.matching.sanitize import sanitized
 from agents.matching.spelling import Speller
 from agents.matching.subjects import BUCKETS, SUBJECTS, Floats
 from agents.matching.vectors import sentences
-from agents.matching.word_roots import read
+from agents.matching.word_roots import read_prompt
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
 from schemas.expert import ExpertSpec
@@ -73,7 +73,7 @@ def training(folder: Path = GOLDEN) -> tuple[Training, list[str], tuple[Case, ..
     put, known = speller(every, specs)
     texts, lead, part, task = [], [], [], []
     for case in (c for i, c in enumerate(every) if i % HELD_BACK):
-        texts.append(read(put.right(sanitized(case.prompt, ids))).kept or case.prompt)
+        texts.append(read_prompt(put.right(sanitized(case.prompt, ids))).kept or case.prompt)
         named = [SUBJECT[e] for e in case.leads] or ["none"]
         lead.append(_row(named) / len(named))
         part.append(np.maximum(_row(named), _row([SUBJECT[e] for e in case.support if e in SUBJECT])))

@@ -60,7 +60,7 @@ def registry(folder: Path) -> RoutingSet:
     file = folder / "prompts.yaml"
     try:
         specs = read_all(folder / "experts")
-        found = msgspec.convert(strict_yaml.read(file.read_text(encoding="utf-8")), Prompts)
+        found = msgspec.convert(strict_yaml.load(file.read_text(encoding="utf-8")), Prompts)
     except OSError as error:
         raise NoData(f"{file}: {error.strerror or error}") from error
     except strict_yaml.BadYaml as error:

@@ -118,7 +118,7 @@ def _type(annotation: Any) -> str:
 
 def _fields(thing: type) -> Iterator[str]:
     """Fields of a message, with what stands below each in the source."""
-    found: dict[str, tuple[str, str]] = {}
+    fields: dict[str, tuple[str, str]] = {}
     for owner in reversed(thing.__mro__):
         if not getattr(owner, "__struct_fields__", ()) or owner.__module__.startswith("msgspec"):
             continue
@@ -131,10 +131,10 @@ def _fields(thing: type) -> Iterator[str]:
                     after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
                 )
                 value = f" = {ast.unparse(node.value)}" if node.value is not None else ""
-                found[node.target.id] = (f"{ast.unparse(node.annotation)}{value}", " ".join(str(text).split()))
-    for name, (annotation, text) in found.items():
+                fields[node.target.id] = (f"{ast.unparse(node.annotation)}{value}", " ".join(str(text).split()))
+    for name, (annotation, text) in fields.items():
         yield f"- `{name}: {annotation}`" + (f": {text}" if text else "")
-    if found:
+    if fields:
         yield ""
 
 

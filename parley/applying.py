@@ -106,10 +106,10 @@ async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View
         return Put(())
     try:
         if into.branch:
-            found = await asyncio.to_thread(task_folder.compared, sent, data, show, told, stands=False)
+            compared = await asyncio.to_thread(task_folder.compared, sent, data, show, told, stands=False)
             message = _message(result, question)
-            done = await asyncio.to_thread(task_branch.commit, sent, found, into.branch, message)
-            paths = (*found.change.changed, *found.change.removed)
+            done = await asyncio.to_thread(task_branch.commit, sent, compared, into.branch, message)
+            paths = (*compared.change.changed, *compared.change.removed)
             view.note(f"parley: {done.words(len(paths))}")
             return Put(paths, done)
         written = tuple(task_folder.write(sent, data, show, told))
@@ -210,7 +210,7 @@ async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hin
         if data is None:
             return ""
         told = task_folder.told_diff(result)
-        found = await asyncio.to_thread(task_folder.compared, sent, data, None, told, stands=False)
+        compared = await asyncio.to_thread(task_folder.compared, sent, data, None, told, stands=False)
     except NotApplied:
         return ""
     sid, folder = line(result.session), shlex.quote(str(sent.folder))
@@ -222,7 +222,7 @@ async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hin
             await asyncio.to_thread(task_folder.compared, sent, data, None, told)
             return f"{command}{more}"
         await asyncio.to_thread(task_branch.check, sent.folder, branch)
-        if await asyncio.to_thread(task_branch.is_possible, sent, found):
+        if await asyncio.to_thread(task_branch.is_possible, sent, compared):
             return f"{command} --branch {branch}{more}"
     except (NotApplied, AppliedAlready, BadInput):
         pass

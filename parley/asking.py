@@ -17,6 +17,7 @@ from client.client import new_sid
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View
 from client.protocols import setup_of
+from client.show import transcript
 from client.task_folder import Sent
 from coordinator.estimate import Estimate
 from observability import caller
@@ -58,9 +59,9 @@ _WITHDRAW_S = 5.0
 def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]]:
     """The whole command: (exit status, result, what became of its change). Checks everything that can be checked before
     anything is started."""
-    found = expected(request.plan, request.opening)
-    if found:
-        estimate.refuse(found)
+    expected_cost = expected(request.plan, request.opening)
+    if expected_cost:
+        estimate.refuse(expected_cost)
     model_servers.refuse(request.plan, ephemeral=request.ephemeral)
     look = request.look
     view = choose(json=look.json, quiet=look.quiet, plain=look.plain, verbose=look.verbose)
@@ -71,8 +72,8 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     options = bus_options(request.plan.settings)
     stop_tracing = setup_tracing("parley-ask")
     try:
-        if found:
-            _announce(found, view)
+        if expected_cost:
+            _announce(expected_cost, view)
         with caller.root("parley ask"):
             result, more = run(ask(request, view))
     except Left as left:
@@ -178,7 +179,7 @@ async def _run(
             view.note(told if told.startswith("  ") else f"parley: {told}")
     late = await parley.gathered(opening.protocol)
     if late:
-        view.note(f"parley: not there yet, and so no candidates: {', '.join(late)}")
+        view.note(f"parley: these experts do not run yet, so they are no candidates: {', '.join(late)}")
     await when_served(lease, lambda: _open(parley, request.fork or opening, interrupts, sid))
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(request.plan.settings)
@@ -193,7 +194,8 @@ async def _run(
         result = await follow_opened(parley, sid, view, interrupts, everything=request.look.everything)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
         if request.fork is None and next_steps.needed(there, opening):
-            for text in await next_steps.words(opening.protocol):
+            answered = bool(transcript.answer_of(result))
+            for text in await next_steps.words(opening.protocol, answered=answered):
                 view.note(text)
         if page is not None:
             await page.lasts()
@@ -280,8 +282,8 @@ def _tell_seats(parley: Parley, sid: str, view: View, request: Request) -> None:
         view.note(f"to sit on {seat}: {how_to_sit(sid, seat, settings, state=state)}")
 
 
-def _announce(found: Estimate, view: View) -> None:
+def _announce(expected_cost: Estimate, view: View) -> None:
     """Say what models that count tokens may come to."""
-    if estimate.costs(found):
-        for text in estimate.words(found):
+    if estimate.costs(expected_cost):
+        for text in estimate.words(expected_cost):
             view.note(text)

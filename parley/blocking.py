@@ -71,8 +71,8 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     from client.protocols import setup_of
 
     several = setup_of(protocol).several
-    found = known_protocol(protocol).present_names(settings).get(several.setting) if several else None
-    return found if isinstance(found, int) else None
+    size = known_protocol(protocol).present_names(settings).get(several.setting) if several else None
+    return size if isinstance(size, int) else None
 
 
 def waited(main: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,4 @@
-"""What a session may come to on the stack or the bus that it would run on, before it runs."""
+"""Estimates what a session may cost on the stack or bus where it would run."""
 
 from client import estimate
 from client.api import Parley

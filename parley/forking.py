@@ -1,4 +1,4 @@
-"""`parley fork`: whose record is carried on, with what changed, and on which stack."""
+"""`parley fork`: which record is continued, what changes, and on which stack."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from client.errors import BadInput
-from client.records import opening, record_of
+from client.records import check_protocol, opening, record_of
 from client.what_if import wanted
 from parley.plan import Plan
 from parley.request import Look, Request
@@ -39,9 +39,11 @@ def source_of(settings: Settings, sid: str) -> Source:
                 raise BadInput("session", f"session {sid} was {row.status}: there is no record to carry on")
             if row.status == "open":
                 raise BadInput("session", f"session {sid} is open: a fork carries the record of one that is over")
+            if not settings.nats.url:  # elsewhere, the moderators may have the package
+                check_protocol(sid, row.protocol)
             entries = await parley.client.log(sid) if parley.client.owner else []
-            found = opening(record_of(sid, entries)).settings if entries else {}
-            return Source(sid=sid, protocol=row.protocol, question=row.question, settings=found)
+            opened_with = opening(record_of(sid, entries)).settings if entries else {}
+            return Source(sid=sid, protocol=row.protocol, question=row.question, settings=opened_with)
 
     return run(main())
 

@@ -98,7 +98,7 @@ def _user(running: Running, seat: str) -> str:
 async def _sit(url: str, credentials: Credentials, sid: str, order: Sit, ack_wait_s: float) -> int:
     spec = sitting.spec_of(credentials, order.seat)
     async with await sitting.connected(url, credentials) as connection:
-        await sitting.look(connection, url, sid)
+        await sitting.check_open(connection, url, sid)
         with Terminal() as terminal:
             worker = Worker(
                 connection, spec=spec, model=Human(terminal), metrics=Metrics(), ack_wait_s=ack_wait_s, drain_s=0.1

@@ -51,16 +51,16 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
         raise NoSession(sid, place(settings)) from None
 
 
-def taken(sid: str, item: str, choice: str) -> None:
+def print_answered(sid: str, item: str, choice: str) -> None:
     """Print that an answer was taken."""
     print(f"session {line(sid)}: {line(item)} is answered with {line(choice)}")
 
 
-def words(found: Sequence[Waiting], where: str = "") -> Iterator[str]:
+def words(waiting: Sequence[Waiting], where: str = "") -> Iterator[str]:
     """Each with how it is answered. `where`: options that name the bus."""
-    if not found:
+    if not waiting:
         yield "nothing waits for a human"
-    for w in found:
+    for w in waiting:
         if w.task:
             yield f"{line(w.session)}: {line(w.task, 160)}"
         item = OpenItem(

@@ -45,15 +45,15 @@ class LocalParley(Parley):
         several = setup_of(protocol).several
         if several is None or protocol != self.protocol:
             return settings
-        found = known_protocol(protocol).present_names(settings)
+        seated = known_protocol(protocol).present_names(settings)
         there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
         if self.panel is not None:
-            found.setdefault(several.setting, self.panel)
-        wanted = found.get(several.setting)
+            seated.setdefault(several.setting, self.panel)
+        wanted = seated.get(several.setting)
         if isinstance(wanted, int) and there and wanted > there:
             why = f"got {wanted}, this stack seats {there} of role {several.role}; start it with panel={wanted}"
             raise BadInput("panel", why)
-        return found
+        return seated
 
     async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
         """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those

@@ -24,22 +24,21 @@ def needed(there: Sequence[Announcement], opening: OpenSession) -> bool:
     return bool(there) and not read and all(worker.family == "extractive" for worker in there)
 
 
-async def words(protocol: str) -> list[str]:
+async def words(protocol: str, *, answered: bool = False) -> list[str]:
     """The advice in lines, for a question put to this protocol; a server of models that listens on this machine comes
-    first."""
+    first. `answered`: the session has an answer all the same."""
     from agents.openai import local_servers
 
-    found = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
-    steps = [_use(server, protocol) for server in found]
+    servers = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
+    steps = [_use(server, protocol) for server in servers]
     steps += [
         "name a model: LLM_PROVIDER and LLM_MODEL, and the provider's key, in the environment or in .env"
         " (docs/models.md)",
         "give documents to answer from: --evidence FOLDER",
         "begin in a folder with .env, a panel file and an example: parley init",
     ]
-    head = (
-        "parley: no language model and no document was at work, so there was nothing to answer from; what to do next:"
-    )
+    so = "the answer rests on neither" if answered else "there was nothing to answer from"
+    head = f"parley: no language model and no document was at work, so {so}; what to do next:"
     return [head, *(f"  {n}. {step}" for n, step in enumerate(steps, 1))]
 
 

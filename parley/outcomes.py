@@ -20,12 +20,12 @@ def counted_once(settings: Settings, monitor: str) -> Outcomes:
     """Count what the log has now. Raises BadInput, Unreachable."""
     url, credentials = observer(settings)
     known, spend = dict(PROTOCOLS), settings.spend
-    found = Outcomes(CollectorRegistry(), children(known), tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
+    outcomes = Outcomes(CollectorRegistry(), children(known), tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
 
     async def main() -> None:
         async with await connect(url, credentials, name=credentials.user) as connection:
             service = MetricsService(
-                connection, outcomes=found, protocols=known, tenant=spend.tenant, monitor=monitor
+                connection, outcomes=outcomes, protocols=known, tenant=spend.tenant, monitor=monitor
             )  # fmt: skip
             await service.once()
 
@@ -33,18 +33,18 @@ def counted_once(settings: Settings, monitor: str) -> Outcomes:
         asyncio.run(main())
     except BusError as error:
         raise Unreachable(str(error)) from error
-    return found
+    return outcomes
 
 
-def exposition(found: Outcomes) -> str:
+def exposition(outcomes: Outcomes) -> str:
     """As Prometheus reads it."""
-    return generate_latest(found.registry).decode()
+    return generate_latest(outcomes.registry).decode()
 
 
-def document(found: Outcomes) -> dict[str, Any]:
+def document(outcomes: Outcomes) -> dict[str, Any]:
     """The same as JSON values: every number with its labels, by its name."""
     series: dict[str, list[dict[str, Any]]] = {}
-    for family in found.registry.collect():
+    for family in outcomes.registry.collect():
         for sample in family.samples:
             series.setdefault(sample.name, []).append({"labels": dict(sample.labels), "value": sample.value})
-    return {"position": found.counted_to, "series": series}
+    return {"position": outcomes.counted_to, "series": series}

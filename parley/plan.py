@@ -1,7 +1,7 @@
 """Reads settings and their panel file once: which protocol, who sits where, on which stack."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from client.errors import BadInput
 from client.protocols import SETUPS, Setup, setup_of
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible
-from parley.settings import Settings, has_tools, names_tools, no_run_of, tools_of
+from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.panel_file import Panel, read_panel, role_of
@@ -65,7 +65,7 @@ class Plan:
         for queue, times in Counter(a.queue for a in section.agents).items():
             if times > 1:
                 raise BadInput(
-                    "stack.agents", f"queue {queue} stands there {times} times; for more of it there is copies"
+                    "stack.agents", f"queue {queue} stands there {times} times; use copies to run more of it"
                 )
         return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
 
@@ -73,21 +73,23 @@ class Plan:
         """Whom the protocol seats, and beside them whom a session seats that one of it may start. Whether there is such
         a protocol is said where all settings are checked."""
         copies = self.settings.stack.copies
-        found = rows_of(self.protocol, settings=self.own, copies=copies)
+        rows = rows_of(self.protocol, settings=self.own, copies=copies)
         beneath = self.setup.beneath(self.own)
         if beneath is None or beneath.protocol not in SETUPS:
-            return found
-        have = {row.queue for row in found}
+            return rows
+        have = {row.queue for row in rows}
         more = rows_of(beneath.protocol, settings=beneath.settings, copies=copies)
-        return (*found, *(row for row in more if row.queue not in have))
+        return (*rows, *(row for row in more if row.queue not in have))
 
     @cached_property
     def announced(self) -> list[Announcement]:
         """What the workers of the embedded stack will announce. Raises BadInput where a model cannot be made, or the
         allow list of tools cannot be used."""
-        found = announced(self.rows, tools=has_tools(self.settings))
-        why = no_run_of(self.settings)[:200] if any(a.tools for a in found) else ""
-        return [msgspec.structs.replace(a, no_run=why) if a.tools else a for a in found] if why else found
+        announcements = announced(self.rows, tools=has_tools(self.settings))
+        why = no_run_of(self.settings)[:200] if any(a.tools for a in announcements) else ""
+        return (
+            [msgspec.structs.replace(a, no_run=why) if a.tools else a for a in announcements] if why else announcements
+        )
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""
@@ -99,7 +101,8 @@ class Plan:
         """The embedded stack. Raises BadInput."""
         section = self.settings.stack
         return Stack(
-            agents=self.rows, humans=people(section.humans, self.roles()) if section.humans else {},
+            agents=_without_agents(self.rows, section.free),
+            humans=people(section.humans, self.roles()) if section.humans else {},
             moderators=section.moderators, ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
             partitions=self.settings.bus.partitions, servers=section.servers, replicas=self.settings.bus.replicas,
@@ -129,6 +132,15 @@ class Plan:
         known = self.protocol in SETUPS and not self.settings.nats.url and not names_tools(self.settings)
         own = {k: v for k, v in self.setup.without_folder.items() if k not in self.own} if known else {}
         return self.over(own) if own else self
+
+
+def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:
+    """The rows, of which these queues have no agent in the stack. Raises BadInput where there is no such queue."""
+    queues = [row.queue for row in rows]
+    for queue in free:
+        if queue not in queues:
+            raise BadInput("free", f"there is no queue {queue}; {nearest(queue, queues)}")
+    return tuple(msgspec.structs.replace(row, copies=0) if row.queue in free else row for row in rows)
 
 
 def plan_of(settings: Settings) -> Plan:

@@ -105,8 +105,8 @@ def _check(wanted: Serve) -> None:
     if wanted.keys is None and not _is_loopback(wanted.host):
         raise BadInput(
             "host",
-            f"{wanted.host} can be reached from other machines; name the folder of the keys of those who may: "
-            "--keys DIR (parley bus token makes one)",
+            f"{wanted.host} can be reached from other machines; name the folder with the tokens of the users who may"
+            " sign in: --keys DIR (parley bus token makes one)",
         )
 
 
@@ -163,7 +163,7 @@ def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
     if running is None:
         return {}
     paths = (Path(path) for user, path in running.credentials.items() if is_human(user))
-    return {seat: found for path in paths if (seat := seat_of(found := load_credentials(path)))}
+    return {seat: credentials for path in paths if (seat := seat_of(credentials := load_credentials(path)))}
 
 
 class Server(uvicorn.Server):
@@ -237,12 +237,12 @@ def bound(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises BadInput."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        found = socket.socket(family, socket.SOCK_STREAM)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(2048)
-        found.setblocking(False)
-        return found
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)
+        listener.setblocking(False)
+        return listener
     except OSError as error:
         raise BadInput("port", f"{host}:{port}: {error.strerror}") from error
 
@@ -271,10 +271,10 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
 
 def usable(path: Path | None) -> Credentials:
     """Credentials that a person may use. Raises BadInput."""
-    found = _credentials(path)
-    if found.kind not in SERVED:
-        raise BadInput("creds", f"{path} may not be used by a person; expected {' or '.join(SERVED)}")
-    return found
+    credentials = _credentials(path)
+    if credentials.kind not in SERVED:
+        raise BadInput("creds", f"{path} are not for a person; expected {' or '.join(SERVED)}")
+    return credentials
 
 
 def _credentials(path: Path | None) -> Credentials:
@@ -282,15 +282,15 @@ def _credentials(path: Path | None) -> Credentials:
     if path is None:
         raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE, or --keys DIR")
     try:
-        found = load_credentials(path)
+        credentials = load_credentials(path)
     except BadKeyFile as error:
         raise BadInput("creds", str(error)) from error
-    if found.kind not in (*SERVED, PROBE):
-        raise BadInput("creds", f"{path} is of kind {found.kind}; expected {', '.join(SERVED)} or {PROBE}")
-    return found
+    if credentials.kind not in (*SERVED, PROBE):
+        raise BadInput("creds", f"{path} is of kind {credentials.kind}; expected {', '.join(SERVED)} or {PROBE}")
+    return credentials
 
 
-def said(names: Sequence[str]) -> tuple[str, ...]:
+def checked_hosts(names: Sequence[str]) -> tuple[str, ...]:
     """Host names as they were given. Raises BadInput where one has a scheme or a port."""
     for name in names:
         if "/" in name or ":" in name:

@@ -11,14 +11,14 @@ import msgspec
 from bus.errors import UnknownSession
 from client import visible_posts
 from client.api import Parley
-from client.errors import BadInput, Interrupted, Refusal
-from client.records import Record, read_record, record_of
+from client.errors import BadInput, Interrupted, Refusal, Unreachable
+from client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
 from client.session_view import Seen
 from client.session_view import seen as as_seen
 from client.show import documents, explain, transcript
 from client.show.plotting import form_of
 from client.show.session_list import FoundSession, Listed, Search, has_words
-from coordinator.protocols import STANDING
+from coordinator.protocols import PROTOCOLS, STANDING
 from parley.follow import Ended, follow
 from parley.local_stack import lease_of
 from parley.settings import Settings
@@ -62,8 +62,8 @@ def list_sessions(settings: Settings, limit: int, *, standing: bool) -> Listed:
                 return Listed([], True)
             if standing:
                 return await parley.client.listed(limit)
-            found = await parley.client.listed(limit + len(STANDING))
-            return Listed([row for row in found.rows if row.session not in STANDING][:limit], found.whole)
+            listed = await parley.client.listed(limit + len(STANDING))
+            return Listed([row for row in listed.rows if row.session not in STANDING][:limit], listed.whole)
 
     return run(main())
 
@@ -113,23 +113,23 @@ def search(settings: Settings, wanted: Sequence[str], *, limit: int, among: int)
         async with last_stack(settings) as parley:
             rows = await parley.client.sessions(among + len(STANDING) + 1) if parley is not None else []
             mine = [row for row in rows if row.session not in STANDING]
-            found: list[FoundSession] = []
+            matches: list[FoundSession] = []
             looked = 0
             for row in mine[:among]:
-                if len(found) == limit:
+                if len(matches) == limit:
                     break
                 looked += 1
                 closed = row.status in ("finished", "failed", "cancelled")
                 result = await parley.client.finished(row.session) if parley is not None and closed else None
                 answer = transcript.answer_of(result) if result is not None else ""
                 if has_words(wanted, row.question, answer):
-                    found.append(
+                    matches.append(
                         FoundSession(
                             session=row.session, protocol=row.protocol, status=row.status, opened_ns=row.opened_ns,
                             question=row.question, answer=answer,
                         )
                     )  # fmt: skip
-            return Search(searched=looked, more=looked < len(mine), sessions=tuple(found))
+            return Search(searched=looked, more=looked < len(mine), sessions=tuple(matches))
 
     return run(main())
 
@@ -164,7 +164,7 @@ async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
     return BadInput("session", f"session {sid} was refused: {row.reason}")
 
 
-def seen(settings: Settings, name: str, *, everything: bool) -> Seen:
+def view(settings: Settings, name: str, *, everything: bool) -> Seen:
     """A session as whoever asks may see it: all of it, what clients read, or what the seat of the credentials reads.
 
     Raises
@@ -198,7 +198,15 @@ def feedback(settings: Settings, sid: str, *, right: bool, answer: str, note: st
         async with last_stack(settings) as parley:
             if parley is None:
                 raise NoSession(sid, place(settings))
-            await parley.client.feedback(sid, right=right, answer=answer, note=note)
+            row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
+            if row is not None and not settings.nats.url:
+                check_protocol(sid, row.protocol)
+            try:
+                await parley.client.feedback(sid, right=right, answer=answer, note=note)
+            except Unreachable as error:  # moderators leave a session alone whose protocol they do not have
+                if row is not None and row.protocol not in PROTOCOLS:
+                    raise Unreachable(f"{error}; {ProtocolMissing(sid, row.protocol)}") from error
+                raise
 
     run(main())
 
@@ -268,8 +276,8 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
 
 def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:
     """Sessions that carry a session's record on, and those that carry these on; erased ones left out."""
-    found = [row.session for row in rows if row.forks == sid]
-    return [*found, *(more for one in found for more in forks_of(one, rows))]
+    forks = [row.session for row in rows if row.forks == sid]
+    return [*forks, *(more for one in forks for more in forks_of(one, rows))]
 
 
 REMAINS = (
@@ -287,27 +295,27 @@ def explained(settings: Settings, name: str, plot: Path | None = None) -> Record
     where the file's name asks for a format that there is not."""
     if plot is not None:
         form_of(plot)
-    found = record(settings, name)
+    explained = record(settings, name)
     if plot is not None:
-        explain.draw(found, plot)
-    return found
+        explain.draw(explained, plot)
+    return explained
 
 
-def export(found: Record | Seen, form: str) -> Iterator[str]:
+def export(session: Record | Seen, form: str) -> Iterator[str]:
     """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
     `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
     if form == "jsonl":
-        return documents.jsonl(found)
+        return documents.jsonl(session)
     if form == "json":
-        return iter([msgspec.json.format(msgspec.json.encode(documents.document(found)), indent=2).decode()])
+        return iter([msgspec.json.format(msgspec.json.encode(documents.document(session)), indent=2).decode()])
     if form == "markdown":
-        return transcript.markdown(found)
+        return transcript.markdown(session)
     if form == "html":
         from client.show import page
 
-        return page.html(found)
+        return page.html(session)
     if form == "trace":
-        whole = found if isinstance(found, Record) else found.record
+        whole = session if isinstance(session, Record) else session.record
         if whole is None:
             raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
         return iter([msgspec.json.format(msgspec.json.encode(documents.trace(whole)), indent=2).decode()])

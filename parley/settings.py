@@ -61,10 +61,10 @@ class NatsSection(Section):
     @field_validator("url")
     @classmethod
     def _is_address(cls, url: str | None) -> str | None:
-        scheme, found, rest = (url or "").partition("://")
-        if url is not None and not (rest if found else scheme):
+        scheme, separator, rest = (url or "").partition("://")
+        if url is not None and not (rest if separator else scheme):
             raise PydanticCustomError("address", "it must not be empty, expected an address such as nats://bus:4222")
-        if found and scheme not in SCHEMES:
+        if separator and scheme not in SCHEMES:
             raise PydanticCustomError("address", "no such scheme, known: " + ", ".join(SCHEMES))
         return url
 
@@ -89,6 +89,8 @@ class StackSection(Section):
     """Nothing: a panel of the protocol's size and its analyst, on the extractive model."""
     humans: list[str] = []
     """Seats that a person may take (parley sit): each gets credentials for that."""
+    free: list[str] = []
+    """Queues that a service of the operator's own serves (parley agent): no agent of the stack starts for them."""
     wait_for_human: float | None = Field(default=None, ge=1, le=86_400)
     """Seconds for which each turn of those seats waits for its person, from the first one on, before the agent has the
     seat; None: the agent has it until the person sits down."""
@@ -227,18 +229,18 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         _known(layer, origin)
     try:
         layers = [_sectioned(layer) for layer in (command_line, environment, file)]
-        found = Settings(layers=layers)  # type: ignore[call-arg]
+        settings = Settings(layers=layers)  # type: ignore[call-arg]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]).removeprefix(f"{_SECTIONS}.")
         raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
-    if found.nats.creds is not None and found.nats.url is None:
-        raise BadInput("nats.creds", f"{found.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
-    webhook = urlsplit(found.notify.webhook)
-    if found.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
+    if settings.nats.creds is not None and settings.nats.url is None:
+        raise BadInput("nats.creds", f"{settings.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
+    webhook = urlsplit(settings.notify.webhook)
+    if settings.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
         raise BadInput("notify.webhook", "it is no http or https address")  # which it is may be a secret
-    _consistent(found.sections)
-    return found
+    _consistent(settings.sections)
+    return settings
 
 
 def _sectioned(layer: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,8 +253,8 @@ def _sectioned(layer: Mapping[str, Any]) -> dict[str, Any]:
 def _consistent(sections: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise BadInput where settings of a protocol contradict each other."""
     for name, section in sections.items():
-        if found := setup_of(name).contradiction(section):
-            setting, why = found
+        if fault := setup_of(name).contradiction(section):
+            setting, why = fault
             raise BadInput(f"{name}.{setting}", why)
 
 
@@ -297,7 +299,7 @@ def nest(pairs: Sequence[tuple[list[str], str]], origin: str) -> dict[str, Any]:
 def scalar(text: str) -> Any:
     """A value as YAML reads it: numbers and true/false as such, everything else as text."""
     try:
-        value = strict_yaml.read(text)
+        value = strict_yaml.load(text)
     except strict_yaml.BadYaml:
         return text
     return value if isinstance(value, int | float | str | list | dict | None) else text
@@ -321,15 +323,15 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def _present_names(layer: Mapping[str, Any]) -> dict[str, Any]:
     """A layer with every protocol's settings under their present names, so that a higher layer goes over a lower one
     that uses former names. Raises BadInput where a setting is given under both."""
-    found = dict(layer)
+    renamed = dict(layer)
     for name, section in layer.items():
         if name in Settings.model_fields or not isinstance(section, dict) or name not in PROTOCOLS:
             continue
         try:
-            found[name] = present_names(PROTOCOLS[name], section)
+            renamed[name] = present_names(PROTOCOLS[name], section)
         except Inadmissible as error:
             raise BadInput(error.field, str(error)) from error
-    return found
+    return renamed
 
 
 def _known(layer: Mapping[str, Any], origin: str) -> None:
@@ -342,7 +344,9 @@ def _known(layer: Mapping[str, Any], origin: str) -> None:
             full = ".".join((*path, key))
             if not path:
                 names += [name for name in PROTOCOLS if protocol_settings(name) is not None]
-            raise BadInput(full, f"{full} in {origin} is no setting; {nearest(key, names)}")
+            brought = ", and no installed package brings a protocol of this name" if not path else ""
+            why = f"{full} in {origin} is not a known setting{brought if isinstance(layer.get(key), dict) else ''}"
+            raise BadInput(full, f"{why}; {nearest(key, names)}")
 
 
 def _sections(layer: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
@@ -368,17 +372,17 @@ def _names(path: tuple[str, ...]) -> list[str] | None:
 
 def protocol_settings(protocol: str) -> list[str] | None:
     """Names of a protocol's settings; None if it is none that a session can be opened of."""
-    found = PROTOCOLS.get(protocol)
-    if found is None or found.standing:
+    known = PROTOCOLS.get(protocol)
+    if known is None or known.standing:
         return None
-    return [field.encode_name for field in msgspec.structs.fields(found.settings)]
+    return [field.encode_name for field in msgspec.structs.fields(known.settings)]
 
 
 def has_tools(settings: Settings) -> bool:
     """Whether experts' models may use a tool: of the allow list that the settings or the environment name, or of the
     one that ships. Raises BadInput where it is none."""
-    found = _allowed(settings)
-    return found is not None and bool(found.servers)
+    allowed = _allowed(settings)
+    return allowed is not None and bool(allowed.servers)
 
 
 def _allowed(settings: Settings) -> "AllowList | None":
@@ -395,8 +399,8 @@ def no_run_of(settings: Settings) -> str:
     BadInput."""
     from agents.tools import sandbox
 
-    found = _allowed(settings)
-    return "" if found is None else sandbox.possible(found)[1]
+    allowed = _allowed(settings)
+    return "" if allowed is None else sandbox.possible(allowed)[1]
 
 
 def names_tools(settings: Settings) -> bool:

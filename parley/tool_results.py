@@ -56,9 +56,9 @@ def write(settings: Settings, sid: str, folder: Path) -> Written:
 def _kept(body: msgspec.Raw) -> Artifact | None:
     """What a post names as the whole results of its turn."""
     said: Any = msgspec.json.decode(body)
-    found = said.get("results") if isinstance(said, dict) else None
+    artifact = said.get("results") if isinstance(said, dict) else None
     try:
-        return msgspec.convert(found, Artifact) if isinstance(found, dict) else None
+        return msgspec.convert(artifact, Artifact) if isinstance(artifact, dict) else None
     except (msgspec.ValidationError, ValueError):
         return None
 

@@ -1,4 +1,4 @@
-"""What every encoder is, and how it fails.
+"""The interface of an encoder, and its errors.
 
 EncoderError
 ├─ EncoderMisconfigured    the operator's: an unknown encoder or option, a missing key, a package that is not there
@@ -123,16 +123,16 @@ class Cached:
     async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
         """As the inner encoder does; see Encoder."""
         keys = {text: _digest(text) for text in texts}
-        found = {text: self._vectors[key] for text, key in keys.items() if key in self._vectors}
-        missing = [text for text in keys if text not in found]
+        known = {text: self._vectors[key] for text, key in keys.items() if key in self._vectors}
+        missing = [text for text in keys if text not in known]
         if missing:
-            found.update(zip(missing, await self._inner.encode(missing, spent), strict=True))
+            known.update(zip(missing, await self._inner.encode(missing, spent), strict=True))
         for text, key in keys.items():
-            self._vectors[key] = found[text]
+            self._vectors[key] = known[text]
             self._vectors.move_to_end(key)
         while len(self._vectors) > self._kept:
             self._vectors.popitem(last=False)
-        return np.stack([found[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
+        return np.stack([known[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
 
     async def aclose(self) -> None:
         """Close the inner encoder."""

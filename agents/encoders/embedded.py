@@ -61,12 +61,12 @@ class Embedded:
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         words, session = self._load()
-        found = np.zeros((len(texts), self.dimension), np.float32)
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
             tokens = np.array([words.ids(text, self.longest)], np.int64)
             (rows,) = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})
-            found[row] = (unit(rows, 1) if self.of_one_length else rows)[0]
-        return found
+            vectors[row] = (unit(rows, 1) if self.of_one_length else rows)[0]
+        return vectors
 
     @staticmethod
     def tokens() -> WordPiece:

@@ -212,7 +212,7 @@ def make(options: Mapping[str, Any], environ: Mapping[str, str]) -> OpenAIEncode
     texts = {name: options.get(name, "") for name in ("model", "base_url", "key_variable")}
     for name, value in texts.items():
         if not isinstance(value, str):
-            raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, a text is wanted")
+            raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, expected a text")
     base_url = (texts["base_url"].strip() or HOME).rstrip("/")
     _check_address(base_url)
     if not texts["model"].strip():
@@ -236,11 +236,11 @@ def _price(options: Mapping[str, Any], model: str, base_url: str) -> float | Non
     try:
         if options.get("usd_per_million") is not None:
             return prices.check("encoder.usd_per_million", options["usd_per_million"])
-        found = prices.price_of(model, prices.load())
+        price = prices.price_of(model, prices.load())
     except ModelMisconfigured as error:
         raise EncoderMisconfigured(error.why) from None
-    if found is not None:
-        return found.input
+    if price is not None:
+        return price.input
     return 0.0 if is_local(base_url) else None
 
 
@@ -255,7 +255,7 @@ def _check_address(base_url: str) -> None:
         raise EncoderMisconfigured("encoder.base_url: not an address; keys do not belong in one, set ENCODER_API_KEY")
     if not usable:
         raise EncoderMisconfigured(
-            f"encoder.base_url: got {base_url!r}, an address such as http://127.0.0.1:8000/v1 is wanted"
+            f"encoder.base_url: got {base_url!r}, expected an address such as http://127.0.0.1:8000/v1"
         )
 
 
@@ -275,19 +275,19 @@ def find_key(options: Mapping[str, Any], environ: Mapping[str, str]) -> Secret |
     at_home = str(options.get("base_url", "") or HOME).rstrip("/") == HOME
     names = (named,) if named else ("OPENAI_API_KEY",) if at_home else ()
     try:
-        found: Secret | None = key or key_from(names, environ)
+        secret: Secret | None = key or key_from(names, environ)
     except ModelMisconfigured as error:
         raise EncoderMisconfigured(error.why) from None
-    if found is None and (named or at_home):
+    if secret is None and (named or at_home):
         wanted = named or "OPENAI_API_KEY or ENCODER_API_KEY"
         raise EncoderMisconfigured(f"encoder openai needs a key: set {wanted} (or the same with _FILE)")
-    return found
+    return secret
 
 
 def _number(options: Mapping[str, Any], name: str, default: float, low: float, high: float) -> float:
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, a number is wanted")
+        raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, expected a number")
     if name in options and not low <= value <= high:
         raise EncoderMisconfigured(f"encoder.{name}: got {value:g}, allowed is {low:g} to {high:g}")
     return float(value)

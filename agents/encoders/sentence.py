@@ -73,7 +73,7 @@ def make(options: Mapping[str, Any]) -> SentenceTransformers:
         if name not in ("model", "device"):
             raise EncoderMisconfigured(f"encoder.{name}: sentence-transformers takes the options model and device")
         if not isinstance(value, str) or not value.strip():
-            raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, a text is wanted")
+            raise EncoderMisconfigured(f"encoder.{name}: got {value!r}, expected a text")
     if importlib.util.find_spec("sentence_transformers") is None:
         raise EncoderMisconfigured(
             "encoder sentence-transformers: the package is not installed; install parley with the extra embeddings"

@@ -37,7 +37,7 @@ def chosen(own: Any, prefixes: Sequence[str], environ: Mapping[str, str]) -> dic
     EncoderMisconfigured
         The file's is neither, or a variable that names an encoder's part without an encoder that takes it.
     """
-    found = _of_file(own)
+    options = _of_file(own)
     for level in reversed(prefixes):
         values = {name: environ.get(f"{level}{name}", "").strip() for name in VARIABLES[:3]}
         try:
@@ -45,21 +45,21 @@ def chosen(own: Any, prefixes: Sequence[str], environ: Mapping[str, str]) -> dic
         except ModelMisconfigured as error:
             raise EncoderMisconfigured(error.why) from None
         name, model, base_url = (values[n] for n in VARIABLES[:3])
-        if name and name != found.get("name", DEFAULT):
-            found = {}
-        if base_url and base_url.rstrip("/") != str(found.get("base_url", "")).rstrip("/"):
-            found.pop("api_key", None)
-            found.pop("key_variable", None)
+        if name and name != options.get("name", DEFAULT):
+            options = {}
+        if base_url and base_url.rstrip("/") != str(options.get("base_url", "")).rstrip("/"):
+            options.pop("api_key", None)
+            options.pop("key_variable", None)
         parts = {"name": name, "model": model, "base_url": base_url}
-        found |= {part: value for part, value in parts.items() if value}
+        options |= {part: value for part, value in parts.items() if value}
         if text:
-            found.pop("key_variable", None)
-            found["api_key"] = Secret(text)
-    if found.get("name", DEFAULT) != "openai":
-        found.pop("api_key", None)  # set for another agent
-    elif key := importlib.import_module("agents.encoders.openai").find_key(found, environ):
-        found["api_key"] = key
-    return found or None
+            options.pop("key_variable", None)
+            options["api_key"] = Secret(text)
+    if options.get("name", DEFAULT) != "openai":
+        options.pop("api_key", None)  # set for another agent
+    elif key := importlib.import_module("agents.encoders.openai").find_key(options, environ):
+        options["api_key"] = key
+    return options or None
 
 
 def from_options(own: Any) -> tuple[Encoder | None, str]:
@@ -89,4 +89,4 @@ def _of_file(own: Any) -> dict[str, Any]:
         return {"name": own}
     if isinstance(own, Mapping) and all(isinstance(k, str) for k in own) and isinstance(own.get("name", ""), str):
         return dict(own)
-    raise EncoderMisconfigured(f"options.encoder: got {own!r}, a name or a mapping with name is wanted")
+    raise EncoderMisconfigured(f"options.encoder: got {own!r}, expected a name or a mapping with name")

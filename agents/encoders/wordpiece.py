@@ -27,16 +27,16 @@ class WordPiece:
 
     def ids(self, text: str, longest: int) -> list[int]:
         """Ids of a text, with those of its beginning and its end; at most `longest`, cut at the text's end."""
-        found = [self._first]
+        ids = [self._first]
         for word in words(text):
-            found += self._word(word)
-            if len(found) >= longest:
+            ids += self._word(word)
+            if len(ids) >= longest:
                 break
-        return [*found[: longest - 1], self._last]
+        return [*ids[: longest - 1], self._last]
 
     def _pieces(self, word: str) -> tuple[int, ...]:
         """The longest tokens that a word falls into, from the left; unknown if it does not."""
-        found: list[int] = []
+        pieces: list[int] = []
         start = 0
         while start < len(word) <= LONGEST_WORD:
             for end in range(len(word), start, -1):
@@ -45,9 +45,9 @@ class WordPiece:
                     break
             else:
                 return (self._unknown,)
-            found.append(piece)
+            pieces.append(piece)
             start = end
-        return tuple(found) or (self._unknown,)
+        return tuple(pieces) or (self._unknown,)
 
 
 def words(text: str) -> list[str]:

@@ -58,7 +58,7 @@ class ExpertError(ValueError):
         super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
 
 
-def read(path: Path) -> ExpertSpec:
+def load_spec(path: Path) -> ExpertSpec:
     """The specification in a file.
 
     Raises
@@ -92,9 +92,9 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def read_text(text: str, source: str = "specification") -> ExpertSpec:
-    """The specification that a YAML text is; errors as of `read`."""
+    """The specification that a YAML text is; errors as of `load_spec`."""
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml as error:
         raise ExpertError(source, "", error.why) from error
     if not isinstance(data, dict):
@@ -106,12 +106,12 @@ def read_text(text: str, source: str = "specification") -> ExpertSpec:
 
 
 def read_markdown(text: str, source: str = "specification") -> ExpertSpec:
-    """The specification that a Markdown text with front matter is; errors as of `read`."""
+    """The specification that a Markdown text with front matter is; errors as of `load_spec`."""
     front, body = markdown.parted(text)
     if front is None:
         raise ExpertError(source, "", "has no front matter: its first line is not ---, or no other one ends it")
     try:
-        data = strict_yaml.read(front)
+        data = strict_yaml.load(front)
     except strict_yaml.BadYaml as error:
         raise ExpertError(source, "front matter", error.why) from error
     if not isinstance(data, dict):
@@ -155,20 +155,20 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
     Raises
     ------
     ExpertError
-        As of `read`; it is no folder, has no specification, or two of one id.
+        As of `load_spec`; it is no folder, has no specification, or two of one id.
     """
     if not folder.is_dir():
         raise ExpertError(str(folder), "", "is no folder")
     paths = files_in(folder)
     if not paths:
         raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md)")
-    found: dict[str, tuple[ExpertSpec, Path]] = {}
+    specs: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in paths:
-        spec = read(path)
-        if spec.id in found:
-            raise ExpertError(str(path), "id", f"got {spec.id!r}, which {found[spec.id][1]} has already")
-        found[spec.id] = spec, path
-    return tuple(found[name][0] for name in sorted(found))
+        spec = load_spec(path)
+        if spec.id in specs:
+            raise ExpertError(str(path), "id", f"got {spec.id!r}, which {specs[spec.id][1]} has already")
+        specs[spec.id] = spec, path
+    return tuple(specs[name][0] for name in sorted(specs))
 
 
 @functools.cache
@@ -288,8 +288,8 @@ def _named(error: Exception, agent: dict[str, Any], source: str) -> ExpertError:
     cause = error if isinstance(error, InvalidValue) else error.__cause__
     if isinstance(cause, InvalidValue):
         return ExpertError(source, cause.field, str(cause).removeprefix(f"{cause.field}: "))
-    found = _AT.fullmatch(str(error))
-    what, path = (found["what"], found["path"] or "") if found else (str(error), "")
+    match = _AT.fullmatch(str(error))
+    what, path = (match["what"], match["path"] or "") if match else (str(error), "")
     value: Any = agent
     for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         value = value[name] if name else value[int(number)]

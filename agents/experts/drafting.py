@@ -85,22 +85,22 @@ def draft(text: str, stem: str) -> Draft:
 def _front(text: str, notes: list[str]) -> dict[Any, Any]:
     """The front matter as YAML, or where it is none, key by key."""
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml:
         data = None
     if isinstance(data, dict):
         return data
     notes.append("its front matter is no YAML: it was read line by line")
-    found: dict[Any, Any] = {}
+    front: dict[Any, Any] = {}
     last = ""
     for line in text.splitlines():
         key = _KEY.fullmatch(line)
-        if key and (key[1] in _KNOWN or key[1] not in found):
+        if key and (key[1] in _KNOWN or key[1] not in front):
             last = key[1]
-            found.setdefault(last, (key[2] or "").strip())
+            front.setdefault(last, (key[2] or "").strip())
         elif last:
-            found[last] += f"\n{line.strip()}"
-    return {k: v.strip().strip("\"'") if k != "description" else v.lstrip(">|-+ ").strip() for k, v in found.items()}
+            front[last] += f"\n{line.strip()}"
+    return {k: v.strip().strip("\"'") if k != "description" else v.lstrip(">|-+ ").strip() for k, v in front.items()}
 
 
 def _description(value: Any) -> str:
@@ -117,7 +117,7 @@ def _printable(text: str) -> str:
 
 
 def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> dict[str, Any]:
-    examples = _few(next(filter(None, found)) for found in _USER.findall(described))[:20]
+    examples = _few(next(filter(None, matches)) for matches in _USER.findall(described))[:20]
     said = " ".join(re.sub(r"</?\w+>", " ", _DIALOGUE.sub(" ", described)).split())
     if not said:
         said = " ".join(re.sub(r"</?\w+>", " ", described).split())
@@ -125,8 +125,8 @@ def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> 
     owns = _few(_WHEN.sub("", s).rstrip(".:") for s in sentences)[:8] or [id_]
     listed = _few(
         re.sub(r"^(?:and|or)\s+", "", part.strip()).strip(" .")
-        for found in _LISTED.findall(said)
-        for part in found.split(",")
+        for matches in _LISTED.findall(said)
+        for part in matches.split(",")
     )
     words = [w for w in id_.split("-") if not _ROLES.fullmatch(w) and len(w) > 1]
     primary = _few([" ".join(words), *words]) or [id_.replace("-", " ")]
@@ -206,8 +206,8 @@ def _id(name: str) -> str:
 
 def _few(texts: Any) -> list[str]:
     """Each once, on one line, no longer than a phrase may be."""
-    found = (_cut(" ".join(text.split()), _PHRASE) for text in texts)
-    return list(dict.fromkeys(text for text in found if len(text) > 1))
+    phrases = (_cut(" ".join(text.split()), _PHRASE) for text in texts)
+    return list(dict.fromkeys(text for text in phrases if len(text) > 1))
 
 
 def _cut(text: str, most: int) -> str:

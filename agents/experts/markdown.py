@@ -103,7 +103,7 @@ def tools_of(value: Any) -> tuple[Any, list[str]]:
             return None, []
     if not isinstance(value, list):
         return value, []
-    found: dict[Any, None] = {}
+    tools: dict[Any, None] = {}
     unknown = []
     for one in value:
         if not isinstance(one, str):
@@ -113,8 +113,8 @@ def tools_of(value: Any) -> tuple[Any, list[str]]:
         if ours is None and (plain.startswith("mcp__") or plain[:1].isupper()):
             unknown.append(plain)
             continue
-        found |= dict.fromkeys(ours or (plain,))
-    return list(found), unknown
+        tools |= dict.fromkeys(ours or (plain,))
+    return list(tools), unknown
 
 
 def _commas(text: str) -> list[str]:

@@ -1,4 +1,5 @@
-"""What the documents answer, if they do: one answer that is sure enough, or the passages that bear on the question.
+"""Finds the answer in the documents, if there is one: one answer that is sure enough, or the passages that bear on the
+question.
 
 It abstains rather than guesses: an answer needs a sentence that is sure enough (agents/extractive/ranking.py) and has
 what is asked for; a table's answer needs a column that is clear; of options one is named only by figures or by what is
@@ -74,9 +75,9 @@ class Search:
     @property
     def texts(self) -> list[str]:
         """Questions, sentences, and the headers of columns; none where there is nothing to compare."""
-        found = [x.evidence.sentence.text for _, looked in self._parts for x in looked]
-        found += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
-        return list(dict.fromkeys([*(q.text for q, _ in self._parts), *found])) if found else []
+        texts = [x.evidence.sentence.text for _, looked in self._parts for x in looked]
+        texts += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
+        return list(dict.fromkeys([*(q.text for q, _ in self._parts), *texts])) if texts else []
 
     def looked(self, vectors: Vectors | None) -> list[Looked]:
         """What was looked at for the whole question, the best first."""
@@ -114,7 +115,7 @@ class Search:
         if sure < FLOOR:
             return Found()
         years = set(_YEAR.findall(best.evidence.sentence.text)) - set(words(question.text))
-        answer = years.pop() if question.kind == YEAR and len(years) == 1 else shown(best.evidence)
+        answer = years.pop() if question.kind == YEAR and len(years) == 1 else as_answer(best.evidence)
         return Found(answer, sure, (best.evidence,))
 
 
@@ -150,7 +151,7 @@ def _may_answer(question: Question, e: Evidence) -> bool:
     return question.kind in (OPEN, WHY) or fits(question, e.sentence.text) >= FITTING
 
 
-def shown(e: Evidence) -> str:
+def as_answer(e: Evidence) -> str:
     """A sentence as an answer: one line, without control characters, tags, addresses of links and emphasis."""
     if e.sentence.header:
         pairs = zip(e.sentence.header, e.sentence.cells, strict=False)
@@ -207,7 +208,7 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tupl
         return [()] * len(marks)
     asked = {t for t in question.terms if not any(t in m for m in marks)} - common
     compared = " ".join(re.findall(r"\b(?:more|less|fewer) \w+|\b\w+er\b(?= )", question.text.lower())[:1])
-    found: list[list[tuple[Evidence, int]]] = [[] for _ in marks]
+    by_mark: list[list[tuple[Evidence, int]]] = [[] for _ in marks]
     for e in evidence:
         if e.heading or e.sentence.cells or _is_negated(e) or not _HEDGES.isdisjoint(e.sentence.words):
             continue
@@ -221,5 +222,5 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tupl
         advised = _SEEKS_ADVICE.search(question.text) and _ADVICE.search(text)
         direct = contrast or (asked and asked <= stems_of(e))
         if len(named) == 1 and (direct or advised):
-            found[named[0]].append((e, 2 if direct else 1))
-    return [tuple(f) for f in found]
+            by_mark[named[0]].append((e, 2 if direct else 1))
+    return [tuple(f) for f in by_mark]

@@ -1,4 +1,4 @@
-"""What the helper does with an encoder: within the turn's caps and deadline, and by words where there is none.
+"""Compares texts for the helper with an encoder: within the turn's caps and deadline, and by words where there is none.
 
 By which of the two it was stands in the reply's flags, and why an encoder failed: their scales differ, and so do their
 thresholds. What a server's encoder used is the turn's usage. An encoder is loaded by the first turn that needs one, so

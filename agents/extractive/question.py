@@ -1,4 +1,4 @@
-"""What a question asks for, read off its form."""
+"""Finds out from the form of a question what it asks for."""
 
 import re
 from dataclasses import dataclass, replace
@@ -167,8 +167,8 @@ def _options(text: str) -> tuple[str, ...]:
         # "Should we take the red bus or the tram": back to a word at which no option begins.
         at = next((i for i in range(len(first) - 1, -1, -1) if first[i].lower() in _EDGE), -1)
         listed[0] = " ".join(first[max(at + 1, len(first) - max(size, 1)) :])
-    found = [_bare(p) for p in (listed[1:] if starts else listed)]
-    return tuple(dict.fromkeys(f[0].upper() + f[1:] for f in found)) if len(found) > 1 and all(found) else ()
+    options = [_bare(p) for p in (listed[1:] if starts else listed)]
+    return tuple(dict.fromkeys(f[0].upper() + f[1:] for f in options)) if len(options) > 1 and all(options) else ()
 
 
 _EDGE = STOP | AUXILIARY | word_set("use choose pick adopt prefer take buy make called run store deploy via roll go")

@@ -1,4 +1,4 @@
-"""Which sentence answers a question, and how sure that is.
+"""Finds the sentence that answers a question, and how sure that is.
 
 Of all sentences, rows, items and lines of code those are looked at that have most of the question's words, words that
 are rare in the documents counting more. How sure it is that the first one answers comes from a logistic regression over
@@ -76,15 +76,15 @@ def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
     count = {t: sum(t in h for h in has) for t in question.terms}
     weight = {t: math.log(1 + (1 + len(has)) / (1 + n)) for t, n in count.items()}
     about = {e.document: frozenset(stems(re.sub(r"\.\w+$", "", e.document))) for e in evidence}
-    found = []
+    ranked = []
     for i, (e, own) in enumerate(zip(evidence, has, strict=True)):
         if own.isdisjoint(weight):
             continue
         before = has[i - 1] if i and evidence[i - 1].document == e.document else frozenset()
         covered = _share(weight, own)
         around = _share(weight, own | before | about[e.document] | set(e.sentence.context))
-        found.append(Looked(e, covered, around, 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)))
-    return _ordered(found)[:LOOKED_AT]
+        ranked.append(Looked(e, covered, around, 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)))
+    return _ordered(ranked)[:LOOKED_AT]
 
 
 def _share(weight: Mapping[str, float], there: Set[str]) -> float:

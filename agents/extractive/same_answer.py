@@ -1,4 +1,4 @@
-"""Which answers are the same, without a language model: by their words.
+"""Finds equal answers by their words, without a language model.
 
 An analyst with one goes by the sentences of agents/models/same_answer.md.
 """

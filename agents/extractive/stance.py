@@ -94,27 +94,27 @@ def source_weight(document: str) -> float:
 @lru_cache(maxsize=KEPT)
 def firmness(sentence: Sentence) -> float:
     """How firmly a sentence speaks: 0.5 for a guess to 1.3 for what was measured or is prescribed."""
-    found = set(sentence.words)
-    if found & _HEDGES:
+    present = set(sentence.words)
+    if present & _HEDGES:
         return 0.5
-    firm = bool(found & _FIRM) or bool(found & _NORMS) or any(w[0].isdigit() for w in sentence.words)
+    firm = bool(present & _FIRM) or bool(present & _NORMS) or any(w[0].isdigit() for w in sentence.words)
     return 1.3 if firm else 1.0
 
 
 @lru_cache(maxsize=KEPT)
 def polarity(text: str) -> float:
     """Praise less blame in a clause, -1 to 1; 0 where it has neither."""
-    found = words(text)
+    present = words(text)
     total = 0.0
     topics = 0
-    for i, word in enumerate(found):
+    for i, word in enumerate(present):
         value = 1.0 if word in GOOD else -1.0 if word in BAD else 0.0
         if word in TOPICS:
             topics += 1
             value = -0.5 if topics == 1 else 0.0
         if not value:
             continue
-        window = found[max(0, i - 4) : i]
+        window = present[max(0, i - 4) : i]
         joined = max((j for j, w in enumerate(window, 1) if w in _PREDICATING), default=0)
         if value < 0 and any(w in _REDUCERS for w in window[joined:]):
             value = -0.8 * value
@@ -173,5 +173,5 @@ def _clauses(text: str) -> list[str]:
 def _share(text: str, marks: frozenset[str]) -> float:
     if not marks:
         return 0.0
-    found = {stem(w) for w in words(text)}
-    return len(found & marks) / len(marks)
+    stems = {stem(w) for w in words(text)}
+    return len(stems & marks) / len(marks)

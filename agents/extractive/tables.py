@@ -1,4 +1,4 @@
-"""What a table answers: a row looked up by its name, the row with the most or the least, the greater of two rows.
+"""Finds answers in tables: a row looked up by its name, the row with the most or the least, the greater of two rows.
 
 The column is the one whose header the question names; where two could be meant, there is no answer.
 """
@@ -41,12 +41,12 @@ def column_name(header: str) -> str:
 def of_tables(question: Question, evidence: Sequence[Evidence], near: Near | None) -> OfTable | None:
     """The answer that one table gives; None where none does, or two do."""
     rows = [e for e in evidence if e.sentence.cells and e.sentence.header and e.sentence.cells[0]]
-    found = []
+    answers = []
     for _, of_one in groupby(rows, key=lambda e: (e.document, e.sentence.table)):
         table = [e for e in of_one if len(e.sentence.cells) == len(e.sentence.header)]
         answer = _of_one(question, table, near) if table else None
-        found += [answer] if answer else []
-    return found[0] if len(found) == 1 else None
+        answers += [answer] if answer else []
+    return answers[0] if len(answers) == 1 else None
 
 
 def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) -> OfTable | None:
@@ -84,8 +84,8 @@ def _meaning(header: str) -> set[str]:
 
 def _years(question: Question) -> set[str]:
     """The years that it names, also as headers shorten them."""
-    found = re.findall(r"\b(?:1\d|20)\d\d\b", question.text)
-    return {y for year in found for y in (year, year[2:])}
+    years = re.findall(r"\b(?:1\d|20)\d\d\b", question.text)
+    return {y for year in years for y in (year, year[2:])}
 
 
 def _of_time(question: Question, header: Sequence[str]) -> bool:
@@ -128,5 +128,5 @@ def _column(question: Question, header: Sequence[str], near: Near | None) -> int
 
 def number(cell: str) -> float | None:
     """The number that a cell is, a unit aside."""
-    found = _NUMBER.match(plain(cell).strip("* `"))
-    return float(re.sub(r"[,_ ]", "", found[1]).replace("−", "-")) if found else None
+    match = _NUMBER.match(plain(cell).strip("* `"))
+    return float(re.sub(r"[,_ ]", "", match[1]).replace("−", "-")) if match else None

@@ -1,4 +1,5 @@
-"""How the extractive model answers one kind of turn: what a protocol brings (agents.protocols.kit.Kit.extractive)."""
+"""One method of the extractive model, for one kind of turn: what a protocol brings
+(agents.protocols.kit.Kit.extractive)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

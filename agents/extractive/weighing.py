@@ -1,4 +1,4 @@
-"""What speaks for and against each possible answer, for protocols that argue: by what is praised and blamed.
+"""Weighs what speaks for and against each possible answer, by praise and blame, for protocols that argue.
 
 A seat that argues takes a side on little; whether that answers the question is another matter (deciding.py). A seat's
 own documents count in full, what others quote at a discount, and sums are damped, so that ten sentences that say the
@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from agents.extractive import stance
-from agents.extractive.deciding import shown
+from agents.extractive.deciding import as_answer
 from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed, candidate
 from agents.extractive.question import OPTIONS, YES_NO, Question
 from agents.extractive.ranking import alike, looked_at
@@ -31,20 +31,20 @@ THIN = 0.2
 def candidates(question: Question, evidence: Sequence[Evidence]) -> list[PossibleAnswer]:
     """Possible answers, by what speaks for them; empty where the evidence says nothing to the question."""
     if question.kind not in (OPTIONS, YES_NO):
-        found = _sentences(question, evidence)
+        answers = _sentences(question, evidence)
     else:
         near = relevance(question.terms, [e.sentence.stems + e.sentence.context for e in evidence])
         reads = [(e, r, _weight(e)) for e, r in zip(evidence, near, strict=True) if r > 0 and not e.heading]
-        found = _options(question, reads) if question.kind == OPTIONS else _yes_no(question, reads)
-    return sorted(found, key=lambda c: (-c.score, c.text))
+        answers = _options(question, reads) if question.kind == OPTIONS else _yes_no(question, reads)
+    return sorted(answers, key=lambda c: (-c.score, c.text))
 
 
-def beliefs(found: Sequence[PossibleAnswer]) -> dict[str, float]:
+def beliefs(answers: Sequence[PossibleAnswer]) -> dict[str, float]:
     """Share of belief of each candidate."""
-    most = max(c.score for c in found)
-    raised = [math.exp(c.score - most) for c in found]
+    most = max(c.score for c in answers)
+    raised = [math.exp(c.score - most) for c in answers]
     return {
-        c.text: r / sum(raised) * (1 - THIN * 0.25 ** (_speaking(c) - 1)) for c, r in zip(found, raised, strict=True)
+        c.text: r / sum(raised) * (1 - THIN * 0.25 ** (_speaking(c) - 1)) for c, r in zip(answers, raised, strict=True)
     }
 
 
@@ -66,7 +66,7 @@ def marks(options: Sequence[str]) -> tuple[frozenset[str], ...]:
 
 
 def _options(question: Question, reads: Sequence[tuple[Evidence, float, float]]) -> list[PossibleAnswer]:
-    found = []
+    answers = []
     turned = -1.0 if question.negated else 1.0
     every = marks(question.options)
     for i, (text, mine) in enumerate(zip(question.options, every, strict=True)):
@@ -85,8 +85,8 @@ def _options(question: Question, reads: Sequence[tuple[Evidence, float, float]])
                     continue
             if named:
                 weighed.append(Weighed(weight * named * (0.4 + 0.6 * near) * turned * (value or NEUTRAL), e))
-        found.append(candidate(text, weighed))
-    return found if any(c.weighed for c in found) else []
+        answers.append(candidate(text, weighed))
+    return answers if any(c.weighed for c in answers) else []
 
 
 def _yes_no(question: Question, reads: Sequence[tuple[Evidence, float, float]]) -> list[PossibleAnswer]:
@@ -112,4 +112,4 @@ def _sentences(question: Question, evidence: Sequence[Evidence]) -> list[Possibl
             clusters.append([w])
         else:
             cluster.append(w)
-    return [candidate(shown(c[0].evidence), c) for c in clusters]
+    return [candidate(as_answer(c[0].evidence), c) for c in clusters]

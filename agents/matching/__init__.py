@@ -1,4 +1,4 @@
-"""Which experts does a task call for, and how surely (seeds/madp.md 3; docs/madp.md).
+"""Finds the experts for a task, and how sure each match is (seeds/madp.md 3; docs/madp.md).
 
     words     the source's own score: triggers that stand in the prompt as bare strings (agents/matching/words.py)
     better    words that are wanted, in any inflection and spelling, what subjects they are of, and what a small

@@ -85,12 +85,12 @@ def reply_of(ids: tuple[str, ...]) -> Any:
     )
 
 
-def is_unsure(found: Matched, below: float) -> bool:
+def is_unsure(matched: Matched, below: float) -> bool:
     """Whether nobody was found, or nobody this surely."""
-    return not found.candidates or found.candidates[0].confidence < below
+    return not matched.candidates or matched.candidates[0].confidence < below
 
 
-async def asked(model: Model, shown: Shown, emit: Emit, computed: Completion, everybody: Known) -> Completion:
+async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, everybody: Known) -> Completion:
     """The computed reply to a Match, or what the model makes of it.
 
     Parameters
@@ -166,14 +166,14 @@ def _card(spec: ExpertSpec, most: int) -> Card:
 
 
 def settled(
-    task: Task, found: Matched, named: Named, everybody: Known, specs: Sequence[ExpertSpec], model: str
+    task: Task, matched: Matched, named: Named, everybody: Known, specs: Sequence[ExpertSpec], model: str
 ) -> Matched:
     """The match with what the model named: it first, its support, and the computed candidates after these."""
     known = {c.expert: (spec, c) for spec, c in everybody}
-    by_words = {c.expert: c for c in found.candidates}
+    by_words = {c.expert: c for c in matched.candidates}
     ranked: list[tuple[ExpertSpec, Candidate]] = []
     if named.lead != NOBODY:
-        first = found.candidates[0] if found.candidates else None
+        first = matched.candidates[0] if matched.candidates else None
         sure = max(named.confidence, first.confidence) if first and first.expert == named.lead else named.confidence
         left = round(min(1 - sure, sure / 2), 4)
         spec, own = known[named.lead]
@@ -191,12 +191,12 @@ def settled(
         ranked = ranked[:MOST_CANDIDATES]
     sure_of = [(spec, c.confidence) for spec, c in ranked]
     factors = msgspec.structs.replace(
-        found.factors,
+        matched.factors,
         candidate_count=len(ranked),
         confidence_variance=words.variance([c for _, c in sure_of]),
         domain_overlap=words.has_overlapping_domains(sure_of, sanitized(task.prompt, tuple(s.id for s in specs))),
     )
-    return words.assembled(task, specs, ranked, factors, f"{found.matcher}{ASKED}{model}")
+    return words.assembled(task, specs, ranked, factors, f"{matched.matcher}{ASKED}{model}")
 
 
 def _beside(own: Candidate, least: float, left: float) -> Candidate:

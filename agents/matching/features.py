@@ -23,7 +23,7 @@ from agents.matching.sanitize import sanitized
 from agents.matching.spelling import Speller
 from agents.matching.subjects import NONE, SUBJECTS, Floats
 from agents.matching.vectors import Encoded, sentences, spoken
-from agents.matching.word_roots import PromptReading, count_words, read, root, roots, stands_in
+from agents.matching.word_roots import PromptReading, count_words, read_prompt, root, roots, stands_in
 from agents.matching.words import fit
 from agents.retrieval.corpus import word_set
 from schemas.expert import ExpertSpec
@@ -247,11 +247,11 @@ class Prepared:
     def read_task(self, task: Task) -> ReadTask:
         """A task, read."""
         said = self.speller.right(sanitized(task.prompt, self.ids))
-        reading = read(said)
+        reading = read_prompt(said)
         if task.prior_conversation and (len(reading.words) <= _SHORT or not reading.kept):
             before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
             said = f"{said}\n{sanitized(before, self.ids)[:1_000]}".strip()
-            reading = read(said)
+            reading = read_prompt(said)
         unwanted = [w for w in reading.words if not w.wanted]
         if not reading.kept:
             reading = PromptReading((), "")
@@ -282,53 +282,53 @@ class Prepared:
         """
         n = len(self.specs)
         wanted = heard.reading.wanted
-        found, by_files = self._named(heard)
+        features, by_files = self._named(heard)
         if self.apart:
-            found[:, Feature.SUBJECT_BY_WORDS] = _log(self._by_words @ heard.chances)
+            features[:, Feature.SUBJECT_BY_WORDS] = _log(self._by_words @ heard.chances)
         if heard.chances_unwanted is not None:
-            found[:, Feature.UNWANTED] = self._by_words @ heard.chances_unwanted
+            features[:, Feature.UNWANTED] = self._by_words @ heard.chances_unwanted
             for word in set(heard.unwanted):
                 for i, _, key in self._triggers.get(word, ()):
-                    found[i, Feature.UNWANTED] += 0.5 * stands_in(key, heard.unwanted)
+                    features[i, Feature.UNWANTED] += 0.5 * stands_in(key, heard.unwanted)
         sure = none = 0.0
         if read_as is not None and self.encoded:
-            sure, none = self._compare(found, read_as, heard.chances[NONE])
+            sure, none = self._compare(features, read_as, heard.chances[NONE])
         by_part = [self._by_words @ chances for chances in heard.chances_of_parts]
-        found[:, Feature.A_PART_BY_WORDS] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
+        features[:, Feature.A_PART_BY_WORDS] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
         scope = np.zeros(len(Scope))
-        scope[Scope.NEAREST] = found[:, Feature.EXAMPLES].max(initial=0)
-        scope[Scope.OWN_NEAREST] = found[:, Feature.OWNS].max(initial=0)
+        scope[Scope.NEAREST] = features[:, Feature.EXAMPLES].max(initial=0)
+        scope[Scope.OWN_NEAREST] = features[:, Feature.OWNS].max(initial=0)
         scope[Scope.NONE_BY_WORDS] = heard.chances[NONE] * (1 - self._none_theirs)
-        scope[Scope.WORDS] = found[:, Feature.WORDS].max(initial=0)
-        scope[Scope.TRIGGERED] = min(2.0, found[:, TRIGGERS].sum(axis=1).max(initial=0))
+        scope[Scope.WORDS] = features[:, Feature.WORDS].max(initial=0)
+        scope[Scope.TRIGGERED] = min(2.0, features[:, TRIGGERS].sum(axis=1).max(initial=0))
         scope[Scope.NONE] = none
         scope[Scope.SURE] = sure
         scope[Scope.SHORT] = len(set(wanted)) <= 2
         scope[Scope.FILES] = by_files
         scope[Scope.UNSPECIFIC] = unspecific(heard.reading)
         if self.apart:
-            theirs = found[:, list(BY_SUBJECT)].max(axis=0, initial=math.log(_LEAST))
+            theirs = features[:, list(BY_SUBJECT)].max(axis=0, initial=math.log(_LEAST))
             scope[Scope.THEIRS], scope[Scope.THEIRS_BY_WORDS] = theirs
-        return found, scope
+        return features, scope
 
     def _named(self, heard: ReadTask) -> tuple[Floats, float]:
         """(features NAMED, the others 0; how well the files fit whom they fit best)."""
-        found = np.zeros((len(self.specs), len(Feature)))
+        features = np.zeros((len(self.specs), len(Feature)))
         wanted = heard.reading.wanted
         for word in set(wanted):
             for i, column, key in self._triggers.get(word, ()):
                 if stands_in(key, wanted):
-                    found[i, column] += 1
+                    features[i, column] += 1
         for name in heard.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
             fits = np.array([fit(s, name) for s in self.specs])
-            found[:, Feature.FILES] += fits / max(1, fits.max(initial=0))
-        found[:, TRIGGERS_AND_FILES] = np.minimum(found[:, TRIGGERS_AND_FILES], 2)
-        by_files = float(found[:, Feature.FILES].max(initial=0))
+            features[:, Feature.FILES] += fits / max(1, fits.max(initial=0))
+        features[:, TRIGGERS_AND_FILES] = np.minimum(features[:, TRIGGERS_AND_FILES], 2)
+        by_files = float(features[:, Feature.FILES].max(initial=0))
         if len(set(wanted)) > _SHORT:
-            found[:, Feature.FILES] *= _BESIDE
+            features[:, Feature.FILES] *= _BESIDE
         known = [self._words[w] for w in set(wanted) if w in self._words]
-        found[:, Feature.WORDS] = sum(known) / max(1, len(set(wanted))) if known else 0
-        return found, by_files
+        features[:, Feature.WORDS] = sum(known) / max(1, len(set(wanted))) if known else 0
+        return features, by_files
 
     def ranks(self, heard: ReadTask, read_as: Vectors | None, by_words: Floats | None = None) -> tuple[Floats, Floats]:
         """(experts' features where subjects do not tell them apart, shape (experts, Rank); what ranking.whole says).
@@ -341,36 +341,36 @@ class Prepared:
             The features without it, where they are known already.
         """
         if by_words is None:
-            found = np.zeros((len(self.specs), len(Rank)))
-            found[:, list(_BOTH)] = self._named(heard)[0][:, list(_BOTH.values())]
+            ranks = np.zeros((len(self.specs), len(Rank)))
+            ranks[:, list(_BOTH)] = self._named(heard)[0][:, list(_BOTH.values())]
             kept = heard.reading.kept or ("" if heard.reading.words else heard.task.prompt)
-            found[:, Rank.PIECES] = self._pieces.shares(kept)
+            ranks[:, Rank.PIECES] = self._pieces.shares(kept)
         else:
-            found = by_words.copy()
+            ranks = by_words.copy()
         usual = None
         if read_as is not None and self._compared is not None and len(read_as):
             usual = self._compared.usual
             names = read_as[-1] if heard.parts and heard.file_names else None
-            self._compared.fill(found, read_as[0], names)
-        return found, ranking.whole(found, len(set(heard.reading.wanted)), usual)
+            self._compared.fill(ranks, read_as[0], names)
+        return ranks, ranking.whole(ranks, len(set(heard.reading.wanted)), usual)
 
-    def is_far(self, found: Floats) -> bool:
+    def is_far(self, features: Floats) -> bool:
         """As of ranking.Compared, of features that the encoder was asked for."""
-        return self._compared is not None and self._compared.is_far(found)
+        return self._compared is not None and self._compared.is_far(features)
 
-    def _compare(self, found: Floats, read_as: Vectors, none_by_words: float) -> tuple[float, float]:
+    def _compare(self, features: Floats, read_as: Vectors, none_by_words: float) -> tuple[float, float]:
         """Fill in the features by the reader: (the likeliest subject's chance, that of none of theirs)."""
         vector = subject_model.vectors(read_as)
         chances = subject_model.chances(read_as)
-        found[:, Feature.SUBJECT] = _log(self._by_reader @ chances)
-        found[:, Feature.A_PART] = self._by_reader @ subject_model.parts(read_as)
+        features[:, Feature.SUBJECT] = _log(self._by_reader @ chances)
+        features[:, Feature.A_PART] = self._by_reader @ subject_model.parts(read_as)
         sure, none = float(chances.max()), float(chances[NONE]) * (1 - self._none_theirs)
         of_software = max(chances[NONE], none_by_words) < FOREIGN
         # Hundreds may be of something else: who has not a word of what is surely of software is not compared.
-        who = ~self.foreign | (found[:, NAMED].max(axis=1) > 0) if of_software else np.ones(len(found), np.bool_)
+        who = ~self.foreign | (features[:, NAMED].max(axis=1) > 0) if of_software else np.ones(len(features), np.bool_)
         nearest, near = self._parts["examples"].nearest(vector, who)
-        found[who, Feature.EXAMPLE], found[who, Feature.EXAMPLES] = nearest, near
-        found[who, Feature.OWNS] = self._parts["owns"].nearest(vector, who)[0]
+        features[who, Feature.EXAMPLE], features[who, Feature.EXAMPLES] = nearest, near
+        features[who, Feature.OWNS] = self._parts["owns"].nearest(vector, who)[0]
         return sure, none
 
 

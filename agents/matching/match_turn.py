@@ -44,15 +44,15 @@ class Matching:
         if brief.keyword:
             return Completion(body=match(brief.task, specs, keyword=True), usage=_CALL)
         may_ask = self._asks is not None and isinstance(brief.asking, Asking)
-        found = await self._computed(brief, specs, may_ask)
+        completion = await self._computed(brief, specs, may_ask)
         if self._asks is None or not isinstance(brief.asking, Asking):
-            return found
-        from agents.matching.ask_model import asked, is_unsure
+            return completion
+        from agents.matching.ask_model import ask, is_unsure
 
-        if not is_unsure(found.body, brief.asking.below):
-            return found
+        if not is_unsure(completion.body, brief.asking.below):
+            return completion
         everybody = await self._everybody(brief.task, specs)
-        return await asked(self._asks, shown, emit, found, everybody) if everybody else found
+        return await ask(self._asks, shown, emit, completion, everybody) if everybody else completion
 
     async def _everybody(self, task: Task, specs: tuple[ExpertSpec, ...]) -> list[tuple[ExpertSpec, Candidate]]:
         assert self._matcher is not None, "it has just matched"

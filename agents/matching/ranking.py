@@ -144,8 +144,8 @@ class Pieces:
     def __init__(self, specs: Sequence[ExpertSpec]) -> None:
         of = [pieces(" ".join(t for part in ("owns", "triggers", "examples") for t in phrases(s)[part])) for s in specs]
         who_has: dict[str, list[int]] = {}
-        for i, found in enumerate(of):
-            for piece in found:
+        for i, own in enumerate(of):
+            for piece in own:
                 who_has.setdefault(piece, []).append(i)
         n = len(specs)
         self._count = n
@@ -163,8 +163,8 @@ class Pieces:
             return np.zeros(self._count)
         rare, who = self._rare[known], [self._who[k] for k in known]
         total = float(rare.sum()) + self._new * (len(every) - len(known))
-        found = np.bincount(np.concatenate(who), np.repeat(rare, list(map(len, who))), self._count)
-        return np.asarray(np.sqrt(found / max(total, 1e-9)))
+        sums = np.bincount(np.concatenate(who), np.repeat(rare, list(map(len, who))), self._count)
+        return np.asarray(np.sqrt(sums / max(total, 1e-9)))
 
 
 def pieces(text: str) -> frozenset[str]:
@@ -210,10 +210,10 @@ class Compared:
         many = sum(len(p.examples) for p in parts) >= _ENOUGH_EXAMPLES * len(parts)
         self._least = float(np.quantile(near, _RARE)) if many else -math.inf
 
-    def is_far(self, found: Floats) -> bool:
+    def is_far(self, ranks: Floats) -> bool:
         """Whether a task lies further off than nearly all examples of this registry do from the others; False where
         there are too few to tell."""
-        return bool(found[:, Rank.BEYOND].max() < self._least)
+        return bool(ranks[:, Rank.BEYOND].max() < self._least)
 
     def _own_tasks(self, parts: Sequence[Parts]) -> list[float]:
         """The greatest Rank.BEYOND of each example, beside all other phrases."""
@@ -222,20 +222,20 @@ class Compared:
         mean, spread = self._near
         return [float(((_mean(self._every.sorted(one, _SAME), _NEAR) - mean) / spread).max()) for one in drawn]
 
-    def fill(self, found: Floats, said: Vectors, names: Vectors | None) -> None:
+    def fill(self, ranks: Floats, said: Vectors, names: Vectors | None) -> None:
         """The columns by the encoder, of a task's vector and that of its files' names."""
         every = self._every.sorted(said)
-        found[:, Rank.NEAREST] = every[:, 0]
-        found[:, Rank.NEAR] = _mean(every, _NEAR)
+        ranks[:, Rank.NEAREST] = every[:, 0]
+        ranks[:, Rank.NEAR] = _mean(every, _NEAR)
         triggers = self._triggers.sorted(said)
-        found[:, Rank.TRIGGERS] = _mean(triggers, triggers.shape[1])
-        found[:, Rank.EXAMPLES] = _mean(self._examples.sorted(said), _FEW)
-        found[:, Rank.PROFILE] = self._profiles @ said
+        ranks[:, Rank.TRIGGERS] = _mean(triggers, triggers.shape[1])
+        ranks[:, Rank.EXAMPLES] = _mean(self._examples.sorted(said), _FEW)
+        ranks[:, Rank.PROFILE] = self._profiles @ said
         mean, spread = self._near
-        found[:, Rank.BEYOND] = (found[:, Rank.NEAR] - mean) / spread
-        found[:, Rank.GIVEN] = _mean(self._given.sorted(said), 1)
+        ranks[:, Rank.BEYOND] = (ranks[:, Rank.NEAR] - mean) / spread
+        ranks[:, Rank.GIVEN] = _mean(self._given.sorted(said), 1)
         if names is not None:
-            found[:, Rank.FILE_NAMES] = _mean(self._every.sorted(names), _FEW)
+            ranks[:, Rank.FILE_NAMES] = _mean(self._every.sorted(names), _FEW)
 
 
 class _Table:
@@ -250,19 +250,19 @@ class _Table:
         """(experts, most): cosines, the greatest first; NaN where there are no more, and for those that are not below a
         bound."""
         cosines = self._rows @ vector
-        found = np.full(self._there.shape, np.nan)
-        found[self._there] = cosines if below == math.inf else np.where(cosines < below, cosines, np.nan)
-        return np.asarray(-np.sort(-found, axis=1))
+        values = np.full(self._there.shape, np.nan)
+        values[self._there] = cosines if below == math.inf else np.where(cosines < below, cosines, np.nan)
+        return np.asarray(-np.sort(-values, axis=1))
 
 
 def _usual(parts: Sequence[Vectors], beside: Vectors) -> tuple[Floats, Floats]:
     """(mean, standard deviation) of Rank.NEAR of tasks of other fields, of each specification."""
-    found = []
+    samples = []
     for rows in parts:
         cosines = -np.sort(-(beside @ rows.T), axis=1)[:, :_NEAR]
         each = cosines.mean(axis=1)
-        found.append((float(each.mean()), max(float(each.std()), 1e-3)))
-    mean, spread = np.array(found).reshape(len(found), 2).T
+        samples.append((float(each.mean()), max(float(each.std()), 1e-3)))
+    mean, spread = np.array(samples).reshape(len(samples), 2).T
     return mean, spread
 
 
@@ -273,14 +273,14 @@ def _mean(cosines: Floats, most: int) -> Floats:
     return np.asarray(np.where(there, few, 0.0).sum(axis=1) / np.maximum(1, there.sum(axis=1)))
 
 
-def described(scores: Floats, found: Floats, whole_: Floats) -> Floats:
+def described(scores: Floats, ranks: Floats, whole_: Floats) -> Floats:
     """What confidence and relevance are computed from: (experts, 4 + _TOLD + `whole` without its constant)."""
     n = len(scores)
     count = np.full((n, 1), math.log(n))
-    return np.hstack([standing(scores), count, found[:, _TOLD], np.broadcast_to(whole_[1:], (n, len(whole_) - 1))])
+    return np.hstack([standing(scores), count, ranks[:, _TOLD], np.broadcast_to(whole_[1:], (n, len(whole_) - 1))])
 
 
-def whole(found: Floats, roots: int, usual: tuple[float, float] | None) -> Floats:
+def whole(ranks: Floats, roots: int, usual: tuple[float, float] | None) -> Floats:
     """Of a task, how much of it anybody's specification speaks to.
 
     Parameters
@@ -290,11 +290,11 @@ def whole(found: Floats, roots: int, usual: tuple[float, float] | None) -> Float
     usual
         As of Compared; None: the encoder was not asked.
     """
-    most = found.max(axis=0, initial=0.0)
+    most = ranks.max(axis=0, initial=0.0)
     beyond = 0.0 if usual is None else (most[Rank.BEYOND] - usual[0]) / usual[1]
     return np.array([
         1.0, most[Rank.NEAREST], most[Rank.NEAR], most[Rank.PROFILE], most[Rank.WORDS], most[Rank.PIECES],
-        min(2.0, float((found[:, Rank.PRIMARY] + found[:, Rank.SECONDARY]).max(initial=0.0))),
+        min(2.0, float((ranks[:, Rank.PRIMARY] + ranks[:, Rank.SECONDARY]).max(initial=0.0))),
         most[Rank.FILES], most[Rank.TRIGGERS], most[Rank.BEYOND], float(roots <= 2),
-        math.log(max(1.0, len(found) / _USUAL_COUNT)), max(-4.0, min(4.0, beyond)),
+        math.log(max(1.0, len(ranks) / _USUAL_COUNT)), max(-4.0, min(4.0, beyond)),
     ])  # fmt: skip

@@ -66,8 +66,8 @@ def _names(experts: tuple[str, ...]) -> frozenset[str]:
 
 def _named(sentence: str, names: frozenset[str]) -> bool:
     """Whether it names an expert, alone or at the beginning or the end of a longer word with hyphens."""
-    found = {m.lower() for m in _ID.findall(sentence)}
-    return not names.isdisjoint(found | {part for one in found for part in one.split("-")})
+    ids = {m.lower() for m in _ID.findall(sentence)}
+    return not names.isdisjoint(ids | {part for one in ids for part in one.split("-")})
 
 
 def _heap(sentence: str) -> bool:

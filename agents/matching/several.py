@@ -31,7 +31,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     words: tuple[float, ...]
     """For `by_words`."""
     read: tuple[float, ...]
-    """For `told`."""
+    """For `combined`."""
     ask: float
     """Chance by words from which on the reader is asked."""
     few: float
@@ -60,7 +60,7 @@ def by_words(kept: str, wanted: Sequence[str], parts: int) -> Floats:
     return np.array([1.0, parts, np.log1p(count), count <= 2, " and " in kept, kept.count(",")])
 
 
-def told(words: Floats, row: Vectors) -> Floats:
+def combined(words: Floats, row: Vectors) -> Floats:
     """What words and the reader tell.
 
     Parameters
@@ -80,7 +80,7 @@ def chance_of(words: Floats, row: Vectors | None) -> float:
     """The chance that several experts are needed; by words alone where the reader was not asked."""
     if row is None:
         return float(chance(weights().words, words))
-    return float(chance(weights().read, told(words, row)))
+    return float(chance(weights().read, combined(words, row)))
 
 
 def sized(several: float, first: int, part: Floats, candidate: float) -> Floats:

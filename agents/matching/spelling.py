@@ -79,7 +79,7 @@ class Speller:
         most = 1 if len(word) < _TWO_EDITS else 2
         begin = np.concatenate([self._by_first[c] for c in dict.fromkeys(word[:2])])
         apart = np.abs(self._bags[begin] - np.array(_bag(word), np.int8)).sum(axis=1)
-        found = []
+        nearest = []
         for place in begin[apart <= 2 * most]:
             other = self._words[place]
             if abs(len(other) - len(word)) > most or (word[0] != other[0] and word[:2] != other[1::-1]):
@@ -88,8 +88,8 @@ class Speller:
                 replaced = sorted(word) != sorted(other)
                 if replaced and len(word) == len(other) <= _SHORT:
                     continue
-                found.append((edits, replaced, int(place), other))
-        return min(found)[-1] if found else ""
+                nearest.append((edits, replaced, int(place), other))
+        return min(nearest)[-1] if nearest else ""
 
 
 def _is_name(text: str, start: int) -> bool:

@@ -51,13 +51,13 @@ class SubjectWeights(NamedTuple):
 def grams(text: str) -> tuple[Places, NDArray[np.float32]]:
     """What stands in a text: (places among BUCKETS, how often, dampened: 1 + log of the count)."""
     words = _TOKEN.findall(text.lower())
-    found = Counter([zlib.crc32(f"{a} {b}".encode()) for a, b in pairwise(words)])
+    counts = Counter([zlib.crc32(f"{a} {b}".encode()) for a, b in pairwise(words)])
     for word in words:
-        found.update(_grams_of(word))
-    if not found:
+        counts.update(_grams_of(word))
+    if not counts:
         return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    places = np.fromiter(found, np.int64, len(found)) % BUCKETS
-    return places, 1 + np.log(np.fromiter(found.values(), np.float32, len(found)))
+    places = np.fromiter(counts, np.int64, len(counts)) % BUCKETS
+    return places, 1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))
 
 
 @lru_cache(maxsize=20_000)
@@ -90,9 +90,9 @@ def by_words(text: str) -> Floats:
     places, values = weighed(text, model.rarity)
     scores = model.bias + (values @ model.weights[places]).astype(np.float64)
     e = np.exp(scores - scores.max())
-    found = np.asarray(e / e.sum())
-    found.setflags(write=False)
-    return found
+    probabilities = np.asarray(e / e.sum())
+    probabilities.setflags(write=False)
+    return probabilities
 
 
 @lru_cache(maxsize=1)

@@ -114,7 +114,7 @@ class SpecVectors(Generic[Made]):
         name, known = shipped()
         if name != self._encoder.name:
             known = {}
-        found: dict[str, Made] = {}
+        vectors: dict[str, Made] = {}
         for spec in specs:
             own = pin(spec)
             if own not in self._kept:
@@ -128,7 +128,7 @@ class SpecVectors(Generic[Made]):
                 stacked = {part: np.stack([rows[t] for t in said]) if said else none for part, said in parts.items()}
                 self._kept[own] = await asyncio.to_thread(self._make, stacked)
             self._kept.move_to_end(own)
-            found[spec.id] = self._kept[own]
+            vectors[spec.id] = self._kept[own]
         while len(self._kept) > max(KEPT, len(specs)):
             self._kept.popitem(last=False)
-        return found
+        return vectors

@@ -1,4 +1,4 @@
-"""What a task's verb asks for, where that says more about who leads than its matter does.
+"""Rules for the verb of a task, if it says more about the right lead than the subject does.
 
 repair     "the tests fail, fix the code": whoever is likeliest, and leaves repairing to others in its specification,
            yields to the likeliest of those

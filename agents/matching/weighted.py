@@ -103,9 +103,9 @@ def enough(prepared: Prepared, heard: ReadTask) -> tuple[tuple[Floats, Floats] |
     if not prepared.specs or not heard.reading.words or heard.foreign:
         return None, False
     if not prepared.apart:
-        found = prepared.ranks(heard, None)
-        lead, inside = leading(ranking.weights().words, *found)
-        return found, inside and float(lead.max()) >= ranking.weights().enough
+        ranks = prepared.ranks(heard, None)
+        lead, inside = leading(ranking.weights().words, *ranks)
+        return ranks, inside and float(lead.max()) >= ranking.weights().enough
     if heard.chances[NONE] > FOREIGN:
         return None, False
     fitted = weights().words
@@ -120,7 +120,7 @@ def _by_words(heard: ReadTask) -> Floats:
 
 
 def decide(
-    prepared: Prepared, heard: ReadTask, read_as: Vectors | None, found: tuple[Floats, Floats] | None = None
+    prepared: Prepared, heard: ReadTask, read_as: Vectors | None, measured: tuple[Floats, Floats] | None = None
 ) -> Matched:
     """The reply for one task that has been heard.
 
@@ -137,7 +137,7 @@ def decide(
     if prepared.specs and speaks and not heard.foreign:
         if prepared.apart:
             fitted = weights().words if read_as is None else weights().read
-            features, scope = found if found and read_as is None else prepared.features(heard, read_as)
+            features, scope = measured if measured and read_as is None else prepared.features(heard, read_as)
             lead, part = judged(fitted, prepared, features, scope)
             first = int(lead.argmax())
             watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
@@ -147,7 +147,7 @@ def decide(
             )
         else:
             rank = ranking.weights().words if read_as is None else ranking.weights().read
-            ranks = prepared.ranks(heard, read_as, found[0] if found else None)
+            ranks = prepared.ranks(heard, read_as, measured[0] if measured else None)
             lead, part, taken = ranked(rank, *ranks)
             taken = taken and (read_as is None or not prepared.is_far(ranks[0]))
         lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
@@ -182,17 +182,17 @@ def decide(
     )
 
 
-def ranked(fitted: Fitted, found: Floats, whole: Floats) -> tuple[Floats, Floats, bool]:
+def ranked(fitted: Fitted, features: Floats, whole: Floats) -> tuple[Floats, Floats, bool]:
     """(confidence, relevance) of each expert where subjects do not tell them apart, and whether anybody takes it."""
-    rows = ranking.described(found @ np.array(fitted.score), found, whole)
-    lead, inside = leading(fitted, found, whole, rows)
+    rows = ranking.described(features @ np.array(fitted.score), features, whole)
+    lead, inside = leading(fitted, features, whole, rows)
     part = chance(fitted.part, rows)
     odds = part / np.maximum(1 - part, 1e-9) * (1 - fitted.takes_part) / fitted.takes_part
     part = odds / (odds + 1 / CANDIDATE - 1)
     return lead, np.maximum(lead, part), inside
 
 
-def leading(fitted: Fitted, found: Floats, whole: Floats, rows: Floats | None = None) -> tuple[Floats, bool]:
+def leading(fitted: Fitted, features: Floats, whole: Floats, rows: Floats | None = None) -> tuple[Floats, bool]:
     """(confidence of each expert, whether anybody takes it).
 
     Parameters
@@ -201,7 +201,7 @@ def leading(fitted: Fitted, found: Floats, whole: Floats, rows: Floats | None = 
         What ranking.described says, where it is known already.
     """
     if rows is None:
-        rows = ranking.described(found @ np.array(fitted.score), found, whole)
+        rows = ranking.described(features @ np.array(fitted.score), features, whole)
     return chance(fitted.lead, rows), bool(chance(fitted.inside, whole) >= fitted.abstain)
 
 
@@ -219,15 +219,15 @@ def everybody(prepared: Prepared, heard: ReadTask, read_as: Vectors | None) -> l
     else:
         rank = ranking.weights().words if read_as is None else ranking.weights().read
         lead, part, _ = ranked(rank, *prepared.ranks(heard, read_as))
-    found = [(spec, _candidate(spec, lead[i], part[i])) for i, spec in enumerate(prepared.specs)]
-    return sorted(found, key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
+    candidates = [(spec, _candidate(spec, lead[i], part[i])) for i, spec in enumerate(prepared.specs)]
+    return sorted(candidates, key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
 
 
 def _why(spec: ExpertSpec, heard: ReadTask) -> str:
     said = heard.reading.wanted
     among = set(said)
-    found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), said)]
+    triggers = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), said)]
     near = [p for p in (*spec.domain.owns, *spec.triggers.examples) if len(among.intersection(roots(p))) > 1]
     count = words.files(spec, heard.task)
-    why = ", ".join([*found, *([f"{count} files"] if count else []), *near[:2]])
+    why = ", ".join([*triggers, *([f"{count} files"] if count else []), *near[:2]])
     return why[:200] or "its meaning"

@@ -1,4 +1,4 @@
-"""What a prompt says, in roots of words, and which of them it says it does not want.
+"""Reads a prompt as roots of words, and marks those that it excludes.
 
 A root is a light stem without the endings that make one part of speech of another, so that `authenticate`,
 `authenticated` and `authentication` are one word. English only.
@@ -122,14 +122,14 @@ class PromptReading:
 
 def _read(text: str) -> PromptReading:
     shown = text if _ONE_WORD.search(text) else _CAMEL.sub(" ", text)
-    found = list(_TOKEN.finditer(shown))
-    tokens = [m.group().lower().replace("’", "'") for m in found]
+    matches = list(_TOKEN.finditer(shown))
+    tokens = [m.group().lower().replace("’", "'") for m in matches]
     scopes = _excluded(tokens)
     out = {i for begin, end in scopes for i in range(begin, end)}
     words = tuple(Word(token, root(token), i not in out) for i, token in enumerate(tokens) if _carries(token))
     if not out:
         return PromptReading(words, text)
-    left = [shown[m.start() : m.end()] for i, m in enumerate(found) if i not in out]
+    left = [shown[m.start() : m.end()] for i, m in enumerate(matches) if i not in out]
     kept = _LOOSE.sub("", re.sub(r"\s+([.,;:!?])", r"\1", " ".join(left)).strip(" ,;:—–"))
     if any(w.wanted for w in words):
         return PromptReading(words, kept)
@@ -144,21 +144,21 @@ def _carries(token: str) -> bool:
 
 
 def count_words(text: str) -> int:
-    """How many words `read` finds in a text, without reading it."""
+    """How many words `read_prompt` finds in a text, without reading it."""
     shown = text if _ONE_WORD.search(text) else _CAMEL.sub(" ", text)
     return sum(map(_carries, _TOKEN.findall(shown.lower().replace("’", "'"))))
 
 
 @lru_cache(maxsize=KEPT)
-def read(text: str) -> PromptReading:
+def read_prompt(text: str) -> PromptReading:
     """Reads a prompt into roots of words."""
     return _read(text)
 
 
 def roots_of(text: str) -> tuple[str, ...]:
     """Roots of the words of a text that carry meaning, in order; a text of none but empty words keeps them."""
-    found = tuple(w.root for w in _read(text).words)
-    return found or tuple(root(t) for t in re.findall(r"[^\W_]+", text.lower()))
+    roots = tuple(w.root for w in _read(text).words)
+    return roots or tuple(root(t) for t in re.findall(r"[^\W_]+", text.lower()))
 
 
 roots = lru_cache(maxsize=50_000)(roots_of)
@@ -189,14 +189,14 @@ def share(of: Iterable[str], among: Iterable[str]) -> float:
 
 def _excluded(tokens: Sequence[str]) -> list[tuple[int, int]]:
     """The scope of each negation that excludes: (the negation's place, the first one after it)."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for i, token in enumerate(tokens):
         may_begin = token in _BEGINS or not i or tokens[i - 1] in _STOPS
-        if may_begin and (not found or i >= found[-1][1]):
+        if may_begin and (not spans or i >= spans[-1][1]):
             reach = _reach(tokens, i, token)
             if reach:
-                found.append((i, reach + (reach < len(tokens) and tokens[reach] in (",", ";"))))
-    return found
+                spans.append((i, reach + (reach < len(tokens) and tokens[reach] in (",", ";"))))
+    return spans
 
 
 def _sets_aside(tokens: Sequence[str], begin: int) -> bool:

@@ -1,4 +1,4 @@
-"""3.2 and 3.3 of the source (seeds/madp.md) as they stand: the baseline `words`, and the complexity factors.
+"""Sections 3.2 and 3.3 of the source (seeds/madp.md) to the letter: the baseline `words`, and the complexity factors.
 
 The score is how many of an expert's triggers stand in the prompt as bare strings, so `test` is found in `latest`. The
 confidence that 4.1 goes by is computed by nothing in the source; for the baseline it is the score itself.
@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import lru_cache
 from itertools import combinations
 
-from agents.matching.word_roots import read, roots, share
+from agents.matching.word_roots import read_prompt, roots, share
 from schemas.expert import ExpertSpec
 from schemas.routing import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
 
@@ -28,10 +28,10 @@ SECURITY = "security"
 def score(spec: ExpertSpec, task: Task) -> float:
     """computeRelevance of 3.3: 0 to 1."""
     prompt = task.prompt.lower()
-    found = sum(PRIMARY for t in spec.triggers.primary if t.lower() in prompt)
-    found += sum(SECONDARY for t in spec.triggers.secondary if t.lower() in prompt)
-    found += FILE * files(spec, task)
-    return min(round(found, 6), 1.0)
+    total = sum(PRIMARY for t in spec.triggers.primary if t.lower() in prompt)
+    total += sum(SECONDARY for t in spec.triggers.secondary if t.lower() in prompt)
+    total += FILE * files(spec, task)
+    return min(round(total, 6), 1.0)
 
 
 def files(spec: ExpertSpec, task: Task) -> int:
@@ -81,7 +81,7 @@ def has_overlapping_domains(candidates: Sequence[tuple[ExpertSpec, float]], prom
     Two candidates overlap where their confidences are close (CLOSE) and neither leaves to the other what the prompt
     speaks of; or where a phrase that one owns shares most of its words with one that the other owns (SAME).
     """
-    said = read(prompt).wanted
+    said = read_prompt(prompt).wanted
     return any(
         (abs(p - q) <= CLOSE and not _defers(a, b, said) and not _defers(b, a, said))
         or _own_the_same(a.domain.owns, b.domain.owns)
@@ -112,19 +112,19 @@ def by_rank(candidates: list[tuple[ExpertSpec, Candidate]]) -> list[tuple[Expert
 def triggered(spec: ExpertSpec, task: Task) -> str:
     """Which triggers and files matched, for whoever asks."""
     prompt = task.prompt.lower()
-    found = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if t.lower() in prompt]
+    triggers = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if t.lower() in prompt]
     count = files(spec, task)
-    return ", ".join([*found, *([f"{count} files"] if count else [])])[:200]
+    return ", ".join([*triggers, *([f"{count} files"] if count else [])])[:200]
 
 
 def match(task: Task, specs: Sequence[ExpertSpec], *, name: str = "words") -> Matched:
     """The baseline: every expert with a score above 0 is a candidate (2.3), and its confidence is its score."""
-    found = [
+    candidates = [
         (spec, Candidate(expert=spec.id, relevance=value, confidence=value, why=triggered(spec, task)))
         for spec in specs
         if not spec.general and (value := score(spec, task)) > 0
     ]
-    ranked = by_rank(found)
+    ranked = by_rank(candidates)
     factors = Factors(
         candidate_count=len(ranked),
         confidence_variance=variance([c.confidence for _, c in ranked]),
@@ -155,12 +155,12 @@ def assembled(
 
 def reviewing(task: Task, specs: Sequence[ExpertSpec], leads: set[str]) -> list[ExpertSpec]:
     """Who reviews such work (6.1): first whom its words call for, then who reviews everything; likely leads last."""
-    said = frozenset(read(task.prompt).wanted)
-    found = []
+    said = frozenset(read_prompt(task.prompt).wanted)
+    reviewers = []
     for spec in specs:
         if spec.reviews is None:
             continue
         called = sum(said.issuperset(roots(words)) for words in spec.reviews.of)
         if called or spec.reviews.always:
-            found.append((spec.id in leads, not called, -called, spec.priority, spec.id, spec))
-    return [row[-1] for row in sorted(found, key=lambda row: row[:-1])][:MOST_CANDIDATES]
+            reviewers.append((spec.id in leads, not called, -called, spec.priority, spec.id, spec))
+    return [row[-1] for row in sorted(reviewers, key=lambda row: row[:-1])][:MOST_CANDIDATES]

@@ -1,4 +1,4 @@
-"""One interface for whatever answers a turn.
+"""The interface of everything that answers turns.
 
 Errors, by whose fault it is:
 

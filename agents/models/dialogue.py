@@ -61,18 +61,18 @@ def grown(steps: Steps, way: Way, room: int, tail: str, schema: str = "") -> tup
     whole = [_step(n, did, way, schema) for n, did in enumerate(steps.did, 1)]
     brief = [_step(n, did, way, schema, _KEPT) for n, did in enumerate(steps.did, 1)]
     count = _shortened([size(m) for m in whole], [size(m) for m in brief], room)
-    found = [*brief[:count], *whole[count:]]
+    joined = [*brief[:count], *whole[count:]]
     cut = count > 0
-    if found:
-        spare = room - sum(map(size, found)) - estimate(tail)
-        if spare < 0 and count < len(found):
+    if joined:
+        spare = room - sum(map(size, joined)) - estimate(tail)
+        if spare < 0 and count < len(joined):
             newest = steps.did[-1]
-            each = max(0, (size(found[-1]) + spare) // max(1, len(newest.returned)) - 40)
-            found[-1], cut = _step(len(found), newest, way, schema, each), True
+            each = max(0, (size(joined[-1]) + spare) // max(1, len(newest.returned)) - 40)
+            joined[-1], cut = _step(len(joined), newest, way, schema, each), True
         if tail:
-            last = found[-1][-1]
+            last = joined[-1][-1]
             last["content"] = f"{last['content']}\n\n{tail}"
-    return [m for messages in found for m in messages], cut
+    return [m for messages in joined for m in messages], cut
 
 
 def _shortened(whole: Sequence[int], brief: Sequence[int], room: int) -> int:
@@ -142,8 +142,12 @@ def _arguments(text: str, most: int | None) -> str:
     if most is None:
         return text or "{}"
     brief = {k: _cut(v, _KEPT) if isinstance(v, str) else v for k, v in fields.items()}
-    found = msgspec.json.encode(brief).decode()
-    return found if estimate(found) <= 8 * _KEPT else msgspec.json.encode({"shortened": _cut(found, _KEPT)}).decode()
+    arguments = msgspec.json.encode(brief).decode()
+    return (
+        arguments
+        if estimate(arguments) <= 8 * _KEPT
+        else msgspec.json.encode({"shortened": _cut(arguments, _KEPT)}).decode()
+    )
 
 
 def _cut(text: str, most: int | None) -> str:
@@ -155,7 +159,7 @@ def _cut(text: str, most: int | None) -> str:
 
 def _all(message: dict[str, Any]) -> str:
     """Everything in a message that is sent as text."""
-    found = message.get("content") or ""
+    text = message.get("content") or ""
     if "tool_calls" in message:
-        found += msgspec.json.encode(message["tool_calls"]).decode() + message.get("reasoning_content", "")
-    return found
+        text += msgspec.json.encode(message["tool_calls"]).decode() + message.get("reasoning_content", "")
+    return text

@@ -15,10 +15,12 @@ What it returns is checked against the turn's own type before it is sent. A mode
 
 import importlib
 import inspect
+import logging
 import os
 import re
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +37,7 @@ from schemas.session import Document
 from schemas.turn import Speak, Usage
 from schemas.wire import SchemaError
 
+_LOGGER = logging.getLogger(__name__)
 PATH = re.compile(r"[\w.]+:\w+")
 """`module:function`."""
 _ANSWER = "answer"
@@ -182,6 +185,8 @@ class FunctionModel:
         self.name = agent.name
         self.metered = agent.metered
         self.hear = agent.hear
+        self._logged: set[tuple[str, str]] = set()
+        """Exceptions, by type and place, whose traceback is in the log already."""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """What the function replies. Raises ModelRefused for what is no reply, ModelError where the function raised."""
@@ -190,12 +195,22 @@ class FunctionModel:
         except ModelError:
             raise
         except Exception as error:
-            raise ModelError(f"agent {self.name} raised {type(error).__name__}: {error}"[:1_000]) from error
+            why = f"agent {self.name} raised {type(error).__name__}{_where(error)}: {error}"[:1_000]
+            if (place := (type(error).__name__, _where(error))) not in self._logged:
+                self._logged.add(place)
+                _LOGGER.warning("%s. Its turns fail until you correct the function.", why, exc_info=True)
+            raise ModelError(why) from error
         usage = said.usage if isinstance(said, Reply) else Usage()
         try:
             return Completion(body=typed(said, shown.reply), usage=usage)
         except (SchemaError, msgspec.ValidationError, TypeError, ValueError) as error:
             raise ModelRefused(f"agent {self.name}: {error}", usage) from error
+
+
+def _where(error: Exception) -> str:
+    """` in my_module.py, line 6`: the innermost place that is no installed package's; empty where there is none."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__)[1:] if "site-packages" not in f.filename]
+    return f" in {os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
 
 
 def typed(said: Any, wanted: Any) -> Any:
@@ -220,7 +235,7 @@ def typed(said: Any, wanted: Any) -> Any:
         if isinstance(fields, wanted):
             return fields
     if not isinstance(fields, Mapping):
-        raise TypeError(f"it returned {type(said).__name__}; wanted is parley.Reply, a mapping or a text")
+        raise TypeError(f"it returned {type(said).__name__}; expected parley.Reply, a mapping or a text")
     known = {field.encode_name for field in msgspec.structs.fields(wanted)}
     if unknown := [name for name in fields if name not in known]:
         raise TypeError(f"its reply has no field {unknown[0]!r}; fields are {', '.join(sorted(known))}")
@@ -237,7 +252,7 @@ def _of_text(text: str, wanted: Any) -> Any:
         except Unusable as error:
             raise ValueError(str(error)) from error
     if _ANSWER not in {field.encode_name for field in msgspec.structs.fields(wanted)}:
-        raise ValueError(f"it returned a text without a JSON object; wanted is a {wanted.__name__}")
+        raise ValueError(f"it returned a text without a JSON object; expected a {wanted.__name__}")
     required = [f.encode_name for f in msgspec.structs.fields(wanted) if f.required and f.encode_name != _ANSWER]
     plain = {"reasoning": "", "confidence": 0.5}
     return {_ANSWER: text.strip(), **{name: plain[name] for name in required if name in plain}}
@@ -285,13 +300,13 @@ def imported(path: str) -> Agent:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        agent = getattr(importlib.import_module(module), attribute)
     except Exception as error:  # whatever the operator's module raises
         why = error if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
         raise ModelMisconfigured(f"agent {path!r} cannot be imported: {why}") from error
-    if not isinstance(found, Agent):
+    if not isinstance(agent, Agent):
         raise ModelMisconfigured(f"agent {path!r} is no agent: write @parley.agent(role=...) over the function")
-    return found
+    return agent
 
 
 def load(path: str, queue: str = "") -> AgentSpec:
@@ -303,14 +318,14 @@ def load(path: str, queue: str = "") -> AgentSpec:
 def seated(agents: Sequence[Agent], queues: Sequence[str]) -> dict[str, Agent]:
     """Queue -> the agent that serves it, of those that a stack has: the one that it names, else the first of its role
     that nobody has. Raises ModelMisconfigured where there is none."""
-    found: dict[str, Agent] = {}
+    by_queue: dict[str, Agent] = {}
     for one in sorted(agents, key=lambda a: not a.queue):
-        free = [q for q in queues if q not in found and (q == one.queue or (not one.queue and _role(q) == one.role))]
+        free = [q for q in queues if q not in by_queue and (q == one.queue or (not one.queue and _role(q) == one.role))]
         if not free:
             wanted = f"queue {one.queue}" if one.queue else f"free queue of role {one.role}"
             raise ModelMisconfigured(f"agent {one.name}: the stack has no {wanted}; it has {', '.join(queues)}")
-        found[free[0]] = one
-    return found
+        by_queue[free[0]] = one
+    return by_queue
 
 
 def _role(queue: str) -> str:

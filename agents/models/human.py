@@ -73,7 +73,7 @@ class Human:
             body = await self._filled(shown, emit)
         except asyncio.CancelledError:
             over = time.time_ns() >= shown.deadline_ns - _EARLY_NS
-            terminal.say("\nThe time for this turn is over." if over else "\nThis turn is wanted no more.")
+            terminal.say("\nThe time for this turn is over." if over else "\nThis turn is no longer needed.")
             raise
         finally:
             ticking.cancel()
@@ -109,7 +109,9 @@ class Human:
             try:
                 return decode(encode(values), shown.reply)
             except Undecodable as fault:
-                self._terminal.say(f"\nThat cannot be sent: {fault.why}\nOnce more; an empty line keeps what you had.")
+                self._terminal.say(
+                    f"\nThat cannot be sent: {fault.why}\nType it again; an empty line keeps what you had."
+                )
                 kept = values
 
 
@@ -161,9 +163,9 @@ class _Form:
         info = inspect.type_info(wanted)
         assert isinstance(info, inspect.StructType), "a reply is a struct"
         for field in info.fields:
-            found = await self._field(within + field.name, field.type, field.required, kept.get(field.encode_name))
-            if found is not None:
-                values[field.encode_name] = found
+            value = await self._field(within + field.name, field.type, field.required, kept.get(field.encode_name))
+            if value is not None:
+                values[field.encode_name] = value
         return values
 
     async def _field(self, name: str, kind: inspect.Type, required: bool, kept: Any) -> Any:
@@ -179,8 +181,8 @@ class _Form:
                 return kept
             return await self.struct(kind.cls, kept or {}, f"{name}.")
         if isinstance(kind, inspect.VarTupleType | inspect.ListType):
-            found = await self._several(name, _bare(kind.item_type), optional)
-            return found or kept or ([] if required else None)
+            value = await self._several(name, _bare(kind.item_type), optional)
+            return value or kept or ([] if required else None)
         if isinstance(kind, inspect.DictType):
             pairs = await self._pairs(name, _bare(kind.value_type), optional)
             return pairs or kept or ({} if required else None)
@@ -205,11 +207,11 @@ class _Form:
 
     async def _line(self, prompt: str) -> str:
         """One line. At the end of all input nothing is ever replied: whoever asked cancels."""
-        found = await self._terminal.line(f"[{clock(self._deadline_ns)}] {prompt}: ")
-        if found is None:
+        typed = await self._terminal.line(f"[{clock(self._deadline_ns)}] {prompt}: ")
+        if typed is None:
             self._terminal.leave()
             await asyncio.get_running_loop().create_future()
-        return found or ""
+        return typed or ""
 
     async def _yes(self, prompt: str) -> bool:
         return (await self._line(prompt)).strip().lower() in ("y", "yes", "true")
@@ -219,45 +221,45 @@ class _Form:
         self._terminal.say(f"{name}: as many lines as you like, a single {END} ends it{keeps}")
         lines: list[str] = []
         while True:
-            found = await self._terminal.line(f"[{clock(self._deadline_ns)}, {self._counted(lines)}] ")
-            if found is None and not lines:
+            typed = await self._terminal.line(f"[{clock(self._deadline_ns)}, {self._counted(lines)}] ")
+            if typed is None and not lines:
                 return await self._line(name)
-            if not found and kept is not None and not lines:
+            if not typed and kept is not None and not lines:
                 return str(kept)
-            if found is None or found.strip() == END:
+            if typed is None or typed.strip() == END:
                 return "\n".join(lines).strip()
-            lines.append(found)
-            self._emit(found + "\n")
+            lines.append(typed)
+            self._emit(typed + "\n")
 
     def _counted(self, lines: list[str]) -> str:
         typed = sum(len(line.split()) for line in lines)
         return f"{typed} words" if self._words is None else f"{typed} of {self._words} words"
 
     async def _several(self, name: str, item: inspect.Type, optional: str) -> list[Any]:
-        found: list[Any] = []
+        values: list[Any] = []
         if isinstance(item, inspect.StructType):
-            while await self._yes(f"{name}: {'another' if found else 'one'}? y or empty{optional}"):
-                found.append(await self.struct(item.cls, {}, f"{name}."))
-            return found
+            while await self._yes(f"{name}: {'another' if values else 'one'}? y or empty{optional}"):
+                values.append(await self.struct(item.cls, {}, f"{name}."))
+            return values
         self._terminal.say(f"{name} ({_hint(item)}): one a line, an empty line ends them{optional}")
-        while text := (await self._line(str(len(found) + 1))).strip():
+        while text := (await self._line(str(len(values) + 1))).strip():
             try:
-                found.append(_value(item, text))
+                values.append(_value(item, text))
             except ValueError as fault:
                 self._terminal.say(f"{name}: got {text!r}, {fault}")
-        return found
+        return values
 
     async def _pairs(self, name: str, value_type: inspect.Type, optional: str) -> dict[str, Any]:
         self._terminal.say(f"{name}: one `name = value` a line, an empty line ends them{optional}")
-        found: dict[str, Any] = {}
-        while text := (await self._line(str(len(found) + 1))).strip():
+        pairs: dict[str, Any] = {}
+        while text := (await self._line(str(len(pairs) + 1))).strip():
             key, equals, value = text.rpartition("=")
             if not equals:
                 self._terminal.say(f"{name}: got {text!r}, expected name = value")
                 continue
             plain = isinstance(value_type, inspect.StrType)
-            found[key.strip()] = value.strip() if plain else _json(value.strip())
-        return found
+            pairs[key.strip()] = value.strip() if plain else _json(value.strip())
+        return pairs
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
@@ -300,10 +302,10 @@ def _value(kind: inspect.Type, text: str) -> Any:
             if str(option) == text:
                 return option
         raise ValueError(f"allowed are {', '.join(map(str, options))}")
-    found = _json(text)
-    if isinstance(kind, inspect.IntType | inspect.FloatType) and (isinstance(found, bool | str) or found is None):
-        raise ValueError("a number is wanted")
-    return found
+    value = _json(text)
+    if isinstance(kind, inspect.IntType | inspect.FloatType) and (isinstance(value, bool | str) or value is None):
+        raise ValueError("expected a number")
+    return value
 
 
 def _json(text: str) -> Any:

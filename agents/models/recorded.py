@@ -1,4 +1,4 @@
-"""Replies from a file, and how such a file is made.
+"""The model that plays replies from a file, and the recorder that makes such a file.
 
 One JSON text a line: `{"key": ["consensus", "answer", "panelist_1", 1, 1], "body": {...}, "usage": {}, "flags": []}`;
 its key is protocol, kind, seat, round and attempt. A competition asks a seat for the same several times in a round: the

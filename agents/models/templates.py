@@ -55,14 +55,14 @@ def render(text: str, values: dict[str, str]) -> str:
 
 def fill(text: str, values: dict[str, str]) -> str:
     """As `render`; a slot that stands alone and is empty is left out, with the line before it if that ends in `:`."""
-    found: list[str] = []
+    lines: list[str] = []
     for part in text.strip().split("\n\n"):
         alone = _SLOT.fullmatch(part.strip())
         if alone is None or values[alone[1]]:
-            found.append(part)
-        elif found and found[-1].endswith(":"):
-            found.pop()
-    return render("\n\n".join(found), values)
+            lines.append(part)
+        elif lines and lines[-1].endswith(":"):
+            lines.pop()
+    return render("\n\n".join(lines), values)
 
 
 def rules() -> str:

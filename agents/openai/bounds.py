@@ -1,4 +1,4 @@
-"""What is taken of an endpoint's reply, and the error for more (docs/security.md)."""
+"""Limits of an endpoint's reply, and the error for a larger one (docs/security.md)."""
 
 import msgspec
 

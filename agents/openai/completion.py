@@ -1,4 +1,4 @@
-"""A completion out of the JSON that an endpoint sends: only the fields that are read are built, whatever else it holds.
+"""Reads a completion from the JSON that an endpoint sends. It builds only the fields that are needed.
 
 A list of a million choices costs no memory: one is looked at, the others are skipped. Fields of unexpected types are
 skipped as well.
@@ -174,7 +174,7 @@ class Reading:
         except msgspec.ValidationError:
             raise BadBody("the server's answer holds no completion") from None
         if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
-            raise BadBody(f"the server failed: {shown(self._said(body.error), self._key)}")
+            raise BadBody(f"the server failed: {without_key(self._said(body.error), self._key)}")
         self._count(_part(body.usage, _Usage))
         if not self.answer.id:
             self.answer.id = self._name(body.id)
@@ -309,7 +309,7 @@ def _object(raw: msgspec.Raw) -> bytes:
         return b""
 
 
-def shown(said: Any, key: Secret | None) -> str:
+def without_key(said: Any, key: Secret | None) -> str:
     """A text of the server's as an error shows it: without the key, cut before it is searched for others."""
     text = str(said)
     if key is not None and key.reveal():

@@ -22,7 +22,7 @@ import msgspec
 import openai
 
 from agents.openai.bounds import BadBody, Limits
-from agents.openai.completion import Reading, ServerAnswer, decode, shown
+from agents.openai.completion import Reading, ServerAnswer, decode, without_key
 from agents.openai.events import events
 from agents.openai.limits import retry_after_s
 from agents.openai.transport import ACCEPTED, Client
@@ -238,7 +238,7 @@ class Endpoint:
         if cut := error.response.extensions.get("cut"):
             notes.append(cut)
         return Rejected(
-            error.status_code, ", ".join(notes + [s for s in [shown(said, self._key)] if s]),
+            error.status_code, ", ".join(notes + [s for s in [without_key(said, self._key)] if s]),
             str(code) if isinstance(code, str | int) and code else "", retry_after_s(error.response.headers),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Server-sent events out of a body that comes in pieces: no line and no event grows beyond its limit."""
+"""Reads server-sent events from a body that comes in pieces: no line and no event grows beyond its limit."""
 
 from collections.abc import AsyncIterator
 

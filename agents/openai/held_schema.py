@@ -71,27 +71,27 @@ def _ordered(node: Any, rank: Mapping[str, int]) -> Any:
         return [_ordered(v, rank) for v in node]
     if not isinstance(node, dict):
         return node
-    found = {k: _ordered(v, rank) for k, v in node.items()}
-    if isinstance(named := found.get("properties"), dict) and found.get("type") == "object":
-        found["properties"] = dict(sorted(named.items(), key=lambda item: rank.get(item[0], len(rank))))
-        if "required" in found:
-            found["required"] = list(found["properties"])
-    return found
+    ordered = {k: _ordered(v, rank) for k, v in node.items()}
+    if isinstance(named := ordered.get("properties"), dict) and ordered.get("type") == "object":
+        ordered["properties"] = dict(sorted(named.items(), key=lambda item: rank.get(item[0], len(rank))))
+        if "required" in ordered:
+            ordered["required"] = list(ordered["properties"])
+    return ordered
 
 
 def _document_names(shown: Shown) -> Iterable[str]:
     """Of the documents that the seat holds, and of those that others cite."""
-    found = dict.fromkeys(d.name for d in shown.documents)
+    names = dict.fromkeys(d.name for d in shown.documents)
     stack = [msgspec.to_builtins(o.body) for o in shown.others] + [msgspec.to_builtins(shown.brief)]
     while stack:
         item = stack.pop()
         if isinstance(item, dict):
             if _is_citation(item) and isinstance(item["document"], str):
-                found[item["document"]] = None
+                names[item["document"]] = None
             stack += item.values()
         elif isinstance(item, list):
             stack += item
-    return found
+    return names
 
 
 def _is_citation(fields: Mapping[str, Any]) -> bool:
@@ -114,10 +114,10 @@ def _no_documents(node: Schema) -> None:
 
 
 def _children(node: Schema) -> list[tuple[str, Schema]]:
-    found = list(node.get("properties", {}).items())
+    children = list(node.get("properties", {}).items())
     if node.get("items"):
-        found.append(("", node["items"]))
-    return found + [("", n) for n in node.get("anyOf", ())]
+        children.append(("", node["items"]))
+    return children + [("", n) for n in node.get("anyOf", ())]
 
 
 def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:

@@ -1,4 +1,4 @@
-"""One turn of the model `openai`, on its way down the ladder.
+"""One turn of the model `openai`: asks for a structured reply, step by step down the ladder.
 
 Each reply goes down a ladder: a JSON schema that the server holds the model to; JSON mode with the schema in the
 prompt; the reply taken out of prose; one repair with the error; failed. Where it begins is the provider's preset and
@@ -133,17 +133,17 @@ class StructuredCall:
                 raise ModelRefused(f"{self._model.name} declined: {said}")
             try:
                 self._notes.clear()
-                body, found = self._read(answer.text, native)
+                body, read_as = self._read(answer.text, native)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
-            if found is reply_schema.How.EXTRACTED and not calling:
+            if read_as is reply_schema.How.EXTRACTED and not calling:
                 self._log("the reply was extracted")
                 self._seems_to_ignore(rung, Rung.TEXT)
             else:
                 self._model.memory.heeded(rung)
             return Completion(
-                body=body, usage=self.usage, flags=self._flags(found, repair), first_token_s=answer.first_token_s,
+                body=body, usage=self.usage, flags=self._flags(read_as, repair), first_token_s=answer.first_token_s,
                 said=Said(text=answer.text),
             )  # fmt: skip
 
@@ -190,16 +190,16 @@ class StructuredCall:
         asks for calls all the same, it is taken as a step, and the endpoint as one that may ignore that field."""
         steps = self._shown.steps
         if not native or steps is None or self._shown.tools is None:
-            return reply_schema.read(text, self._shown.reply, self._notes)
+            return reply_schema.parse(text, self._shown.reply, self._notes)
         try:
-            step, how = reply_schema.read(text, steps.step)
+            step, how = reply_schema.parse(text, steps.step)
             if step.end() is None:
                 if self._model.memory.ignored_tools():
                     self._log("tools are ignored, from now on they are called in a text")
                 return step, how
         except reply_schema.Unusable:
             pass
-        return reply_schema.read(text, steps.end, self._notes)
+        return reply_schema.parse(text, steps.end, self._notes)
 
     def _unusable(
         self, rung: Rung, answer: ServerAnswer, error: reply_schema.Unusable, before: prompting.Repair | None

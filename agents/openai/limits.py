@@ -67,7 +67,7 @@ _GATES: WeakValueDictionary[tuple[int, str], Gate] = WeakValueDictionary()
 def gate(base_url: str, room: int) -> Gate:
     """The running event loop's gate of an endpoint; the first to come sets its room."""
     key = (id(asyncio.get_running_loop()), base_url)
-    found = _GATES.get(key)
-    if found is None:
-        found = _GATES[key] = Gate(room)
-    return found
+    gate = _GATES.get(key)
+    if gate is None:
+        gate = _GATES[key] = Gate(room)
+    return gate

@@ -75,7 +75,7 @@ class LiveText:
 
 def _character(code: str) -> str:
     try:
-        found = chr(int(code, 16))
+        character = chr(int(code, 16))
     except ValueError:
         return ""
-    return "" if "\ud800" <= found <= "\udfff" else found
+    return "" if "\ud800" <= character <= "\udfff" else character

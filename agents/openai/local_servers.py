@@ -58,20 +58,20 @@ class _Models(msgspec.Struct):
 def ports(given: str = "") -> dict[str, int]:
     """Provider -> port: the usual ones, and over them those that are given as `ollama=11500,vllm=8001`. What cannot be
     read is passed over: it is no more than advice that hangs on it."""
-    found = {name: int(PRESETS[name].base_url.rpartition(":")[2].removesuffix("/v1")) for name in NAMES}
+    by_name = {name: int(PRESETS[name].base_url.rpartition(":")[2].removesuffix("/v1")) for name in NAMES}
     for pair in given.split(","):
         name, _, port = pair.partition("=")
         if name.strip() in NAMES and port.strip().isdecimal() and 0 < int(port) < 65_536:
-            found[name.strip()] = int(port)
-    return found
+            by_name[name.strip()] = int(port)
+    return by_name
 
 
 async def find(where: Mapping[str, int]) -> list[LocalServer]:
     """Those that listen, in the order of the advice."""
     time = aiohttp.ClientTimeout(total=WITHIN_S)
     async with aiohttp.ClientSession(timeout=time, trust_env=False) as session:
-        found = await asyncio.gather(*(_ask(session, name, where[name]) for name in NAMES if name in where))
-    return [server for server in found if server is not None]
+        servers = await asyncio.gather(*(_ask(session, name, where[name]) for name in NAMES if name in where))
+    return [server for server in servers if server is not None]
 
 
 async def _ask(session: aiohttp.ClientSession, name: str, port: int) -> LocalServer | None:

@@ -92,7 +92,7 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
         raise ModelMisconfigured(f"options.structured: got {structured!r}, allowed are {', '.join(RUNGS)}")
     extra = given.get("extra", {})
     if not isinstance(extra, dict):
-        raise ModelMisconfigured("options.extra: a mapping is wanted")
+        raise ModelMisconfigured("options.extra: expected a mapping")
     key, names = _key(given, chosen, os.environ if environ is None else environ)
     state, record = _text(given, "state"), _text(given, "record")
     return Options(
@@ -121,7 +121,7 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     if isinstance(value, Path):
         return str(value)
     if not isinstance(value, str):
-        raise ModelMisconfigured(f"options.{name}: got {value!r}, a text is wanted")
+        raise ModelMisconfigured(f"options.{name}: got {value!r}, expected a text")
     return value.strip()
 
 
@@ -161,9 +161,7 @@ def _base_url(given: str, chosen: str) -> str:
     if parts.username is not None or parts.password is not None or parts.query:
         raise ModelMisconfigured("options.base_url: keys do not belong in an address; set LLM_API_KEY")
     if not usable:
-        raise ModelMisconfigured(
-            f"options.base_url: got {url!r}, an address such as http://127.0.0.1:8000/v1 is wanted"
-        )
+        raise ModelMisconfigured(f"options.base_url: got {url!r}, expected an address such as http://127.0.0.1:8000/v1")
     return url.rstrip("/")
 
 
@@ -198,7 +196,7 @@ def _price(given: Mapping[str, Any], model: str, preset: Preset) -> Price | None
     if len(both) == 1:
         missing = next(name for short, name in fields.items() if short not in both)
         raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")
-    found = Price(**both) if both else prices.price_of(model, table)
-    if found is None:
-        found = Price() if preset.local else None
-    return found if found is None or own is None else msgspec.structs.replace(found, cached=own)
+    price = Price(**both) if both else prices.price_of(model, table)
+    if price is None:
+        price = Price() if preset.local else None
+    return price if price is None or own is None else msgspec.structs.replace(price, cached=own)

@@ -39,7 +39,7 @@ def check(field: str, value: Any) -> float:
         Not a number, negative, or not finite; `field` is named.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ModelMisconfigured(f"{field}: got {value!r}, a number of US dollars for a million tokens is wanted")
+        raise ModelMisconfigured(f"{field}: got {value!r}, expected a number of US dollars for a million tokens")
     if value < 0:
         raise ModelMisconfigured(f"{field}: got {value:g}, a price is not negative")
     return float(value)
@@ -54,7 +54,7 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
         The file cannot be read or is no table of prices; names the row and the field.
     """
     try:
-        rows = strict_yaml.read(path.read_text(encoding="utf-8"))
+        rows = strict_yaml.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelMisconfigured(f"prices: {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -64,7 +64,7 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
         raise ModelMisconfigured(f"prices: {path}{comma} {error.why}") from error
     wanted = f"{', '.join(_FIELDS)}, and {_OPTIONAL[0]} if you like"
     if not isinstance(rows, list):
-        raise ModelMisconfigured(f"prices: {path}: a list of rows with {wanted} is wanted")
+        raise ModelMisconfigured(f"prices: {path}: expected a list of rows with {wanted}")
     table = []
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or set(row) - set(_OPTIONAL) != set(_FIELDS) or not isinstance(row["model"], str):

@@ -1,5 +1,5 @@
-"""What was learned of an endpoint and a model: which rung it takes, what it refuses, how much it thinks. Kept for the
-process, and in a file if a folder is given, so that a restart need not learn it again."""
+"""What Parley has learned about an endpoint and a model: which rung it takes, what it refuses, how much it thinks. Kept
+for the process, and in a file if a folder is given, so that a restart need not learn it again."""
 
 import contextlib
 import hashlib
@@ -61,8 +61,8 @@ class Memory:
         if self._key not in _KNOWN and self._path is not None:
             with contextlib.suppress(OSError, msgspec.MsgspecError):
                 _KNOWN[self._key] = msgspec.json.decode(self._path.read_bytes(), type=LearnedLimits)
-        found = _KNOWN.get(self._key, LearnedLimits())
-        return found if self._now() - found.at_s < KEPT_S else LearnedLimits()
+        learned = _KNOWN.get(self._key, LearnedLimits())
+        return learned if self._now() - learned.at_s < KEPT_S else LearnedLimits()
 
     def ignored(self, rung: Rung, lower: Rung) -> bool:
         """A reply looked as if the server ignored a rung. Once may be the model's slip: it is a lesson where the reply

@@ -1,7 +1,7 @@
 """Structured replies: the schema that a server is given, and the reply taken out of what comes.
 
 The schema is the reply type's, made acceptable to strict mode: every field required, no other allowed, nothing referred
-to, and a map as a list of {key, value}, since strict mode knows no open keys. `read` takes maps in both forms.
+to, and a map as a list of {key, value}, since strict mode knows no open keys. `parse` takes maps in both forms.
 Whatever was asked for and whatever the status, what comes is checked against the type itself.
 """
 
@@ -112,7 +112,7 @@ def holds_thought(text: str) -> bool:
     return _THINKING.match(text) is not None
 
 
-def read(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How]:
+def parse(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How]:
     """The reply in a model's text.
 
     Parameters
@@ -137,11 +137,11 @@ def read(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How
         if _is_half(body):
             raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
         return extract(body, reply), How.EXTRACTED
-    found = _from_percent(value, reply)
-    if found is not None:
+    rescaled = _from_percent(value, reply)
+    if rescaled is not None:
         if notes is not None:
             notes.add(RESCALED)
-        return found, How.PLAIN
+        return rescaled, How.PLAIN
     try:
         return _convert(value, reply), How.PLAIN
     except msgspec.ValidationError as error:
@@ -153,29 +153,29 @@ def read(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How
 def _from_percent(value: Any, reply: Any) -> Any:
     """The reply with numbers as 87 read as 0.87, where every number of a range from 0 to 1 is 0 or in (1, 100]; else
     None: a 1 among them may be either, and where none is above 10 they may be marks out of ten."""
-    found: list[float] = []
+    percents: list[float] = []
     try:
-        scaled = _scaled(value, strict_schema(reply, bounds=True), found)
-        if max(found, default=0) <= _OF_TEN or not all(n == 0 or 1 < n <= 100 for n in found):
+        scaled = _scaled(value, strict_schema(reply, bounds=True), percents)
+        if max(percents, default=0) <= _OF_TEN or not all(n == 0 or 1 < n <= 100 for n in percents):
             return None
         return _convert(scaled, reply)
     except (msgspec.ValidationError, RecursionError):
         return None
 
 
-def _scaled(value: Any, node: dict[str, Any], found: list[float]) -> Any:
+def _scaled(value: Any, node: dict[str, Any], percents: list[float]) -> Any:
     """A copy with each number of a range from 0 to 1 divided by 100; `found` gets them as they came."""
     if isinstance(value, dict):
         fields = node.get("properties", {})
         if not fields and "items" in node:  # a map: strict mode has it as a list of pairs
             pair = node["items"]["properties"]["value"] if "properties" in node["items"] else {}
-            return {k: _scaled(v, pair, found) for k, v in value.items()}
-        return {k: _scaled(v, fields.get(k, {}), found) for k, v in value.items()}
+            return {k: _scaled(v, pair, percents) for k, v in value.items()}
+        return {k: _scaled(v, fields.get(k, {}), percents) for k, v in value.items()}
     if isinstance(value, list):
-        return [_scaled(v, node.get("items") or {}, found) for v in value]
+        return [_scaled(v, node.get("items") or {}, percents) for v in value]
     is_share = node.get("minimum") == 0 and node.get("maximum") == 1
     if is_share and isinstance(value, int | float) and not isinstance(value, bool):
-        found.append(value)
+        percents.append(value)
         return value / 100
     return value
 
@@ -198,7 +198,7 @@ def _has_half(value: Any) -> bool:
 
 def extract(text: str, reply: Any) -> Any:
     """The one valid reply among the JSON objects in prose."""
-    found: list[Any] = []
+    values: list[Any] = []
     why = "there is no JSON object in the reply" if text else "the reply is empty"
     fenced = _FENCED.findall(text)
     for part in fenced or [text]:
@@ -208,15 +208,15 @@ def extract(text: str, reply: Any) -> Any:
             except msgspec.ValidationError as error:
                 why = str(error)
                 continue
-            if valid not in found and len(found) < _DIFFERENT:
-                found.append(valid)
-    if not found and fenced:
+            if valid not in values and len(values) < _DIFFERENT:
+                values.append(valid)
+    if not values and fenced:
         return extract(text.replace("```", " "), reply)
-    if not found:
+    if not values:
         raise Unusable(why)
-    if len(found) > 1:
-        raise Unusable(f"the reply holds {len(found)} different JSON objects, expected one")
-    return found[0]
+    if len(values) > 1:
+        raise Unusable(f"the reply holds {len(values)} different JSON objects, expected one")
+    return values[0]
 
 
 def _objects(text: str) -> list[Any]:

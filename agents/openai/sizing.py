@@ -1,4 +1,4 @@
-"""What an endpoint says of its model before the first turn: how large its window is, and how fast it is.
+"""Asks an endpoint about its model before the first turn: how large its window is, and how fast it is.
 
 Servers tell the window in different places; one that does not tells it with the text of a refusal. The speed of a model
 on a machine of one's own is measured with one short reply, which costs nothing there.
@@ -52,8 +52,8 @@ def window_in(refusal: str) -> int | None:
     if not _OVERFLOW.search(refusal):
         return None
     for pattern in _REFUSED:
-        found = [int(n.replace(",", "")) for n in pattern.findall(refusal)]
-        fits = [n for n in found if LEAST <= n <= _MOST]
+        numbers = [int(n.replace(",", "")) for n in pattern.findall(refusal)]
+        fits = [n for n in numbers if LEAST <= n <= _MOST]
         if fits:
             return min(fits)
     return None
@@ -72,7 +72,7 @@ async def _window(model: "ConnectedModel") -> int | None:
             told = await asyncio.gather(*ways)
     except TimeoutError:
         return None
-    return min((n for found in told for n in found), default=None)
+    return min((n for numbers in told for n in numbers), default=None)
 
 
 async def _models(endpoint: Endpoint, name: str) -> list[int]:
@@ -91,8 +91,8 @@ async def _shown(endpoint: Endpoint, root: str, name: str) -> list[int]:
     """Ollama's own: `num_ctx`, where the model's file sets it."""
     said = await _json(endpoint, f"{root}/api/show", {"model": name})
     parameters = said.get("parameters")
-    found = re.search(r"^num_ctx\s+(\d+)", parameters, re.M) if isinstance(parameters, str) else None
-    return [int(found[1])] if found else []
+    match = re.search(r"^num_ctx\s+(\d+)", parameters, re.M) if isinstance(parameters, str) else None
+    return [int(match[1])] if match else []
 
 
 async def _loaded(endpoint: Endpoint, root: str, name: str) -> list[int]:
@@ -105,16 +105,16 @@ async def _loaded(endpoint: Endpoint, root: str, name: str) -> list[int]:
 async def _json(endpoint: Endpoint, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     try:
         data = await endpoint.told(path, body)
-        found = msgspec.json.decode(data)
+        decoded = msgspec.json.decode(data)
     except (Failure, msgspec.DecodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def _listed(said: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """The objects of a list; what is none is left out."""
-    found = said.get(name)
-    return [m for m in found if isinstance(m, Mapping)] if isinstance(found, list) else []
+    entries = said.get(name)
+    return [m for m in entries if isinstance(m, Mapping)] if isinstance(entries, list) else []
 
 
 def _numbers(fields: Any, names: tuple[str, ...]) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""What an endpoint sends, before anything reads it: all of it passes here, in small pieces and within limits.
+"""Reads what an endpoint sends, in small pieces and within limits, before anything else sees it.
 
 Of the headers, those pass that are read. A body is decompressed piece by piece, so that no piece is larger than it need
 be, and the event loop gets its turn between them. A body with an error status is read here and cut at its limit; what

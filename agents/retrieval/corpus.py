@@ -127,7 +127,7 @@ def refers(s: Sentence) -> bool:
 
 def cut(text: str) -> Text:
     """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none."""
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     headings: list[tuple[int, tuple[str, ...]]] = []
     titles: list[Sentence] = []
     led: tuple[str, ...] = ()
@@ -143,16 +143,16 @@ def cut(text: str) -> Text:
         if block.kind == "row":
             heads = tuple(s for h in block.header for s in stems(h))
             row = sentence(block.text[:MAX_QUOTE], above + heads)
-            found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
+            sentences.append(replace(row, cells=block.cells, header=block.header, table=block.table))
             continue
         before = () if block.kind == "paragraph" else led
         for part in _sentences(block.text) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
             s = sentence(part, above + before)
             if len(s.words) >= (3 if block.kind == "paragraph" else 1):
-                found.append(s)
+                sentences.append(s)
                 before = s.stems + before if refers(s) else s.stems
         led = before if block.kind == "paragraph" else led
-    return Text(tuple(found), collapse(text), tuple(t for t in titles if t.words))
+    return Text(tuple(sentences), collapse(text), tuple(t for t in titles if t.words))
 
 
 def sentence_ends(block: str) -> list[int]:

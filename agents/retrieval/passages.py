@@ -53,7 +53,7 @@ def passages(document: Document) -> tuple[tuple[Piece, ...], bool]:
 
 @lru_cache(maxsize=64)
 def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     left_out = False
     for headings, first, blocks in _sections(text):
         above = tuple(s for h in headings[-2:] for s in stems(h))
@@ -69,8 +69,8 @@ def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
                     continue
             own = stems(text[run.start : run.end])
             if own:
-                found.append(Piece(name, whole, above + own))
-    return tuple(found), left_out
+                pieces.append(Piece(name, whole, above + own))
+    return tuple(pieces), left_out
 
 
 def _sections(text: str) -> Iterable[tuple[list[str], int, list[_Span]]]:
@@ -195,10 +195,10 @@ def ranked(query: str, pieces: Sequence[Piece]) -> list[tuple[float, int]]:
 
 def within(pieces: Iterable[Piece], most: int, tokens: int) -> list[Piece]:
     """The first of them, at most so many and of so many estimated tokens together; what does not fit is passed over."""
-    found: list[Piece] = []
+    chosen: list[Piece] = []
     for piece in pieces:
         size = estimate(piece.text)
-        if len(found) < most and size <= tokens:
+        if len(chosen) < most and size <= tokens:
             tokens -= size
-            found.append(piece)
-    return found
+            chosen.append(piece)
+    return chosen

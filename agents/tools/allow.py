@@ -206,7 +206,7 @@ def load(path: Path) -> AllowList:
         It cannot be read, is not YAML, has an unknown key, a value out of range, or a program that is not there.
     """
     try:
-        value = strict_yaml.read(path.read_text(encoding="utf-8"))
+        value = strict_yaml.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ToolsError(str(path), "", f"it cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -247,7 +247,7 @@ def find(environ: Mapping[str, str], path: Path | None = None) -> AllowList | No
     ToolsError
         The file cannot be used.
     """
-    found = named(environ, path)
-    if found == OFF:
+    chosen = named(environ, path)
+    if chosen == OFF:
         return None
-    return load(Path(found)) if found else shipped()
+    return load(Path(chosen)) if chosen else shipped()

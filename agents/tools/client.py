@@ -186,12 +186,12 @@ class Toolbox:
     async def __aenter__(self) -> "Toolbox":
         await asyncio.to_thread(importlib.import_module, "mcp")  # over a second, and heartbeats go on
         try:
-            found = await asyncio.gather(*(self._try(name) for name in self._allowed.servers))
+            started = await asyncio.gather(*(self._try(name) for name in self._allowed.servers))
         except BaseException:
             await self.close()
             raise
-        self.offered = tuple(tool for offered, _ in found for tool in offered)
-        self.missing = tuple(record for _, record in found if record is not None)
+        self.offered = tuple(tool for offered, _ in started for tool in offered)
+        self.missing = tuple(record for _, record in started if record is not None)
         return self
 
     async def __aexit__(self, *_: object) -> None:

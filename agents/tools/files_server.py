@@ -44,11 +44,11 @@ class Files:
         return path.relative_to(self._root).as_posix()
 
     def _files(self, folder: Path) -> list[Path]:
-        found = []
+        paths = []
         for at, folders, names in os.walk(folder, followlinks=False):
             folders[:] = sorted(f for f in folders if not is_repository(f))
-            found += [p for p in (Path(at) / n for n in sorted(names)) if not p.is_symlink() and p.is_file()]
-        return found
+            paths += [p for p in (Path(at) / n for n in sorted(names)) if not p.is_symlink() and p.is_file()]
+        return paths
 
     def _read(self, path: str) -> tuple[Path, str]:
         at = self._at(path)
@@ -136,7 +136,7 @@ class Files:
         return self._search(wanted, folder)
 
     def _search(self, wanted: re.Pattern[str], folder: str) -> str:
-        found: list[str] = []
+        matches: list[str] = []
         for path in self._files(self._at(folder)):
             try:
                 content = _text(inside(self._root, str(path)))
@@ -144,10 +144,10 @@ class Files:
                 continue
             for number, line in enumerate(content.splitlines(), 1):
                 if wanted.search(line):
-                    found.append(f"{self._name(path)}:{number}: {line.strip()[:300]}")
-                    if len(found) >= MOST_FOUND:
-                        return "\n".join([*found, "... and perhaps more"])
-        return "\n".join(found) or "It stands nowhere."
+                    matches.append(f"{self._name(path)}:{number}: {line.strip()[:300]}")
+                    if len(matches) >= MOST_FOUND:
+                        return "\n".join([*matches, "... and perhaps more"])
+        return "\n".join(matches) or "It stands nowhere."
 
     def move_file(self, path: Name, to: Annotated[str, Field(description="Its new path in the folder")]) -> str:
         """Move a file, or give it another name. Nothing is overwritten."""
@@ -194,13 +194,13 @@ def _text(path: Path) -> str:
 def server(root: Path) -> MCPServer:
     """The server for one folder."""
     files = Files(root)
-    found = MCPServer("files")
+    mcp_server = MCPServer("files")
     for tool in (
         files.list_files, files.read_file, files.write_file, files.replace_in_file, files.search, files.delete_file,
         files.move_file, files.apply_patch,
     ):  # fmt: skip
-        found.add_tool(tool, structured_output=False)
-    return found
+        mcp_server.add_tool(tool, structured_output=False)
+    return mcp_server
 
 
 def main(arguments: list[str]) -> int:

@@ -57,7 +57,7 @@ def pack(root: Path, unwanted: Unwanted | None = None) -> tuple[bytes, list[Left
     TooLarge
         It has more files or bytes than an archive may.
     """
-    files, left_out = read(root, unwanted)
+    files, left_out = read_files(root, unwanted)
     return archive(files), left_out
 
 
@@ -82,7 +82,7 @@ def archive(files: Files) -> bytes:
     return data
 
 
-def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[LeftOut]]:
+def read_files(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[LeftOut]]:
     """The plain files below a folder that an archive may hold, and what was left out, with the reason. Nothing is
     followed. What is `unwanted` is not looked at.
 
@@ -105,21 +105,21 @@ def read(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, list[Left
             left_out.append(LeftOut(here.relative_to(root).as_posix(), "it is a repository, or nearly one"))
             folders.clear()
             continue
-        found = set(folders)
+        paths = set(folders)
         for name in sorted([*folders, *names]):
             path = (here / name).relative_to(root).as_posix()
-            if unwanted is not None and (reason := unwanted(path, name in found)) is not None:
+            if unwanted is not None and (reason := unwanted(path, name in paths)) is not None:
                 if reason:
                     left_out.append(LeftOut(path, reason))
-                if name in found:
+                if name in paths:
                     folders.remove(name)
                 continue
-            why = bad_name(path) or _kind(here / name) or tree.add(path, folder=name in found)
+            why = bad_name(path) or _kind(here / name) or tree.add(path, folder=name in paths)
             if why:
                 left_out.append(LeftOut(path, why))
-                if name in found:
+                if name in paths:
                     folders.remove(name)
-            elif name not in found:
+            elif name not in paths:
                 data = _plain(here / name)
                 if data is None:
                     left_out.append(LeftOut(path, "it cannot be read"))
@@ -290,7 +290,7 @@ class TaskFolder:
         def unwanted(path: str, folder: bool) -> str | None:
             return "" if path not in self._kept and left.is_left(path, folder) else None
 
-        self._files, _ = read(self.root, unwanted)
+        self._files, _ = read_files(self.root, unwanted)
         return self._files
 
     def put_back(self, files: Files) -> None:
@@ -324,16 +324,16 @@ class TaskFolder:
     def files(self, names: Collection[str]) -> tuple[Document, ...]:
         """Text files by name, whole, as documents, in the order given; those that are not there or no text are left
         out, and so is what goes beyond MOST_LAID characters together."""
-        found: dict[str, Document] = {}
+        documents: dict[str, Document] = {}
         size = 0
         for path in names:
             data = self._files.get(path)
             text = text_of(data[0]) if data is not None else None
-            if data is None or not text or path in found or size + len(text) > MOST_LAID:
+            if data is None or not text or path in documents or size + len(text) > MOST_LAID:
                 continue
             size += len(text)
-            found[path] = Document(id=sha256(data[0]).hexdigest(), name=path, text=text)
-        return tuple(found.values())
+            documents[path] = Document(id=sha256(data[0]).hexdigest(), name=path, text=text)
+        return tuple(documents.values())
 
     def documents(self, task: str = "", named: Collection[str] = ()) -> tuple[Document, ...]:
         """Its text files as documents, for a model that has no tools to read them with. Where they are more than

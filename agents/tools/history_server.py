@@ -37,11 +37,11 @@ Name = Annotated[str, Field(description="Path in the folder, such as src/app.py"
 class Past:
     """What the tools do. Each raises ToolError for what cannot be shown."""
 
-    def __init__(self, found: History) -> None:
-        self._commits = {c.id: c for c in found.commits}
-        self._texts = found.texts
-        self._trees = history.trees(found)
-        self._cut = any(self._is_ground(c) for c in found.commits)
+    def __init__(self, past: History) -> None:
+        self._commits = {c.id: c for c in past.commits}
+        self._texts = past.texts
+        self._trees = history.trees(past)
+        self._cut = any(self._is_ground(c) for c in past.commits)
 
     def history_log(
         self,
@@ -94,30 +94,30 @@ class Past:
         path: Annotated[str, Field(description="Only this file or folder")] = ".",
     ) -> str:
         """Show what one commit changed, as a unified diff against its first parent."""
-        found, wanted = self._named(commit), _path(path)
-        if self._is_ground(found):
+        target, wanted = self._named(commit), _path(path)
+        if self._is_ground(target):
             raise ToolError(
-                f"commit {found.id[:12]}: the commit before it was not sent, so what it changed is not known"
+                f"commit {target.id[:12]}: the commit before it was not sent, so what it changed is not known"
             )
-        files = [p for p in self._changed(found) if not wanted or p == wanted or p.startswith(f"{wanted}/")]
+        files = [p for p in self._changed(target) if not wanted or p == wanted or p.startswith(f"{wanted}/")]
         if not files:
-            return f"{found.id[:12]} changed nothing of {path!r}."
-        before, after = self._before(found), self._trees[found.id]
+            return f"{target.id[:12]} changed nothing of {path!r}."
+        before, after = self._before(target), self._trees[target.id]
         unknown = [p for p in files if any(t[p] not in self._texts for t in (before, after) if p in t)]
         known = [p for p in files if p not in unknown]
         text = diff(self._files(before, known), self._files(after, known), _MOST_DIFF)
         rows = [f"{p}: changed; it is no text, or too long to be shown" for p in unknown]
-        return cut("\n".join([self._told(found, files), "", text, *rows]), MOST_SHOWN)
+        return cut("\n".join([self._told(target, files), "", text, *rows]), MOST_SHOWN)
 
     def _named(self, text: str) -> Commit:
         back = _BACK.fullmatch(text)
         if back is not None:
-            found = next(reversed(self._commits.values()), None)
+            commit = next(reversed(self._commits.values()), None)
             for _ in range(int(back[1] or 0)):
-                found = self._commits.get(found.parents[0]) if found is not None and found.parents else None
-            if found is None:
+                commit = self._commits.get(commit.parents[0]) if commit is not None and commit.parents else None
+            if commit is None:
                 raise ToolError(f"commit {text!r}: it is not among those that were sent; history_log lists them")
-            return found
+            return commit
         if not _COMMIT.fullmatch(text):
             raise ToolError(f"commit {text[:80]!r}: expected at least 4 hex digits of an id, as history_log shows them")
         ids = [id_ for id_ in self._commits if id_.startswith(text)]
@@ -160,7 +160,7 @@ class Past:
         it, until none has."""
         order = [*reversed(self._commits.values())]
         held: dict[str, dict[int, int]] = {order[0].id: {n: n for n in wanted if n < lines}}
-        found: dict[int, Commit] = {}
+        origins: dict[int, Commit] = {}
         for commit in order:
             mine = held.pop(commit.id, {})
             for parent in commit.parents:
@@ -169,8 +169,8 @@ class Past:
                 same = self._same(self._trees[commit.id].get(path, ""), self._trees[parent].get(path, ""), mine)
                 held.setdefault(parent, {}).update({n: same[at] for n, at in mine.items() if at in same})
                 mine = {n: at for n, at in mine.items() if at not in same}
-            found |= dict.fromkeys(mine, commit)
-        return found
+            origins |= dict.fromkeys(mine, commit)
+        return origins
 
     def _same(self, content: str, before: str, mine: dict[int, int]) -> dict[int, int]:
         """Line of a content -> the line of another that it is."""
@@ -190,9 +190,9 @@ def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def server(found: History) -> MCPServer:
+def server(history: History) -> MCPServer:
     """The server for one history."""
-    past = Past(found)
+    past = Past(history)
     made = MCPServer("history")
     for tool in (past.history_log, past.history_blame, past.history_diff):
         made.add_tool(tool, structured_output=False)
@@ -203,11 +203,11 @@ def main(arguments: list[str]) -> int:
     """Serve until standard input ends. Without a file there is no commit to show."""
     try:
         (file,) = arguments
-        found = history.read(Path(file).read_bytes()) if file else History()
+        past = history.read(Path(file).read_bytes()) if file else History()
     except (ValueError, OSError, FolderError) as error:
         print(f"usage: python -m agents.tools.history_server FILE, the archive of a history ({error})", file=sys.stderr)
         return 2
-    server(found).run()
+    server(past).run()
     return 0
 
 

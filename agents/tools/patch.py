@@ -52,7 +52,7 @@ def parse(diff: str) -> tuple[FilePatch, ...]:
     if len(diff) > MOST_PATCH:
         raise PatchError(f"the patch has {len(diff):,} characters, the limit is {MOST_PATCH:,}")
     rows = diff.split("\n")
-    found: list[FilePatch] = []
+    file_patches: list[FilePatch] = []
     at = 0
     while at < len(rows):
         if rows[at].startswith("--- ") and at + 1 < len(rows) and rows[at + 1].startswith("+++ "):
@@ -60,12 +60,12 @@ def parse(diff: str) -> tuple[FilePatch, ...]:
             at, hunks = _hunks(rows, at + 2, new or old)
             if not hunks:
                 raise PatchError(f"{new or old}: no hunk follows, expected a line like @@ -1,3 +1,4 @@")
-            found.append(FilePatch(old, new, hunks))
+            file_patches.append(FilePatch(old, new, hunks))
         else:
             at += 1
-    if not found:
+    if not file_patches:
         raise PatchError("the patch holds no change: expected lines --- a/PATH, +++ b/PATH and hunks")
-    return tuple(found)
+    return tuple(file_patches)
 
 
 def _path(text: str, prefix: str) -> str:
@@ -74,7 +74,7 @@ def _path(text: str, prefix: str) -> str:
 
 
 def _hunks(rows: Sequence[str], at: int, path: str) -> tuple[int, tuple[Hunk, ...]]:
-    found: list[Hunk] = []
+    hunks: list[Hunk] = []
     while at < len(rows) and (head := _HUNK.match(rows[at])):
         at += 1
         old: list[str] = []
@@ -90,9 +90,9 @@ def _hunks(rows: Sequence[str], at: int, path: str) -> tuple[int, tuple[Hunk, ..
             old.pop()  # what ends the text is no line of it
             new.pop()
         if not old and not new:
-            raise PatchError(f"{path}: hunk {len(found) + 1} is empty")
-        found.append(Hunk(len(found) + 1, int(head[1]), tuple(old), tuple(new)))
-    return at, tuple(found)
+            raise PatchError(f"{path}: hunk {len(hunks) + 1} is empty")
+        hunks.append(Hunk(len(hunks) + 1, int(head[1]), tuple(old), tuple(new)))
+    return at, tuple(hunks)
 
 
 def _ends(rows: Sequence[str], at: int) -> bool:

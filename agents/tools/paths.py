@@ -1,4 +1,4 @@
-"""Says what a path inside a folder may be.
+"""Decides which paths inside a folder are allowed.
 
 A folder is a task's, and everything about it may have been written by a model or for one: links, names, archives.
 """
@@ -41,27 +41,27 @@ def inside(root: Path, given: str) -> Path:
     if len(given) > 4 * MOST_PATH:
         raise Outside(given, f"it has {len(given):,} characters, the limit is {4 * MOST_PATH:,}")
     try:
-        found = Path(os.path.realpath(root / given))
+        resolved = Path(os.path.realpath(root / given))
     except (OSError, UnicodeError, ValueError) as error:
         raise Outside(given, f"it cannot be looked at ({type(error).__name__})") from None
-    if found == root:
-        return found
-    if root not in found.parents:
+    if resolved == root:
+        return resolved
+    if root not in resolved.parents:
         raise Outside(given, "it leads out of the task's folder")
-    wrong = bad_name(found.relative_to(root).as_posix())
+    wrong = bad_name(resolved.relative_to(root).as_posix())
     if wrong:
         raise Outside(given, wrong)
     try:
-        about = found.lstat()
+        about = resolved.lstat()
     except FileNotFoundError:
-        return found
+        return resolved
     except (OSError, UnicodeError) as error:
         raise Outside(given, f"it cannot be looked at ({type(error).__name__})") from None
     if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
         raise Outside(given, "the file has a second name, which may stand elsewhere")
     if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
         raise Outside(given, "it is neither a file nor a folder")
-    return found
+    return resolved
 
 
 __all__ = ["Outside", "bad_name", "inside", "is_repository"]

@@ -99,25 +99,25 @@ def _begins(argv: Sequence[str], allowed: Sequence[str]) -> bool:
 
 def _top(root: Path) -> dict[str, bytes]:
     """The files at the folder's top and of its folders of tests, as a manifest is read from them."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for folder in (root, root / "tests", root / "test"):
         if folder.is_dir() and not folder.is_symlink():
             for path in sorted(folder.iterdir())[:1_000]:
                 if path.is_file() and not path.is_symlink() and path.stat().st_size <= _READ:
-                    found[path.relative_to(root).as_posix()] = path.read_bytes()
-    return found
+                    files[path.relative_to(root).as_posix()] = path.read_bytes()
+    return files
 
 
 def server(root: Path, given: Sequence[str]) -> MCPServer:
     """The server for one folder."""
     commands = Commands(root, given, Path(os.environ["HOME"]))
-    found = MCPServer("commands")
+    mcp_server = MCPServer("commands")
     allowed = "; ".join(commands.allowed) or "none: the project names no command, and neither does the operator"
     why = sandbox.unavailable()
     about = f"Run a command of the project in a sandbox: no network, this folder alone. {MAY.capitalize()}: {allowed}."
-    found.add_tool(commands.run, structured_output=False, description=f"{about} {why}".strip())
-    found.add_tool(commands.read_output, structured_output=False)
-    return found
+    mcp_server.add_tool(commands.run, structured_output=False, description=f"{about} {why}".strip())
+    mcp_server.add_tool(commands.read_output, structured_output=False)
+    return mcp_server
 
 
 def main(arguments: list[str]) -> int:

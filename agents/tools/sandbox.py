@@ -302,10 +302,10 @@ def _told(file: IO[bytes]) -> dict[str, Any]:
     """The next thing that bubblewrap says: its first process's number here, at the end the exit status; nothing, where
     it is gone."""
     try:
-        found = json.loads(file.readline() or b"{}")
+        told = json.loads(file.readline() or b"{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return told if isinstance(told, dict) else {}
 
 
 # ---------------------------------------------------------------- what it sees
@@ -360,10 +360,10 @@ def _program(name: str, folder: Path) -> tuple[str, tuple[Path, ...]]:
         if Path(os.path.realpath(folder)) not in inside.parents or not inside.is_file():
             raise CannotRun(f"no program {name!r} is in the task's folder")
         return name, ()
-    found = shutil.which(name)
-    if found is None:
+    program = shutil.which(name)
+    if program is None:
         raise CannotRun(f"no program {name!r} is found; those on the worker's PATH can be run")
-    return found, _prefixes(found)
+    return program, _prefixes(program)
 
 
 def _prefixes(program: str | None) -> tuple[Path, ...]:
@@ -371,19 +371,19 @@ def _prefixes(program: str | None) -> tuple[Path, ...]:
     `P/bin/program`, also of what it is a link to, and what a virtual environment is made from."""
     if program is None:
         return ()
-    found: list[Path] = []
+    paths: list[Path] = []
     at = Path(program).absolute()
     for _ in range(8):  # links to links
         if at.parent.name in ("bin", "shims"):
-            found.append(at.parent.parent)
+            paths.append(at.parent.parent)
         base = at.parent.parent / "pyvenv.cfg"
         if base.is_file():
-            found += [home.parent for home in _homes(base)]
+            paths += [home.parent for home in _homes(base)]
         if not at.is_symlink():
             break
         at = Path(os.path.normpath(at.parent / os.readlink(at)))
     real = Path(os.path.realpath(program))
-    return (*found, real.parent.parent if real.parent.name == "bin" else real)
+    return (*paths, real.parent.parent if real.parent.name == "bin" else real)
 
 
 def _homes(config: Path) -> Iterator[Path]:

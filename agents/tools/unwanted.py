@@ -50,7 +50,7 @@ class LeftOut(NamedTuple):
 
 
 class Unwanted:
-    """Of one folder. Called with a path in it; see agents.tools.folder.read."""
+    """Of one folder. Called with a path in it; see agents.tools.folder.read_files."""
 
     def __init__(self, root: Path, largest: int | None = None) -> None:
         """`largest`: bytes of a file beyond which it is left out; None: of any size."""
@@ -140,18 +140,18 @@ def biggest(sizes: Sequence[tuple[str, int]], most: int = 5) -> str:
             if c == "/":
                 held[path[: i + 1]] = held.get(path[: i + 1], 0) + size
         held[path] = size
-    found: list[str] = []
+    names: list[str] = []
     for path in sorted(held, key=lambda p: (-held[p], p)):
         # A folder that a single thing in it nearly fills says less than that thing.
         if path.endswith("/"):
             inner = max((held[p] for p in held if p != path and p.startswith(path)), default=0)
             if inner > 0.8 * held[path] or held[path] > 0.8 * total:
                 continue
-        if not any(path.startswith(f) for f in found if f.endswith("/")):
-            found.append(path)
-        if len(found) == most:
+        if not any(path.startswith(f) for f in names if f.endswith("/")):
+            names.append(path)
+        if len(names) == most:
             break
-    return ", ".join(f"{path} ({in_bytes(held[path])})" for path in found)
+    return ", ".join(f"{path} ({in_bytes(held[path])})" for path in names)
 
 
 def in_bytes(size: int) -> str:
@@ -161,9 +161,9 @@ def in_bytes(size: int) -> str:
 
 def _match(spec: GitIgnoreSpec, path: Path, folder: bool) -> tuple[bool | None, str]:
     name = path.as_posix()
-    found = spec.check_file(f"{name}/" if folder else name)
-    pattern = spec.patterns[found.index] if found.index is not None else None
-    return found.include, str(getattr(pattern, "pattern", None) or "")
+    result = spec.check_file(f"{name}/" if folder else name)
+    pattern = spec.patterns[result.index] if result.index is not None else None
+    return result.include, str(getattr(pattern, "pattern", None) or "")
 
 
 def _spec(file: Path) -> GitIgnoreSpec:

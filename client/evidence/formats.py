@@ -63,8 +63,8 @@ def _begins(data: bytes) -> str:
 
 
 def _charset(data: bytes) -> str:
-    found = _CHARSET.search(data[:2_000])
-    return found[1].decode("ascii") if found else "utf-8-sig"
+    match = _CHARSET.search(data[:2_000])
+    return match[1].decode("ascii") if match else "utf-8-sig"
 
 
 def _decoded(name: str, data: bytes, encoding: str = "utf-8-sig") -> str:

@@ -53,22 +53,22 @@ def read_documents(sources: Sources, roles: Collection[str] = ()) -> tuple[Docum
     if several.count("-") > 1:
         raise BadInput(FIELD, "standard input is named twice (-), but it can be read only once")
     seat = re.compile(rf"(?:{'|'.join(map(re.escape, roles))})(?:_\d+)?") if roles else re.compile(r"(?!)")
-    found = _Found()
+    collected = _Found()
     for source in several:
-        before = found.files
+        before = collected.files
         if source == "-":
-            found.add(STDIN, _stdin(), ())
+            collected.add(STDIN, _stdin(), ())
         elif Path(source).is_dir():
             for file in _in_folder(Path(source)):
                 first = file.name.split("/", 1)[0]
-                found.file(file, (first,) if "/" in file.name and seat.fullmatch(first) else ())
+                collected.file(file, (first,) if "/" in file.name and seat.fullmatch(first) else ())
         else:
             for file in _named(str(source)):
-                found.file(file, ())
-        if found.files == before:
+                collected.file(file, ())
+        if collected.files == before:
             what = f"folder {source}" if Path(source).is_dir() else STDIN if source == "-" else str(source)
             raise BadInput(FIELD, f"{what} holds no readable document")
-    return tuple(found.documents)
+    return tuple(collected.documents)
 
 
 class _Found:

@@ -63,17 +63,17 @@ async def waiting(client: "Client", session: str = "") -> list[Waiting]:
         async with gate:
             return await _open_items(client, sid, protocol, must=bool(session))
 
-    found_there = await asyncio.gather(*(one(sid, protocol) for sid, (_, protocol) in tasks.items()))
+    by_session = await asyncio.gather(*(one(sid, protocol) for sid, (_, protocol) in tasks.items()))
     now_ns = time.time_ns()
-    found = [
+    questions = [
         Waiting(
             session=sid, task=task, item=i.id, kind=i.kind, question=i.question, choices=i.choices, default=i.default,
             deadline_ns=i.deadline_ns, seconds_left=round(max(0.0, (i.deadline_ns - now_ns) / 1e9), 1),
         )
-        for (sid, (task, _)), items in zip(tasks.items(), found_there, strict=True)
+        for (sid, (task, _)), items in zip(tasks.items(), by_session, strict=True)
         for i in items
     ]  # fmt: skip
-    return sorted(found, key=lambda w: w.deadline_ns)
+    return sorted(questions, key=lambda w: w.deadline_ns)
 
 
 async def _open_items(client: "Client", sid: str, protocol: str, *, must: bool) -> tuple[OpenItem, ...]:

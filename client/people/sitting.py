@@ -76,7 +76,7 @@ async def connected(url: str, credentials: Credentials) -> Connection:
         raise Unreachable(f"no NATS server answers at {url} within {PATIENCE_S:g} s") from None
 
 
-async def look(connection: Connection, url: str, sid: str) -> None:
+async def check_open(connection: Connection, url: str, sid: str) -> None:
     """Raise BadInput where there is no such session, or it is over; Refusal where it was refused."""
     try:
         posts = await Reader(connection, patience_s=PATIENCE_S).history(sid, CONTROL)
@@ -111,7 +111,7 @@ async def end(connection: Connection, sid: str, seat: str, n: int) -> Post:
         async for post in posts:
             if post.kind == CLOSED or (post.kind == SEAT and post.transition > n and _left(post, seat)):
                 return post
-    raise Unreachable(f"session {sid} is heard no more")
+    raise Unreachable(f"session {sid} sends nothing any more")
 
 
 def _left(post: Post, seat: str) -> bool:

@@ -61,7 +61,7 @@ class Router(typing.Protocol):
     async def route_all(self, tasks: Sequence[Task]) -> list[Route]:
         """The routes of many tasks, in their order. Raises BadInput."""
 
-    def routed(self, task: Task, found: Matched, seconds: float = 0.0) -> Route:
+    def routed(self, task: Task, matched: Matched, seconds: float = 0.0) -> Route:
         """What a task comes to that has been matched, which took so many seconds."""
 
 

@@ -162,12 +162,12 @@ class Setup:
     def _needed(self) -> tuple[str, ...]:
         from coordinator.protocols import PROTOCOLS
 
-        found: list[str] = []
+        queues: list[str] = []
         for role in PROTOCOLS[self.name].roles:
             if self.several is None or role.name != self.several.role:
                 one = role.least < 2
-                found += [role.name] * role.least if one else [f"{role.name}_{i + 1}" for i in range(role.least)]
-        return tuple(found)
+                queues += [role.name] * role.least if one else [f"{role.name}_{i + 1}" for i in range(role.least)]
+        return tuple(queues)
 
     def due(self, settings: Mapping[str, Any]) -> Mapping[str, int]:
         """Role -> seats that the settings want of it, where that may be more than the protocol's least."""

@@ -105,32 +105,34 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 def share(value: Any) -> float | None:
     """A confidence of 0 to 1; None for anything else."""
-    found = number(value)
-    return found if found is not None and 0 <= found <= 1 else None
+    fraction = number(value)
+    return fraction if fraction is not None and 0 <= fraction <= 1 else None
 
 
 def quotes_of(cited: Any) -> tuple[Quote, ...]:
     """Citations of a body."""
-    found = (mapping(c) for c in items(cited))
+    mappings = (mapping(c) for c in items(cited))
     return tuple(
-        Quote(document=words(c["document"]), quote=words(c["quote"])) for c in found if "document" in c and "quote" in c
+        Quote(document=words(c["document"]), quote=words(c["quote"]))
+        for c in mappings
+        if "document" in c and "quote" in c
     )
 
 
 def answered(body: Any) -> Card | None:
     """The card of a body with an answer and its reasons, of whatever protocol; None: it has none."""
-    found = mapping(body)
-    if not isinstance(found.get("answer"), str):
+    fields = mapping(body)
+    if not isinstance(fields.get("answer"), str):
         return None
     return Card(
-        position=words(found["answer"])[:MOST_TEXT],
-        text=words(found.get("reasoning", ""))[:MOST_TEXT],
-        confidence=share(found.get("confidence")),
-        quotes=quotes_of(found.get("citations")),
+        position=words(fields["answer"])[:MOST_TEXT],
+        text=words(fields.get("reasoning", ""))[:MOST_TEXT],
+        confidence=share(fields.get("confidence")),
+        quotes=quotes_of(fields.get("citations")),
     )
 
 
-def told(pieces: list[Piece], kind: str, *, seated: bool) -> Card:
+def from_lines(pieces: list[Piece], kind: str, *, seated: bool) -> Card:
     """The card of a post that is known by its lines alone."""
     texts: list[str] = []
     for piece in pieces:

@@ -14,20 +14,20 @@ from client.session_view import Seen, seen
 from schemas.afterwards.feedback import feedback_of
 
 
-def document(found: Record | Seen) -> dict[str, Any]:
+def document(session: Record | Seen) -> dict[str, Any]:
     """The whole session as one JSON value, as far as it may be seen; `entries` where all of it may. Raises Altered
     where a number has more digits than are read."""
-    found = seen(found)
-    result = found.result
-    whole = {"entries": [_value(found.sid, text) for text in found.record.entries]} if found.record else {}
+    session = seen(session)
+    result = session.result
+    whole = {"entries": [_value(session.sid, text) for text in session.record.entries]} if session.record else {}
     return {
-        "session": found.sid,
-        "opened": None if found.opened is None else msgspec.to_builtins(found.opened),
-        "posts": [_value(found.sid, msgspec.json.encode(p)) for p in found.posts],
+        "session": session.sid,
+        "opened": None if session.opened is None else msgspec.to_builtins(session.opened),
+        "posts": [_value(session.sid, msgspec.json.encode(p)) for p in session.posts],
         "result": None if result is None else msgspec.to_builtins(result),
-        "fork": None if found.fork is None else msgspec.to_builtins(found.fork),
-        "feedback": [msgspec.to_builtins(f) for f in feedback_of(found.posts)],
-        "left_out": found.left_out,
+        "fork": None if session.fork is None else msgspec.to_builtins(session.fork),
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(session.posts)],
+        "left_out": session.left_out,
         **whole,
     }
 
@@ -41,14 +41,14 @@ def _value(sid: str, text: str | bytes) -> Any:
         ) from error
 
 
-def jsonl(found: Record | Seen) -> Iterator[str]:
+def jsonl(session: Record | Seen) -> Iterator[str]:
     """A session as JSON lines: its record where all of it may be seen, else its posts, under a head that says so."""
-    found = seen(found)
-    if found.record is not None:
-        yield from write(found.record)
+    session = seen(session)
+    if session.record is not None:
+        yield from write(session.record)
         return
-    yield json.dumps({"parley": "posts", "session": found.sid, "version": VERSION, "left_out": found.left_out})
-    yield from (msgspec.json.encode(post).decode() for post in found.posts)
+    yield json.dumps({"parley": "posts", "session": session.sid, "version": VERSION, "left_out": session.left_out})
+    yield from (msgspec.json.encode(post).decode() for post in session.posts)
 
 
 def trace(record: Record) -> Any:

@@ -63,31 +63,33 @@ def _presenter(record: Record) -> Presenter:
     return presenter
 
 
-def _round(presenter: Presenter, found: dict[str, Any]) -> dict[str, Any]:
-    return dict(shaped(lambda: presenter.round_figures(found).items(), found.items))
+def _round(presenter: Presenter, figures: dict[str, Any]) -> dict[str, Any]:
+    return dict(shaped(lambda: presenter.round_figures(figures).items(), figures.items))
 
 
 def words(record: Record) -> Iterator[str]:
     """The explanation in lines."""
-    found = figures(record)
+    explained = figures(record)
     result = result_of(record)
     presenter = _presenter(record)
-    yield f"Session {line(record.sid)}, {line(found['protocol'])}: {line(found['question'], 200)}"
+    yield f"Session {line(record.sid)}, {line(explained['protocol'])}: {line(explained['question'], 200)}"
     fork = opening(record).fork
     yield from forked(None if fork is msgspec.UNSET else fork)
     if result is None:
-        yield f"It is still open after {found['transitions']} transitions."
+        yield f"It is still open after {explained['transitions']} transitions."
         yield from presenter.explained(record.sid, entries_of(record))
-        yield from map(_failure, found["failures"])
+        yield from map(_failure, explained["failures"])
         return
     certificate, base = result.stop.certificate, Presenter()
     yield f"It ended with status {line(result.status)}: {presenter.stop_words(result)}."
-    yield f"Converged: {'yes' if result.stop.converged else 'no'}."
+    row = STOPS.get(result.stop.reason)
+    if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement
+        yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.certificate_words(certificate), lambda: base.certificate_words(certificate))
     yield from presenter.explained(record.sid, entries_of(record))
-    for r in found["rounds"]:
+    for r in explained["rounds"]:
         yield from _round_words(presenter, r)
-    yield from map(_failure, found["failures"])
+    yield from map(_failure, explained["failures"])
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
@@ -98,18 +100,18 @@ def words(record: Record) -> Iterator[str]:
         yield f"  {line(seat)}: {turns}, {calls}, {tokens_words(used)}, {cost_words(used)}"
 
 
-def _round_words(presenter: Presenter, found: dict[str, Any]) -> list[str]:
-    return shaped(lambda: presenter.round_words(found), lambda: Presenter.round_words(presenter, found))
+def _round_words(presenter: Presenter, figures: dict[str, Any]) -> list[str]:
+    return shaped(lambda: presenter.round_words(figures), lambda: Presenter.round_words(presenter, figures))
 
 
-def _failure(found: dict[str, Any]) -> str:
+def _failure(failure: dict[str, Any]) -> str:
     """One attempt at a turn that was no good."""
     who = ""
-    if "seat" in found:
-        attempt = f", attempt {found['attempt']}" if found["attempt"] > 1 or not found["last"] else ""
-        end = ", nothing came of it" if found["last"] else ""
-        who = f"{line(found['seat'])}, round {found['round']} ({line(found['kind'])}{attempt}{end}): "
-    return f"Transition {found['transition']}: {who}{line(str(found['why']), 300).rstrip('.')}."
+    if "seat" in failure:
+        attempt = f", attempt {failure['attempt']}" if failure["attempt"] > 1 or not failure["last"] else ""
+        end = ", nothing came of it" if failure["last"] else ""
+        who = f"{line(failure['seat'])}, round {failure['round']} ({line(failure['kind'])}{attempt}{end}): "
+    return f"Transition {failure['transition']}: {who}{line(str(failure['why']), 300).rstrip('.')}."
 
 
 def draw(record: Record, path: Path) -> None:

@@ -40,8 +40,8 @@ def shown_line(told: StyledLine, colours: Mapping[str, str]) -> "RenderableType"
     from rich.text import Text
 
     style, text = told
-    found = Text(text, style=styles_of(colours).get(style, ""))
-    return _hanging(text, found.style) if text.startswith(" ") else found
+    styled = Text(text, style=styles_of(colours).get(style, ""))
+    return _hanging(text, styled.style) if text.startswith(" ") else styled
 
 
 def _hanging(text: str, style: "str | Style") -> "RenderableType":

@@ -37,46 +37,46 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[StyledLine, ...]
 
 
-def html(found: Record | Seen) -> Iterator[str]:
+def html(session: Record | Seen) -> Iterator[str]:
     """The page's lines, as far as the session may be seen."""
-    found = seen(found)
-    result = found.result
-    own, end = _of_protocol(found.presenter(), found, result)
+    session = seen(session)
+    result = session.result
+    own, end = _of_protocol(session.presenter(), session, result)
     facts: dict[str, Any] = {
-        "sid": found.sid,
-        "title": line(found.question or f"Session {found.sid}", _TITLE),
-        "protocol": found.protocol,
-        "question": found.question or f"Session {found.sid}",
-        "continues": found.opened.continues if found.opened else "",
-        "began": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(_began_ns(found) / 1e9)),
-        "left_out": found.left_out_words(),
+        "sid": session.sid,
+        "title": line(session.question or f"Session {session.sid}", _TITLE),
+        "protocol": session.protocol,
+        "question": session.question or f"Session {session.sid}",
+        "continues": session.opened.continues if session.opened else "",
+        "began": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(_began_ns(session) / 1e9)),
+        "left_out": session.left_out_words(),
         "result": result,
         "end": end,
-        "forked": forked(found.fork),
-        "feedback": feedback_words(feedback_of(found.posts)),
+        "forked": forked(session.fork),
+        "feedback": feedback_words(feedback_of(session.posts)),
         "own": own.facts,
         "transcript": own.transcript,
-        "parts": list(_parts(found)) if own.transcript else [],
+        "parts": list(_parts(session)) if own.transcript else [],
     }
     template = own.template.name if own.template is not None else _PAGE
     yield _environment(own.template).get_template(template).render(facts)
 
 
-def _of_protocol(presenter: Presenter, found: Seen, result: Result | None) -> tuple[PagePart, dict[str, Any] | None]:
+def _of_protocol(presenter: Presenter, session: Seen, result: Result | None) -> tuple[PagePart, dict[str, Any] | None]:
     """What the protocol adds, and the end; those of any protocol where another version wrote what is shown."""
 
     def facts(shows: Presenter) -> Iterator[tuple[PagePart, dict[str, Any] | None]]:
-        yield shows.page(found.posts, result), _end(result, shows) if result else None
+        yield shows.page(session.posts, result), _end(result, shows) if result else None
 
     (made,) = shaped(lambda: facts(presenter), lambda: facts(Presenter()))
     return made
 
 
-def _began_ns(found: Seen) -> int:
+def _began_ns(session: Seen) -> int:
     """When it began, or what was posted first."""
-    if found.record is not None:
-        return entries_of(found.record)[0].at_ns
-    return min((post.at_ns for post in found.posts), default=0)
+    if session.record is not None:
+        return entries_of(session.record)[0].at_ns
+    return min((post.at_ns for post in session.posts), default=0)
 
 
 def _environment(template: Path | None) -> Environment:
@@ -116,11 +116,11 @@ def _input(u: SeatUsage) -> str:
     return f"{u.input_tokens:,}" + (f" ({u.cached_tokens:,} cached)" if u.cached_tokens else "")
 
 
-def _parts(found: Seen) -> Iterator[Part]:
+def _parts(session: Seen) -> Iterator[Part]:
     """The transcript by rounds; what comes after the last round, such as the stop, stays with it."""
     held: list[tuple[int, list[StyledLine]]] = []
-    teller = Teller(found.presenter())
-    for post in found.posts:
+    teller = Teller(session.presenter())
+    for post in session.posts:
         lines = [(style, text.strip()) for style, text in teller.lines(post, _WIDTH)]
         if not lines:
             continue

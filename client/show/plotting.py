@@ -29,11 +29,11 @@ _LOOK: dict[Any, Any] = {
 
 def form_of(path: Path) -> str:
     """The format that a file's name asks for. Raises BadInput for any other than FORMATS."""
-    found = path.suffix.lower().removeprefix(".")
-    if found not in FORMATS:
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in FORMATS:
         allowed = " and ".join(f".{f}" for f in FORMATS)
         raise BadInput("--plot", f"{path} ends in {path.suffix or 'nothing'!r}, allowed are {allowed}")
-    return found
+    return suffix
 
 
 def drawn(size: tuple[float, float], paint: Callable[["Figure"], None], form: str) -> bytes:

@@ -127,8 +127,8 @@ class Presenter:
         """A post that was just taken, as data for a page."""
         if post.kind in _HIDDEN:
             return Card(place="hidden")
-        found = cards.answered(body_of(post.body))
-        return found or cards.told(list(self.lines(post, _WIDTH)), post.kind, seated=bool(post.seat))
+        card = cards.answered(body_of(post.body))
+        return card or cards.from_lines(list(self.lines(post, _WIDTH)), post.kind, seated=bool(post.seat))
 
     def signals(self) -> tuple[Series, ...]:
         """What was measured by the posts that were taken, by round."""
@@ -181,8 +181,8 @@ class Presenter:
 
     def answer(self, result: Result) -> str:
         """What a session came to in one sentence; empty: nothing."""
-        found = result.outcome.get("answer")
-        return words(found) if found else ""
+        answer = result.outcome.get("answer")
+        return words(answer) if answer else ""
 
     def steps(self, result: Result) -> Sequence[str]:
         """What was done in each of its revisions, in order, where its answer is of the last one alone; nothing: the
@@ -281,8 +281,8 @@ class Presenter:
 
     def reasoning(self, result: Result) -> str:
         """What the answer rests on, in the session's own words."""
-        found = result.outcome.get("reasoning")
-        return words(found) if found else ""
+        reasoning = result.outcome.get("reasoning")
+        return words(reasoning) if reasoning else ""
 
     def quotes(self, body: Mapping[str, Any]) -> list[tuple[str, str]]:
         """(document, span) of what an outcome, or a post's body, cites."""
@@ -291,8 +291,8 @@ class Presenter:
 
     def confidence(self, result: Result) -> str:
         """`0.62`; empty where the outcome has none."""
-        found = number(result.outcome.get("confidence"))
-        return "" if found is None else f"{found:.2f}"
+        confidence = number(result.outcome.get("confidence"))
+        return "" if confidence is None else f"{confidence:.2f}"
 
     def _absent(self, result: Result, why: Mapping[tuple[int, str], str]) -> Iterator[StyledLine]:
         """How many seats took part in the last round, where not all did."""
@@ -364,14 +364,14 @@ class Presenter:
             return [self._worded(v) for v in value]
         return names.get(value, value) if isinstance(value, str) else value
 
-    def round_figures(self, found: dict[str, Any]) -> dict[str, Any]:
+    def round_figures(self, figures: dict[str, Any]) -> dict[str, Any]:
         """As much of a round of a result as an explanation gives as JSON."""
-        return found
+        return figures
 
-    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def round_words(self, shown: Mapping[str, Any]) -> Iterator[str]:
         """A round, as `round_figures` gives it."""
-        yield f"{self.round_name} {line(words(found.get('round')))}:"
-        yield from (f"  {text}" for text in figures(found, ("round",)))
+        yield f"{self.round_name} {line(words(shown.get('round')))}:"
+        yield from (f"  {text}" for text in figures(shown, ("round",)))
 
     def explained(self, session: str, entries: Sequence[log.Entry]) -> Iterator[str]:
         """What the posts that were taken add up to, before the rounds. `entries`: the whole log."""

@@ -49,14 +49,14 @@ def has_words(wanted: Sequence[str], *texts: str) -> bool:
     return all(part in said for word in wanted for part in word.casefold().split())
 
 
-def found_lines(found: Search) -> Iterator[str]:
+def found_lines(search: Search) -> Iterator[str]:
     """What a search found, two lines a session."""
-    for one in found.sessions:
+    for one in search.sessions:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.opened_ns / 1e9))
         yield f"{line(one.session):20}  {at}  {line(one.protocol):11}  {line(one.question, 80)}"
         yield f"    {line(one.answer, 110) or line(one.status)}"
-    more = "; --among and --limit look further" if found.more else ""
-    yield f"{len(found.sessions)} found in {count(found.searched, 'session')}{more}"
+    more = "; --among and --limit look further" if search.more else ""
+    yield f"{len(search.sessions)} found in {count(search.searched, 'session')}{more}"
 
 
 def sessions_table(rows: Sequence[Any]) -> Iterator[str]:
@@ -78,12 +78,12 @@ def rebuilding(piece: IndexRebuilt, sessions: int) -> str:
     return f"parley: {share:.0%} of the log is read, {count(sessions, 'session')}"
 
 
-def rebuilt_lines(found: Any) -> Iterator[str]:
+def rebuilt_lines(rebuilt: Any) -> Iterator[str]:
     """What rebuilding came to (parley.sessions.Rebuilt)."""
-    yield f"{count(found.sessions, 'session')} in the index; nothing is missing" + (
-        f" but {count(len(found.unreadable), 'session')} that cannot be read" if found.unreadable else ""
+    yield f"{count(rebuilt.sessions, 'session')} in the index; nothing is missing" + (
+        f" but {count(len(rebuilt.unreadable), 'session')} that cannot be read" if rebuilt.unreadable else ""
     )
-    for sid in found.unreadable[:_NAMED]:
+    for sid in rebuilt.unreadable[:_NAMED]:
         yield f"  {line(sid)}"
-    if len(found.unreadable) > _NAMED:
-        yield f"  and {len(found.unreadable) - _NAMED} more; --json names all"
+    if len(rebuilt.unreadable) > _NAMED:
+        yield f"  and {len(rebuilt.unreadable) - _NAMED} more; --json names all"

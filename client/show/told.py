@@ -1,7 +1,10 @@
 """A result that prints itself: in words on a terminal, as a small page in a notebook."""
 
+from collections.abc import Iterable
+
 from markupsafe import Markup
 
+from client.turns import Nothing, Turns
 from schemas import result
 
 _STYLES = {
@@ -13,11 +16,15 @@ _STYLES = {
 class Result(result.Result, frozen=True, kw_only=True):
     """The result of a session. `print` shows it in words, and a notebook shows it as a small page."""
 
+    unanswered: tuple[Nothing, ...] = ()
+    """Turns that no seat answered, each with its `seat`, `kind`, `round` and `why`. Empty: there are none, or only an
+    owner may read them."""
+
     def __str__(self) -> str:
         """The answer, how sure it is, who dissents, why it stopped, what was used."""
         from client.show.transcript import brief_result
 
-        return "\n".join(text for _, text in brief_result(self))
+        return "\n".join(text for _, text in brief_result(self, self._turns()))
 
     def _repr_html_(self) -> str:
         """The same for a notebook. Every text is escaped."""
@@ -25,11 +32,17 @@ class Result(result.Result, frozen=True, kw_only=True):
 
         rows = [
             Markup('<div style="{}; white-space: pre-wrap" dir="auto">{}</div>').format(_STYLES.get(style, ""), text)
-            for style, text in brief_result(self)
+            for style, text in brief_result(self, self._turns())
         ]
         return str(Markup('<div class="parley-result" title="{}">{}</div>').format(self.session, Markup("").join(rows)))
 
+    def _turns(self) -> Turns:
+        turns = Turns()
+        turns.nothing.extend(self.unanswered)
+        return turns
 
-def told(found: result.Result) -> Result:
+
+def to_api(ended: result.Result, unanswered: Iterable[Nothing] = ()) -> Result:
     """The result as the Python API gives it."""
-    return Result(**{name: getattr(found, name) for name in found.__struct_fields__})
+    fields = {name: getattr(ended, name) for name in ended.__struct_fields__}
+    return Result(**fields, unanswered=tuple(unanswered))

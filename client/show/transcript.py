@@ -153,9 +153,9 @@ class Teller:
 
     def _nothing_up_to(self, transition: int) -> Iterator[StyledLine]:
         """Turns that came to nothing, those aside of which a post tells."""
-        found = self.turns.nothing
-        while self._nothing < len(found) and found[self._nothing].transition <= transition:
-            one = found[self._nothing]
+        nothing = self.turns.nothing
+        while self._nothing < len(nothing) and nothing[self._nothing].transition <= transition:
+            one = nothing[self._nothing]
             self._nothing += 1
             self._missing.add(one.seat)
             if not one.posted:
@@ -249,9 +249,9 @@ def feedback_words(given: Sequence[Feedback]) -> list[str]:
         return []
     last, times = given[-1], len(given)
     before = f" (said {count(times, 'time')}; the last one counts)" if times > 1 else ""
-    found = [f"feedback by {line(last.author)}: the result is {last.verdict}{before}"]
-    found += [f"  the answer should have been: {line(last.answer, WHOLE)}"] if last.answer else []
-    return found + ([f"  {line(last.note, WHOLE)}"] if last.note else [])
+    lines = [f"feedback by {line(last.author)}: the result is {last.verdict}{before}"]
+    lines += [f"  the answer should have been: {line(last.answer, WHOLE)}"] if last.answer else []
+    return lines + ([f"  {line(last.note, WHOLE)}"] if last.note else [])
 
 
 def _seat_taken(post: Post) -> StyledLine:
@@ -278,11 +278,11 @@ def result_lines(
     )
 
 
-def brief_result(result: Result) -> list[StyledLine]:
-    """What a session came to in a few lines, without the posts before it."""
+def brief_result(result: Result, turns: Turns | None = None) -> list[StyledLine]:
+    """What a session came to in a few lines, without the posts before it. `turns`: what is known about them."""
     presenter = face_of(result.protocol).present()
     presenter.brief = True
-    return [*result_lines(result, presenter), _in_short(result, presenter)]
+    return [*result_lines(result, presenter, turns), _in_short(result, presenter)]
 
 
 def read_by_nobody(result: Result) -> str:
@@ -328,8 +328,8 @@ def usage_words(result: Result) -> str:
 
 def _told_by(result: Result, ask: Callable[[Presenter], T]) -> T:
     """What the protocol's presenter says of a result, without the posts before it."""
-    (found,) = shaped(lambda: [ask(face_of(result.protocol).present())], lambda: [ask(Presenter())])
-    return found
+    (value,) = shaped(lambda: [ask(face_of(result.protocol).present())], lambda: [ask(Presenter())])
+    return value
 
 
 def came_to_nothing(turns: Turns) -> Iterator[str]:
@@ -343,45 +343,45 @@ def came_to_nothing(turns: Turns) -> Iterator[str]:
 # ---------------------------------------------------------------- the whole
 
 
-def show(found: Record | Seen) -> Iterator[str]:
+def show(session: Record | Seen) -> Iterator[str]:
     """The whole session in lines, as far as it may be seen."""
-    found = seen(found)
-    first, teller = found.opened, _after(found)
-    yield from bare(opening_lines(found.sid, found.protocol, found.question, first.continues if first else ""))
-    yield from forked(found.fork)
-    for post in found.posts:
+    session = seen(session)
+    first, teller = session.opened, _after(session)
+    yield from bare(opening_lines(session.sid, session.protocol, session.question, first.continues if first else ""))
+    yield from forked(session.fork)
+    for post in session.posts:
         yield from bare(teller.lines(post, WHOLE))
-    if found.result is not None:
+    if session.result is not None:
         yield ""
-    yield from bare(teller.end(found.result))
-    if found.left_out:
-        yield found.left_out_words()
+    yield from bare(teller.end(session.result))
+    if session.left_out:
+        yield session.left_out_words()
 
 
-def _after(found: Seen) -> Teller:
+def _after(session: Seen) -> Teller:
     """What tells a session whose result, if it has one, follows the posts."""
-    presenter = found.presenter()
-    presenter.ending = found.result
-    return Teller(presenter, found.turns)
+    presenter = session.presenter()
+    presenter.ending = session.result
+    return Teller(presenter, session.turns)
 
 
-def markdown(found: Record | Seen) -> Iterator[str]:
+def markdown(session: Record | Seen) -> Iterator[str]:
     """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
     them is markup."""
-    found = seen(found)
-    first, teller = found.opened, _after(found)
-    yield f"# Session {found.sid}"
+    session = seen(session)
+    first, teller = session.opened, _after(session)
+    yield f"# Session {session.sid}"
     yield ""
     if first is not None:
         if first.continues:
             yield f"Follows up session {first.continues}."
-        for text in forked(found.fork):
+        for text in forked(session.fork):
             yield f"{text[0].upper()}{text[1:]}."
         yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
         yield ""
         yield from _block([clean(first.question)])
     round_ = 0
-    for post in found.posts:
+    for post in session.posts:
         said = [text for _, text in teller.lines(post, 20_000) if text]
         if post.round > round_:
             round_ = post.round
@@ -393,10 +393,10 @@ def markdown(found: Record | Seen) -> Iterator[str]:
     yield ""
     yield "## Result"
     yield ""
-    yield from _block(bare(teller.end(found.result)))
-    if found.left_out:
+    yield from _block(bare(teller.end(session.result)))
+    if session.left_out:
         yield ""
-        yield f"{found.left_out_words()}."
+        yield f"{session.left_out_words()}."
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:

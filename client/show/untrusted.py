@@ -53,8 +53,8 @@ def body_of(body: msgspec.Raw) -> Any:
 
 def object_of(body: msgspec.Raw) -> dict[str, Any]:
     """A post's body; an empty object where it is none."""
-    found = body_of(body)
-    return found if isinstance(found, dict) else {}
+    value = body_of(body)
+    return value if isinstance(value, dict) else {}
 
 
 def figures(values: Mapping[str, Any], told: Iterable[str] = (), width: int = _WIDE) -> Iterator[str]:

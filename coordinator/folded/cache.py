@@ -142,7 +142,8 @@ class Cache:
     def protocol(self, sid: str, name: str, version: int) -> Protocol:
         protocol = self._protocols.get(name)
         if protocol is None:
-            why = f"protocol {name} is not known here; known are {', '.join(sorted(self._protocols))}"
+            known = sorted(n for n, known in self._protocols.items() if not known.standing)
+            why = f"protocol {name} is not known here; known are {', '.join(known)}"
             raise BrokenLog(sid, "protocol", why, name, version)
         return protocol
 

@@ -1,4 +1,4 @@
-"""What a moderator does to open a fork: whose record it carries, what changes, who is there, and the artifacts."""
+"""How a moderator opens a fork: which record it carries, what changes, who is there, and the artifacts."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -44,11 +44,11 @@ class Forks:
             There is no such record, it is another's or not over; a setting, a seat or a round that cannot be.
         """
         entries = await self._record(author, request.of)
-        found = await asyncio.to_thread(self._recomputed, request.of, entries)
-        protocol = self._protocols[found.session.opened.protocol]
-        rounds = await asyncio.to_thread(rounds_of, protocol, request.of, found.entries)
+        replayed = await asyncio.to_thread(self._recomputed, request.of, entries)
+        protocol = self._protocols[replayed.session.opened.protocol]
+        rounds = await asyncio.to_thread(rounds_of, protocol, request.of, replayed.entries)
         round_, position = position_of(rounds, request.of, request.round)
-        opened, changes = changed(protocol, _opened(found), request, self._presence.alive())
+        opened, changes = changed(protocol, _opened(replayed), request, self._presence.alive())
         opened = replace(
             opened, author=author, parent="", continues="", trace=trace() or msgspec.UNSET, fork=msgspec.UNSET,
             reasoning_tokens=self._presence.reasoning_tokens(),
@@ -58,8 +58,8 @@ class Forks:
             if data is not None:
                 await self._artifacts.put(sid, data)
         return Wanted(
-            sid=sid, parent=request.of, protocol=protocol, record=found, opened=opened, changes=changes, round=round_,
-            position=position,
+            sid=sid, parent=request.of, protocol=protocol, record=replayed, opened=opened, changes=changes,
+            round=round_, position=position,
         )  # fmt: skip
 
     async def _record(self, author: str, of: str) -> list[msgspec.Raw]:
@@ -131,7 +131,7 @@ def _seats(recorded: tuple[Seat, ...], given: tuple[Seat, ...], workers: tuple[A
                 f"seats: there is no seat {name[:64]} in the record; its seats are {', '.join(have)}",
                 worker=False,
             )
-    found = []
+    seats = []
     for seat in recorded:
         mine = replace(seat, queue=named[seat.seat].queue) if seat.seat in named else seat
         if not any(w.queue == mine.queue and mine.role in w.roles and not w.draining for w in workers):
@@ -139,12 +139,12 @@ def _seats(recorded: tuple[Seat, ...], given: tuple[Seat, ...], workers: tuple[A
                 f"seats.{mine.seat}",
                 f"no worker is alive for role {mine.role} on queue {mine.queue}; start one: parley agent {mine.queue}",
             )
-        found.append(described(mine, workers))
-    return tuple(found)
+        seats.append(described(mine, workers))
+    return tuple(seats)
 
 
-def _opened(found: Replayed) -> log.Opened:
+def _opened(replayed: Replayed) -> log.Opened:
     """Its opening event, before seats were added."""
-    event = found.entries[0].event
+    event = replayed.entries[0].event
     assert isinstance(event, log.Opened), "a record begins with its opening"
     return event

@@ -1,4 +1,5 @@
-"""What waits for one session, folded together: each submission is one event, and all that were taken are one append.
+"""Takes the submissions that wait for one session together: each submission is one event, and all that were taken are
+one append.
 
     fold(protocol, session, digest, causes, waiting, at_ns, build) -> Folded       pure: nothing is sent or awaited
 
@@ -138,31 +139,31 @@ def fold(
     build
         The WORK messages of an entry; what it raises fails that submission alone.
     """
-    found = Folded(session, digest)
+    folded = Folded(session, digest)
     mine: dict[str, int] = {}
     for w in waiting:
         n = causes.get(w.cause, mine.get(w.cause))
         if n is not None:
-            found.repeated.append((w, n))
+            folded.repeated.append((w, n))
             continue
-        if w.check is not None and (why := w.check(found.session)):
-            found.refused.append((w, why))
+        if w.check is not None and (why := w.check(folded.session)):
+            folded.refused.append((w, why))
             continue
         started = time.perf_counter()
         try:
-            after, entry = record(protocol, found.session, found.digest, w.event, at_ns, w.cause)
+            after, entry = record(protocol, folded.session, folded.digest, w.event, at_ns, w.cause)
             seconds = time.perf_counter() - started
             sendings = build(after, entry)
         except Illegal as error:
-            found.dropped.append((w, str(error)))
+            folded.dropped.append((w, str(error)))
             continue
         except Exception as error:
-            found.failed.append((w, error))
+            folded.failed.append((w, error))
             continue
-        found.taken.append((w, Step(found.session, after, entry, sendings, seconds)))
-        found.session, found.digest = after, entry.digest
+        folded.taken.append((w, Step(folded.session, after, entry, sendings, seconds)))
+        folded.session, folded.digest = after, entry.digest
         mine[w.cause] = entry.n
-    return found
+    return folded
 
 
 def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:

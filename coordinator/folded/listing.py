@@ -63,11 +63,11 @@ class Listing:
             done, kinds = False, [part.of_kind(k) for k in _KINDS]
             async with Scan(self._connection, part.stream, kinds, place - begin) as scan:
                 while not done and time.monotonic() < until:
-                    found = await scan.page()
-                    count, lost = await self._enter([subjects.parse_log(subject) for _, subject in found])
+                    page = await scan.page()
+                    count, lost = await self._enter([subjects.parse_log(subject) for _, subject in page])
                     looked, unreadable = looked + count, unreadable + lost
-                    done = not found
-                    place = begin + (end if done else found[-1][0])
+                    done = not page
+                    place = begin + (end if done else page[-1][0])
             if not done:
                 break
             begin += end
@@ -87,9 +87,9 @@ class Listing:
                 return row
 
         first = {sid: kind for sid, kind in reversed(list(entries))}
-        found = await asyncio.gather(*map(one, first))
+        results = await asyncio.gather(*map(one, first))
         unreadable, counted = list[str](), 0
-        for (sid, kind), row in zip(first.items(), found, strict=True):
+        for (sid, kind), row in zip(first.items(), results, strict=True):
             if row is None and kind != subjects.REFUSED:
                 unreadable.append(sid)
             elif (row is not None and row.status == kind) or kind == subjects.OPENED:

@@ -149,8 +149,8 @@ def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> 
 
 def _entries(stored: Iterable[Stored]) -> Iterable[_AnyEntry]:
     for message in stored:
-        if message.kind != subjects.REFUSED and (found := _read(message.data, _AnyEntry)) is not None:
-            yield found
+        if message.kind != subjects.REFUSED and (entry := _read(message.data, _AnyEntry)) is not None:
+            yield entry
 
 
 def _opening(entries: Sequence[_AnyEntry]) -> Opening:

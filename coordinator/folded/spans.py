@@ -197,13 +197,13 @@ def _figures(said: log.Say) -> dict[str, Attribute]:
     """A stop decision's reason and plain figures."""
     body = decode(said.body, dict)
     certificate = body.get("certificate")
-    found: dict[str, Attribute] = {"parley.stop.reason": str(body.get("reason", ""))}
+    attributes: dict[str, Attribute] = {"parley.stop.reason": str(body.get("reason", ""))}
     if isinstance(body.get("converged"), bool):
-        found["parley.stop.converged"] = body["converged"]
+        attributes["parley.stop.converged"] = body["converged"]
     for name, value in (certificate if isinstance(certificate, dict) else {}).items():
         if isinstance(value, bool | int | float):
-            found[f"parley.stop.{name}"] = value
-    return found
+            attributes[f"parley.stop.{name}"] = value
+    return attributes
 
 
 def _rounds_over(told: _Told, entry: log.Entry) -> None:

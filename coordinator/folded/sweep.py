@@ -136,9 +136,9 @@ class Sweep:
     async def _known(self, first: bool) -> set[str]:
         """Sessions that are open, as far as is known: those that this process holds, and at its start those of the
         index."""
-        found = {sid for sid, held in self._sessions.held().items() if held.session and not held.session.closed}
+        known = {sid for sid, held in self._sessions.held().items() if held.session and not held.session.closed}
         if first:
-            found |= {sid for sid, held in self._sessions.held().items() if held.last_seq}  # they may have lost a part
+            known |= {sid for sid, held in self._sessions.held().items() if held.last_seq}  # they may have lost a part
             recent = await self._index.page(limit=RECENT)  # over as the index has it, and open again as the log has it
             listed = [row for row in recent.rows if row.status not in ("erased", "refused")]
             before = None
@@ -150,15 +150,15 @@ class Sweep:
                 before = page.rows[-1].seq
             clock = self._connection.clock
             self._listed = {row.session for row in listed if not self._whole.expired(row.opened_ns, clock)}
-            found |= self._listed
-        return found
+            known |= self._listed
+        return known
 
     async def _waiting(self, stream: str, only: str) -> set[str]:
-        found = set()
+        sids = set()
         for subject in await waiting(self._connection, stream, only):
             of_work = stream == streams.WORK
-            found.add(subjects.parse_work(subject)[1] if of_work else subjects.unescape(subject.rpartition(".")[2]))
-        return found
+            sids.add(subjects.parse_work(subject)[1] if of_work else subjects.unescape(subject.rpartition(".")[2]))
+        return sids
 
     async def _look(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
         """`timers`: TIMER has something of it, or IN what that made; `turns`: WORK has."""

@@ -1,4 +1,4 @@
-"""What stays of a session whose texts were removed."""
+"""The entry that remains of a session whose texts were removed."""
 
 import msgspec
 

@@ -58,9 +58,9 @@ class Whole:
         if missing <= self._missing or time.monotonic() - self._looked_at < _AGAIN_S:
             self._missing = max(0, min(missing, self._missing))
             return {}
-        found = await self._compare()
+        lost = await self._compare()
         self._missing, self._looked_at = missing, time.monotonic()
-        return found
+        return lost
 
     async def _rows(self) -> int:
         async with Scan(self._connection, streams.INDEX, [subjects.index(OVER, "*", "*")]) as scan:
@@ -87,8 +87,8 @@ class Whole:
         for part in self._partitions.all:
             kinds = [part.of_kind(kind) for kind in (subjects.OPENED, *_ENDINGS)]
             async with Scan(self._connection, part.stream, kinds) as scan:
-                while found := await scan.page():
-                    for _, subject in found:
+                while batch := await scan.page():
+                    for _, subject in batch:
                         sid, kind = subjects.parse_log(subject)
                         if kind != subjects.CLOSED:  # of what was erased nothing else is left
                             no_beginning.discard(sid)

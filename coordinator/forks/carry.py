@@ -1,4 +1,4 @@
-"""A record under other settings, as the first entries of a session that goes on with real calls. Pure.
+"""Makes the first entries of a fork from a record and other settings. Pure.
 
 The recorded events are stepped once more, each into an entry of the new session's own log, as long as both sessions
 take the same course (coordinator.replay.course). So the new log holds all that it rests on, and any moderator folds it
@@ -84,21 +84,21 @@ def carry(wanted: Wanted, now_ns: int, cause: str) -> list[Carried]:
         entries=wanted.position, limits=_limits(wanted.record.session.opened),
     )  # fmt: skip
     last = wanted.position
-    found = _follow(wanted, _timed(fork, entries, last, now_ns), cause)
-    while found.taken != last:  # the times of what is carried hang on where it ends
-        last = found.taken
+    carried = _follow(wanted, _timed(fork, entries, last, now_ns), cause)
+    while carried.taken != last:  # the times of what is carried hang on where it ends
+        last = carried.taken
         again = _follow(wanted, replace(_timed(fork, entries, last, now_ns), carried=last), cause)
-        found = found if again.taken == last else again
+        carried = carried if again.taken == last else again
     if not last:
         raise Inadmissible(
-            "of", f"nothing of the record can be carried: {found.how}; open a session of its own instead"
+            "of", f"nothing of the record can be carried: {carried.how}; open a session of its own instead"
         )
-    people = sorted(found.steps[-1].after.sitters)
+    people = sorted(carried.steps[-1].after.sitters)
     fork = replace(
-        _timed(fork, entries, last, now_ns), carried=last, entries=last + len(people) + 1, parted=found.parted,
-        how=found.how, changes=wanted.changes, paid=_paid(wanted, last),
+        _timed(fork, entries, last, now_ns), carried=last, entries=last + len(people) + 1, parted=carried.parted,
+        how=carried.how, changes=wanted.changes, paid=_paid(wanted, last),
     )  # fmt: skip
-    fork = replace(fork, reworded=_reworded(wanted, found.steps))
+    fork = replace(fork, reworded=_reworded(wanted, carried.steps))
     steps = _follow(wanted, fork, cause).steps
     for seat in people:
         sat = log.Sat(seat=seat, queue=steps[-1].after.sitters[seat].queue, left=True)
@@ -113,10 +113,10 @@ def carry(wanted: Wanted, now_ns: int, cause: str) -> list[Carried]:
 
 def _limits(opened: log.Opened) -> dict[str, float | None]:
     """A fork's own seconds begin behind what it carries; those of what carries a fork's record begin with that."""
-    found: dict[str, float | None] = msgspec.to_builtins(opened.budget)
+    limits: dict[str, float | None] = msgspec.to_builtins(opened.budget)
     if opened.fork is not msgspec.UNSET and opened.budget.seconds is not None:
-        found["seconds"] = opened.budget.seconds + opened.fork.seconds
-    return found
+        limits["seconds"] = opened.budget.seconds + opened.fork.seconds
+    return limits
 
 
 def _timed(fork: Fork, entries: Sequence[log.Entry], last: int, now_ns: int) -> Fork:
@@ -180,11 +180,11 @@ def _reworded(wanted: Wanted, steps: Sequence[Carried]) -> int:
 
 def _names(theirs: log.Entry, ours: tuple[log.Command, ...]) -> dict[str, str]:
     """What the record calls the turns and sessions of a transition -> what the new log calls them."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     asked = [[i for i, c in enumerate(commands) if isinstance(c, log.Ask)] for commands in (theirs.commands, ours)]
-    found |= {f"{theirs.n}-{i}": f"{theirs.n}-{j}" for i, j in zip(*asked, strict=True)}
+    names |= {f"{theirs.n}-{i}": f"{theirs.n}-{j}" for i, j in zip(*asked, strict=True)}
     started = [[c.session for c in commands if isinstance(c, log.StartChild)] for commands in (theirs.commands, ours)]
-    return found | dict(zip(*started, strict=False))
+    return names | dict(zip(*started, strict=False))
 
 
 def _translated(event: log.Event, names: dict[str, str]) -> log.Event:

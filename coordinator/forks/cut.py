@@ -1,4 +1,4 @@
-"""Where the rounds of a record end. Pure.
+"""Finds where the rounds of a record end. Pure.
 
 A round is over with the transition that asks something of a later one, or that stops the session. A round in which
 something was still out when the session stopped is not whole: nobody knows what it would have come to."""
@@ -12,7 +12,7 @@ from schemas import log
 
 def rounds_of(protocol: Protocol, sid: str, entries: Sequence[log.Entry]) -> dict[int, int]:
     """Whole round -> the transition with which it ended, in the order of the record."""
-    found: dict[int, int] = {}
+    rounds: dict[int, int] = {}
     current: int | None = None
     session: Session | None = None
     for entry in entries:
@@ -28,12 +28,12 @@ def rounds_of(protocol: Protocol, sid: str, entries: Sequence[log.Entry]) -> dic
             _is_whole(before, entry.event) if stopped else asked is not None and current is not None and asked > current
         )
         if current is not None and ended:
-            found[current] = entry.n
+            rounds[current] = entry.n
         if session.stopped is not None:
             break
         if asked is not None and (current is None or asked > current):
             current = asked
-    return found
+    return rounds
 
 
 def _is_whole(before: Session | None, event: log.Event) -> bool:

@@ -1,3 +1,3 @@
-"""What sessions came to, counted from LOG (docs/operations/outcomes.md).
+"""Results of sessions, counted from LOG (docs/operations/outcomes.md).
 
 `session`, `fold` and `known` are pure: the same log gives the same totals. `counting` and `bus_state` touch the bus."""

@@ -1,4 +1,4 @@
-"""What the bus says of itself: queues, streams and the store by JetStream's API, nats-server by its monitor."""
+"""Reads the state of the bus: queues, streams and the store by JetStream's API, nats-server by its monitor."""
 
 import asyncio
 import contextlib
@@ -88,16 +88,16 @@ class BusState:
 
     async def look(self) -> None:
         """Look once. What does not answer is not exposed any more."""
-        found: Found = {}
+        state: Found = {}
         with contextlib.suppress(BusError):
-            await self._streams(found)
-            await self._queues(found)
-            await self._store(found)
+            await self._streams(state)
+            await self._queues(state)
+            await self._store(state)
         if self._monitor:
-            await self._server(found)
-        self._outcomes.bus(found)
+            await self._server(state)
+        self._outcomes.bus(state)
 
-    async def _streams(self, found: Found) -> None:
+    async def _streams(self, values: Found) -> None:
         partitions = await streams.partitions_of(self._connection)
         last_of_log: int | None = None
         for name in streams.names(partitions):
@@ -106,15 +106,15 @@ class BusState:
             except ApiError:
                 continue  # no moderator has made it yet
             state = info["state"]
-            _put(found, "stream_messages", state["messages"], name)
-            _put(found, "stream_bytes", state["bytes"], name)
-            _put(found, "stream_limit_bytes", max(0, info["config"].get("max_bytes", 0)), name)
+            _put(values, "stream_messages", state["messages"], name)
+            _put(values, "stream_bytes", state["bytes"], name)
+            _put(values, "stream_limit_bytes", max(0, info["config"].get("max_bytes", 0)), name)
             if name in partitions.streams:
                 last_of_log = (last_of_log or 0) + state["last_seq"]
         if last_of_log is not None:
             self._outcomes.lag.set(max(0.0, last_of_log - self._outcomes.counted_to))
 
-    async def _queues(self, found: Found) -> None:
+    async def _queues(self, state: Found) -> None:
         last_seq = int((await self._connection.api(f"STREAM.INFO.{streams.WORK}"))["state"]["last_seq"])
         seen: set[str] = set()
         while True:
@@ -124,39 +124,39 @@ class BusState:
                 queue = subjects.queue_of(consumer["name"])
                 seen.add(queue)
                 pending, out = consumer["num_pending"], consumer["num_ack_pending"]
-                _put(found, "queue_pending", pending, queue)
-                _put(found, "queue_unacknowledged", out, queue)
-                _put(found, "queue_redelivered", consumer["num_redelivered"], queue)
+                _put(state, "queue_pending", pending, queue)
+                _put(state, "queue_unacknowledged", out, queue)
+                _put(state, "queue_redelivered", consumer["num_redelivered"], queue)
                 settled = int((consumer.get("ack_floor") or {}).get("stream_seq", 0))
                 age = self._ages.look(
                     queue, waiting=pending + out, settled_seq=settled, last_seq=last_seq, now=time.monotonic()
                 )
-                _put(found, "queue_oldest_seconds", age, queue)
+                _put(state, "queue_oldest_seconds", age, queue)
             if not consumers or len(seen) >= int(page.get("total", 0)):
                 self._ages.keep(seen)
                 return
 
-    async def _store(self, found: Found) -> None:
+    async def _store(self, state: Found) -> None:
         """Of the account, unless the monitor says it of the whole server."""
         info = await self._connection.api("INFO")
-        _put(found, "store_used_bytes", info.get("storage", 0))
-        _put(found, "store_limit_bytes", max(0, (info.get("limits") or {}).get("max_storage", 0)))
+        _put(state, "store_used_bytes", info.get("storage", 0))
+        _put(state, "store_limit_bytes", max(0, (info.get("limits") or {}).get("max_storage", 0)))
 
-    async def _server(self, found: Found) -> None:
+    async def _server(self, state: Found) -> None:
         try:
             server, jetstream = await asyncio.to_thread(_pages, self._monitor)
         except (OSError, ValueError) as error:
             _LOGGER.info("the monitor %s does not answer: %s", self._monitor, error)
-            _put(found, "nats_up", 0)
+            _put(state, "nats_up", 0)
             return
-        _put(found, "nats_up", 1)
+        _put(state, "nats_up", 1)
         for name, said in (
             ("nats_connections", "connections"), ("nats_slow_consumers", "slow_consumers"),
             ("nats_memory_bytes", "mem"), ("nats_cpu_percent", "cpu"),
         ):  # fmt: skip
-            _put(found, name, float(server.get(said, 0)))
-        _put(found, "store_used_bytes", jetstream.get("storage", 0))
-        _put(found, "store_limit_bytes", max(0, (jetstream.get("config") or {}).get("max_storage", 0)))
+            _put(state, name, float(server.get(said, 0)))
+        _put(state, "store_used_bytes", jetstream.get("storage", 0))
+        _put(state, "store_limit_bytes", max(0, (jetstream.get("config") or {}).get("max_storage", 0)))
 
 
 def _pages(monitor: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -165,15 +165,15 @@ def _pages(monitor: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     import urllib.request
 
     open_ = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-    found = []
+    pages = []
     for page in ("varz", "jsz"):
         with open_(f"{monitor}/{page}", timeout=_MONITOR_S) as answer:
             said = json.loads(answer.read())
         if not isinstance(said, dict):
             raise ValueError(f"/{page} is no JSON object")
-        found.append(said)
-    return found[0], found[1]
+        pages.append(said)
+    return pages[0], pages[1]
 
 
-def _put(found: Found, series: str, value: float, *labels: str) -> None:
-    found.setdefault(series, {})[labels] = float(value)
+def _put(state: Found, series: str, value: float, *labels: str) -> None:
+    state.setdefault(series, {})[labels] = float(value)

@@ -257,13 +257,13 @@ class Counting:
         """Go past places whose messages are gone. What erased sessions had there is counted from their tombstones."""
         await self._read_tombstones(fold, place)
         for seq in sorted(s for s in place.tombstones if s <= last):
-            found = place.tombstones.pop(seq)
+            tombstone = place.tombstones.pop(seq)
             if seq <= fold.positions[place.number]:
                 continue
-            if seq == found.erased.opened_seq:
-                self._opening(fold, found.erased)
-            if seq == found.erased.closed_seq:
-                self._closing(fold, found.sid, found.erased)
+            if seq == tombstone.erased.opened_seq:
+                self._opening(fold, tombstone.erased)
+            if seq == tombstone.erased.closed_seq:
+                self._closing(fold, tombstone.sid, tombstone.erased)
         fold.positions[place.number] = last
 
     async def _read_tombstones(self, fold: Fold, place: _Place) -> None:

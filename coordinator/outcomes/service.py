@@ -56,6 +56,6 @@ class MetricsService:
 
     async def once(self) -> Totals:
         """Count what LOG has now, write it, and look at the bus once; in place of `async with`. Raises BusError."""
-        found = await self._counting.catch_up()
+        totals = await self._counting.catch_up()
         await self._bus.look()
-        return found
+        return totals

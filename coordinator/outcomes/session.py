@@ -102,8 +102,8 @@ class Record:
     @property
     def traced(self) -> Traced | None:
         """None where no trace tells of it."""
-        found = _TRACEPARENT.fullmatch(self._trace)
-        return Traced(found[1], self.closed_ns) if found else None
+        match = _TRACEPARENT.fullmatch(self._trace)
+        return Traced(match[1], self.closed_ns) if match else None
 
     def _take(self, entry: _Entry) -> None:
         event = _read(entry.event, _Tagged) or _Tagged()
@@ -274,8 +274,8 @@ def _of_its_protocol(record: Record, protocols: Protocols, sid: str, entries: Se
     try:
         session = replay(protocols.get, sid, entries).session
         view = TransitionDraft(protocol, session, session.at_ns).view()
-        found = protocol.counted.measured(session, view)
-        return [*_measured(protocol.name, found), *_saved(protocol, session, record, found)]
+        measured = protocol.counted.measured(session, view)
+        return [*_measured(protocol.name, measured), *_saved(protocol, session, record, measured)]
     except MachineError as error:
         _LOGGER.info("session %s is counted by its entries alone: %s", sid, error)
     except Exception:  # what a protocol from outside measures may fail: the others are counted all the same
@@ -283,22 +283,22 @@ def _of_its_protocol(record: Record, protocols: Protocols, sid: str, entries: Se
     return ()
 
 
-def _measured(protocol: str, found: Measured) -> Iterator[Sample]:
+def _measured(protocol: str, measured: Measured) -> Iterator[Sample]:
     mine = {"protocol": protocol}
-    if found.agreement is not None:
-        yield Sample("agreement", mine, found.agreement)
-    if found.disagreement is not None:
-        yield Sample("disagreement", mine, found.disagreement)
-    if found.plateau:
+    if measured.agreement is not None:
+        yield Sample("agreement", mine, measured.agreement)
+    if measured.disagreement is not None:
+        yield Sample("disagreement", mine, measured.disagreement)
+    if measured.plateau:
         yield Sample("plateaus_total", mine)
-    for because, times in found.flips.items():
+    for because, times in measured.flips.items():
         yield Sample("flips_total", {**mine, "because": because}, times)
-    for variance in found.judge_variance:
+    for variance in measured.judge_variance:
         yield Sample("judge_variance", mine, variance)
-    yield from found.samples
+    yield from measured.samples
 
 
-def _saved(protocol: Protocol, session: Session, record: Record, found: Measured) -> Iterator[Sample]:
+def _saved(protocol: Protocol, session: Session, record: Record, measured: Measured) -> Iterator[Sample]:
     """Calls that an early stop saved, by the estimate that `--dry-run` shows; and calls that another rule would have
     saved: those of later rounds, the final turn aside, which every end has."""
     mine, made = {"protocol": protocol.name}, sum(c.usage.calls for c in record.calls)
@@ -312,7 +312,7 @@ def _saved(protocol: Protocol, session: Session, record: Record, found: Measured
     for call in record.calls:
         if not call.final:
             by_round[call.round] += call.usage.calls
-    for rule, last in found.rules.items():
+    for rule, last in measured.rules.items():
         later = sum(calls for round_, calls in by_round.items() if round_ > last)
         if later:
             yield Sample("rule_calls_saved_total", {**mine, "rule": rule}, later)

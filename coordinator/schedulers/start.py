@@ -1,4 +1,4 @@
-"""Where contentiousness starts (3.4, F.1)."""
+"""The start value of contentiousness (3.4, F.1)."""
 
 import msgspec
 

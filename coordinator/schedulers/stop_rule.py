@@ -1,4 +1,5 @@
-"""When a debate ends, and the certificate that says why (eq. 10, D.5, D.6, E.7; agreement is not the paper's).
+"""Decides when a debate ends, and writes the certificate that says why (eq. 10, D.5, D.6, E.7; agreement is not the
+paper's).
 
 Checked with the gates that were in force in the round. A certificate names every test of all stops, its value and its
 limit, and carries the history that they were computed from: whoever has it can compute them again.

@@ -1,4 +1,4 @@
-"""What a level of contentiousness asks of a debater, in words (table 15, whose five levels these are).
+"""The instructions to a debater for each level of contentiousness (table 15, whose five levels these are).
 
 Tone, what to dwell on, how to speak: in that order, addressed to the debater.
 """

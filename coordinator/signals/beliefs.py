@@ -1,4 +1,4 @@
-"""Beliefs, and how far they lie apart.
+"""Beliefs, and the distance between them.
 
 A belief is a tuple of |Y| probabilities in the order of the outcomes; M agents hold one each. Entropies are in bits,
 and 0 log 0 is 0. Logarithms are `math.log2` and sums `math.fsum`, which rounds once whatever the order: a session's log

@@ -39,10 +39,10 @@ def panel(composites: Sequence[Sequence[float]]) -> Panel:
 
 def by_agent(means: Sequence[float], owners: Sequence[str]) -> dict[str, float]:
     """Mean CRIT of each agent's arguments, admitted or not (E.2); who argued nothing is not in it."""
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for score, owner in zip(means, owners, strict=True):
-        found.setdefault(owner, []).append(score)
-    return {owner: average(scores) for owner, scores in found.items()}
+        values.setdefault(owner, []).append(score)
+    return {owner: average(scores) for owner, scores in values.items()}
 
 
 def reliability(before: Mapping[str, float], crit: Mapping[str, float], smoothing: float) -> dict[str, float]:

@@ -36,7 +36,7 @@ def logged(
     m = len(spread.entropies)
     whole, who = entropy(mixed), entropy(weights)
     information = max(0.0, whole - _dot(weights, spread.entropies))
-    found = {
+    signals = {
         "weighted_jsd": jsd(information, m),
         "mutual_information": information,
         "normalised_mutual_information": 2 * information / (who + whole) if who + whole else 0.0,
@@ -46,9 +46,9 @@ def logged(
         own = math.fsum(spread.entropies)
         # Everybody's belief against everybody's logarithms, less each one's against its own.
         everybody = m * math.fsum([_dot(spread.middle, log) for log in spread.logs])
-        found["cross_entropy"] = max(0.0, -(everybody + own) / (m * (m - 1)))
-        found["kl"] = max(0.0, found["cross_entropy"] - own / m)
-    return found
+        signals["cross_entropy"] = max(0.0, -(everybody + own) / (m * (m - 1)))
+        signals["kl"] = max(0.0, signals["cross_entropy"] - own / m)
+    return signals
 
 
 def _dot(p: Iterable[float], q: Iterable[float]) -> float:

@@ -38,13 +38,13 @@ def similarity(one: str, other: str) -> float:
     left, right = _meaning(a), _meaning(b)
     if not left or not right:
         return 0.0
-    found = 2 * len(left & right) / (len(left) + len(right))
+    score = 2 * len(left & right) / (len(left) + len(right))
     if bool(_NEGATIONS & set(a)) != bool(_NEGATIONS & set(b)):
-        found *= DIFFERS
+        score *= DIFFERS
     figures, others = _figures(a), _figures(b)
     if figures and others and not figures & others:
-        found *= DIFFERS
-    return found
+        score *= DIFFERS
+    return score
 
 
 def _meaning(words: tuple[str, ...]) -> frozenset[str]:

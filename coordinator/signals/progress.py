@@ -1,4 +1,5 @@
-"""How much a debate still moves: information gain (eq. 5), progress ratios (eq. 6), plateau flags (eq. 7, D.5).
+"""Measures how much a debate still moves: information gain (eq. 5), progress ratios (eq. 6), plateau flags (eq. 7,
+D.5).
 
 All are functions of the history: `entropy` and `d` have one value a round, the blind round 0 first; entropies are those
 of the mixture, normalised by log2 |Y|.

@@ -158,7 +158,7 @@ async def _reviewed(model: Model, case: Case, prompt: Prompted, seconds: float) 
 def read_reply(text: str) -> Review:
     """A reply as the client of a model reads it. Raises BadData."""
     try:
-        reply: ReviewReply = reply_schema.read(text, ReviewReply)[0]
+        reply: ReviewReply = reply_schema.parse(text, ReviewReply)[0]
         return reply.review()
     except reply_schema.Unusable as error:
         raise BadData(error.why) from None

@@ -63,7 +63,7 @@ def read(ids: Collection[str] = (), folder: Path = SET) -> tuple[Case, ...]:
     """
     if wrong := changed(folder):
         raise BadData(f"{folder / SUMS}: not as listed: {', '.join(wrong)}")
-    data = strict_yaml.read((folder / "cases.yaml").read_text(encoding="utf-8"))
+    data = strict_yaml.load((folder / "cases.yaml").read_text(encoding="utf-8"))
     cases = msgspec.convert(data, tuple[Case, ...])
     if unknown := sorted(set(ids) - {case.id for case in cases}):
         raise BadData(f"no case {', '.join(unknown)}: they are {cases[0].id} to {cases[-1].id}")

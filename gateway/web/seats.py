@@ -120,7 +120,7 @@ class Sitting:
 
     async def _sit(self, order: Sit) -> None:
         async with self._chair.used() as connection:
-            await sitting.look(connection, "this bus", self.sid)
+            await sitting.check_open(connection, "this bus", self.sid)
             self._chair.person.sits(self.sid, self._tell)
             try:
                 said = await sitting.submit(connection, self._credentials, self.sid, order, sitting.PATIENCE_S)

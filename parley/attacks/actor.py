@@ -46,10 +46,10 @@ class Actor:
 
     def victims(self, *kinds: str) -> list[Credentials]:
         """One of each account and kind, in the order of `others`."""
-        found: dict[tuple[str, str], Credentials] = {}
+        victims: dict[tuple[str, str], Credentials] = {}
         for other in self.others(*kinds):
-            found.setdefault((other.account, other.kind), other)
-        return list(found.values())
+            victims.setdefault((other.account, other.kind), other)
+        return list(victims.values())
 
     async def publishes(
         self, subject: str, payload: bytes = b"", *, headers: Mapping[str, str] | None = None, reply: str = "",

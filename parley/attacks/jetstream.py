@@ -34,7 +34,7 @@ def attacks(actor: Actor) -> Iterator[Attack]:
     """The attacks that this user tries."""
     granted = OBSERVED if actor.observer else ()
     for part in (_reading, _consumers, _streams, _looking, _destroying, _taking):
-        yield from (found for found in part(actor) if found[0].partition(" (LOG-")[0] not in granted)
+        yield from (attack for attack in part(actor) if attack[0].partition(" (LOG-")[0] not in granted)
 
 
 Try = Callable[[], Awaitable[Verdict]]
@@ -262,13 +262,13 @@ def _settles(actor: Actor, at: list[str], *words: str) -> Try:
     """Settle a turn that another holds: at the victim's subject, and one that the check really holds."""
 
     async def attack() -> Verdict:
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         for subject in at:
             for word in words:
-                found.append(await actor.asks(subject, word.encode()))
-                if found[-1].outcome == SUCCEEDED:
-                    return found[-1]
-        return worst(found)
+                verdicts.append(await actor.asks(subject, word.encode()))
+                if verdicts[-1].outcome == SUCCEEDED:
+                    return verdicts[-1]
+        return worst(verdicts)
 
     return attack
 

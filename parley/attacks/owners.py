@@ -265,20 +265,20 @@ async def _lists(actor: Actor, owned: Owned) -> Verdict:
         data = (await scene.connections[who].request(subjects.own("mine", author, ""), asked, ASK_S)).data
         return any(row.session == owned.sid for row in decode(data, SessionRows).rows)
 
-    found = []
+    verdicts = []
     for author, asked in ((actor.name, every), (actor.name, one), (owned.owner, every), (owned.owner, one)):
         try:
             seen = await has(actor.name, author, asked)
         except Denied as denied:
-            found.append(violation(denied))
+            verdicts.append(violation(denied))
         except BusError as error:
-            found.append(Verdict(LET_THROUGH, f"no answer: {error}"))
+            verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
         else:
             said = Verdict(SUCCEEDED, "it is on the list") if seen else Verdict(REFUSED, "it is not on the list")
-            found.append(said)
+            verdicts.append(said)
     if not await has(owned.owner, owned.owner, every):
         raise CannotRun("its owner does not find it either")
-    return worst(found)
+    return worst(verdicts)
 
 
 async def _why(actor: Actor, owned: Owned) -> Verdict:
@@ -296,19 +296,19 @@ async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
     """Asks for a fate in the user's own name, and in the owner's."""
     scene = actor.scene
     scene.needs(owned)
-    found = []
+    verdicts = []
     for author in (actor.name, owned.owner):
         try:
             told = await scene.fate(actor.name, author, channels.CLIENT, sid, owned.seq, 0.0)
         except Denied as denied:
-            found.append(violation(denied))
+            verdicts.append(violation(denied))
             continue
         except BusError as error:
-            found.append(Verdict(LET_THROUGH, f"no answer: {error}"))
+            verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
             continue
         outcome = REFUSED if told.fate == "pending" else SUCCEEDED
-        found.append(Verdict(outcome, f"the moderator says: {told.fate}"))
-    return worst(found)
+        verdicts.append(Verdict(outcome, f"the moderator says: {told.fate}"))
+    return worst(verdicts)
 
 
 def _serving(actor: Actor, owned: Owned) -> Iterator[Attack]:
@@ -372,10 +372,10 @@ async def _submits(actor: Actor, owned: Owned, sid: str, message: msgspec.Struct
     data = encode(message)
     fate = await scene.submit(actor.name, channels.CLIENT, sid, data)
     outcome = {"taken": SUCCEEDED, "refused": REFUSED}.get(fate.fate, LET_THROUGH)
-    found = [Verdict(outcome, f"the moderator {fate.fate}: {fate.why}")]
+    verdicts = [Verdict(outcome, f"the moderator {fate.fate}: {fate.why}")]
     for subject in ways:  # a stream that takes it does not keep it
-        found.append(await actor.publishes(subject, data, headers=NOT_STORED))
-    return worst(found)
+        verdicts.append(await actor.publishes(subject, data, headers=NOT_STORED))
+    return worst(verdicts)
 
 
 async def _open(actor: Actor, owned: Owned) -> Verdict:
@@ -395,21 +395,21 @@ async def _open(actor: Actor, owned: Owned) -> Verdict:
 async def _put(actor: Actor, owned: Owned) -> Verdict:
     scene = actor.scene
     scene.needs(owned)
-    found = []
+    verdicts = []
     for author in (actor.name, owned.owner):
         subject = subjects.put(channels.CLIENT, author, owned.sid)
         try:
             msg = await actor.conn.request(subject, encode(PutArtifact(data=ARCHIVE.data)), ASK_S)
         except Denied as denied:
-            found.append(violation(denied))
+            verdicts.append(violation(denied))
             continue
         except BusError as error:
-            found.append(Verdict(LET_THROUGH, f"no answer: {error}"))
+            verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
             continue
         answer = decode(msg.data, Answer)
         outcome = {"accepted": SUCCEEDED, "refused": REFUSED}.get(answer.verdict, LET_THROUGH)
-        found.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
-    return worst(found)
+        verdicts.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
+    return worst(verdicts)
 
 
 def _silencing(actor: Actor) -> Iterator[Attack]:

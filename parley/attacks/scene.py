@@ -184,10 +184,10 @@ class Scene:
         await self._stack.aclose()
 
     def _named(self, kind: str) -> str:
-        found = sorted(name for name, c in self.users.items() if c.kind == kind)
-        if not found:
+        names = sorted(name for name, c in self.users.items() if c.kind == kind)
+        if not names:
             raise CannotRun(f"no credentials of a {kind} in the folder")
-        return found[0]
+        return names[0]
 
     async def _lay_out(self) -> None:
         """A secret in each stream of LOG, a turn in another's hands, and a session that is open; a consumer for each
@@ -255,22 +255,22 @@ class Scene:
     async def _open(self) -> None:
         """Open a session whose queues nobody serves, and read the turns that it asks."""
         await self.open(self.sid, turn_timeout_s=300.0)
-        found = []
+        refusals = []
         for queue in _QUEUES[:2]:
             subject = subjects.work_of_queue_and_session(queue, self.sid)
             stored = await self.referee.api("STREAM.MSG.GET.WORK", {"last_by_subj": subject})
             work = decode(base64.b64decode(stored["message"]["data"]), Work)
-            found.append(OpenTurn(queue, work, work.turns[0]))
-        self.turns = tuple(found)
+            refusals.append(OpenTurn(queue, work, work.turns[0]))
+        self.turns = tuple(refusals)
 
     def _to_be_opened(self) -> dict[str, Owned]:
         """Of two clients, so that each has one to attack: of those that read no others' first, then of owners."""
         rank = {accounts.CLIENT: 0, accounts.OWNER: 1}
-        found = sorted(
+        owned = sorted(
             (c for c in self.users.values() if c.kind in rank), key=lambda c: (rank[c.kind], c.reads, c.user)
         )
         document = sha256(self.secret).hexdigest()
-        return {c.user: Owned(c.user, self.fresh(), document) for c in found[:2]}
+        return {c.user: Owned(c.user, self.fresh(), document) for c in owned[:2]}
 
     async def _open_owned(self, owned: Owned) -> None:
         conn = self.connections[owned.owner]
@@ -339,8 +339,8 @@ class Scene:
         """Wait until a session is over: its seats are silent. Raises CannotRun."""
         deadline = time.monotonic() + READY_S
         while time.monotonic() < deadline:
-            found = await self.referee.request(subjects.read(channels.CONTROL, sid), encode(ReadPosts()), ASK_S)
-            if any(post.kind == CLOSED for post in decode(found.data, Posts).posts):
+            reply = await self.referee.request(subjects.read(channels.CONTROL, sid), encode(ReadPosts()), ASK_S)
+            if any(post.kind == CLOSED for post in decode(reply.data, Posts).posts):
                 return
             await self.grace()
         raise CannotRun(f"a session did not end within {READY_S:g} s")
@@ -372,9 +372,9 @@ class Scene:
         while True:
             ask = encode(AskFate(seq=seq))
             msg = await self.connections[who].request(subjects.fate(channel, author, sid), ask, ASK_S)
-            found = decode(msg.data, Fate)
-            if found.fate != "pending" or time.monotonic() > deadline:
-                return found
+            fate = decode(msg.data, Fate)
+            if fate.fate != "pending" or time.monotonic() > deadline:
+                return fate
             await asyncio.sleep(0.02)
 
     async def _clear_up(self) -> None:

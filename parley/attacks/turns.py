@@ -60,14 +60,14 @@ async def _says(actor: Actor, channel: str, author: str, message: msgspec.Struct
 async def _all_ways(actor: Actor, author: str, on: str, messages: Iterable[msgspec.Struct]) -> Verdict:
     """In its own name and in another's. What refuses first is shown, unless one gets through."""
     mine = _own_channel(actor)
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for message in messages:
-        found.append(await _says(actor, mine, actor.name, message))
+        verdicts.append(await _says(actor, mine, actor.name, message))
         theirs = await _says(actor, on, author, message)
-        found.append(theirs)
-        if SUCCEEDED in (found[-2].outcome, theirs.outcome):
+        verdicts.append(theirs)
+        if SUCCEEDED in (verdicts[-2].outcome, theirs.outcome):
             break
-    return worst(found)
+    return worst(verdicts)
 
 
 async def _forge(actor: Actor) -> Verdict:
@@ -92,19 +92,19 @@ async def _ask(actor: Actor) -> Verdict:
     """By its real token, in its own name and in the seat's."""
     actor.scene.needs_session()
     stolen = actor.scene.turns[1]
-    found = []
+    verdicts = []
     for channel, author in ((_own_channel(actor), actor.name), (stolen.work.channel, stolen.queue)):
         subject = subjects.check("any", channel, author, actor.scene.sid)
         ask = encode(Check(turn=stolen.turn.id, token=stolen.turn.token))
         try:
             msg = await actor.conn.request(subject, ask, ASK_S)
         except Denied as denied:
-            found.append(violation(denied))
+            verdicts.append(violation(denied))
             continue
         answer = decode(msg.data, Checked)
         told = answer.open or "not open" in answer.why
-        found.append(Verdict(SUCCEEDED if told else REFUSED, f"the moderator: {answer.why or 'it is open'}"))
-    return worst(found)
+        verdicts.append(Verdict(SUCCEEDED if told else REFUSED, f"the moderator: {answer.why or 'it is open'}"))
+    return worst(verdicts)
 
 
 def _events() -> Iterator[tuple[str, bytes]]:
@@ -123,13 +123,13 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
         msg = await actor.conn.request(
             subjects.say("any", _own_channel(actor), actor.name, scene.sid), event, ASK_S
         )  # fmt: skip
-        found = []
+        verdicts = []
         try:
             answer = decode(msg.data, Answer)
             outcome = SUCCEEDED if answer.verdict == "accepted" else REFUSED
-            found.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
+            verdicts.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
         except Undecodable as error:
-            found.append(Verdict(LET_THROUGH, f"another answer: {error}"))
+            verdicts.append(Verdict(LET_THROUGH, f"another answer: {error}"))
         # A session of another id: where it gets through, the check goes on.
         sid = scene.fresh()
         owner = scene.opener
@@ -137,8 +137,8 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
             subjects.inbox(channels.CLIENT, owner, sid), subjects.inbox(channels.OWNER, owner, sid),
             subjects.inbox(channels.TIMER, channels.TIMER, sid), scene.log(sid),
         ):  # fmt: skip
-            found.append(await actor.publishes(subject, event, headers=NOT_STORED))
-        return worst(found)
+            verdicts.append(await actor.publishes(subject, event, headers=NOT_STORED))
+        return worst(verdicts)
 
     return attack
 
@@ -151,13 +151,13 @@ async def _cancel(actor: Actor) -> Verdict:
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, cancel)
     if fate.fate == "taken":
         return Verdict(SUCCEEDED, "the session was cancelled")
-    found = [Verdict(REFUSED, f"the moderator {fate.fate}: {fate.why}")]
+    verdicts = [Verdict(REFUSED, f"the moderator {fate.fate}: {fate.why}")]
     sid = scene.fresh()
     ways = ((channels.CLIENT, scene.opener), (channels.OWNER, scene.opener), (channels.OWNER, actor.name))
     for channel, author in ways:
         subject = subjects.inbox(channel, author, sid)
-        found.append(await actor.publishes(subject, cancel, headers=NOT_STORED))
-    return worst(found)
+        verdicts.append(await actor.publishes(subject, cancel, headers=NOT_STORED))
+    return worst(verdicts)
 
 
 def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]:
@@ -165,7 +165,7 @@ def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]
     scene = actor.scene
 
     async def attack() -> Verdict:
-        found = []
+        verdicts = []
         for data in (encode(CancelSession()), b"not even JSON"):
             sid = scene.fresh()
             conn = scene.connections[victim.user]
@@ -173,8 +173,8 @@ def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]
             ack = await conn.store(mine, data, msg_id=secrets.token_hex(16))
             if (await scene.fate(victim.user, victim.user, channels.CLIENT, sid, ack.seq)).fate == "pending":
                 return Verdict(LET_THROUGH, "no moderator took what the victim submitted")
-            found += [await asks(sid, author, ack.seq) for author in (actor.name, victim.user)]
-        return worst(found)
+            verdicts += [await asks(sid, author, ack.seq) for author in (actor.name, victim.user)]
+        return worst(verdicts)
 
     async def asks(sid: str, author: str, seq: int) -> Verdict:
         try:

@@ -41,12 +41,12 @@ def load(folder: Path) -> dict[str, Credentials]:
     if not folder.is_dir():
         raise BadInput("dir", f"{folder} is no folder")
     try:
-        found = [accounts.load_credentials(path) for path in sorted(folder.glob("*.json"))]
+        credentials = [accounts.load_credentials(path) for path in sorted(folder.glob("*.json"))]
     except BadKeyFile as error:
         raise BadInput("dir", str(error)) from error
-    if not found:
+    if not credentials:
         raise BadInput("dir", f"{folder} holds no credentials; parley bus config writes them")
-    return {c.user: c for c in found}
+    return {c.user: c for c in credentials}
 
 
 async def check(
@@ -82,7 +82,7 @@ async def check(
                 rows = await asyncio.gather(*(_attacks(Actor(scene, name), pick) for name in sorted(names)))
         except CannotRun as error:
             raise BadInput("dir", str(error)) from error
-    return [row for found in rows for row in found]
+    return [row for group in rows for row in group]
 
 
 @contextlib.contextmanager

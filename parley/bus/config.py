@@ -141,5 +141,5 @@ def _config(path: Path, users: tuple[accounts.User, ...], public: Mapping[str, s
         return rendered.renewed(before, users, public)
     monitor = {"http": "127.0.0.1:8222"}
     fresh = rendered.render(users, public, store_dir="/data/jetstream", host="0.0.0.0", extra=monitor)
-    found: dict[str, Any] = json.loads(fresh)
-    return found
+    config: dict[str, Any] = json.loads(fresh)
+    return config

@@ -114,16 +114,16 @@ def enroll_words(done: dict[str, Any]) -> Iterator[str]:
 
 
 def _specs(paths: Sequence[Path]) -> list[ExpertSpec]:
-    found: dict[str, ExpertSpec] = {}
+    specs: dict[str, ExpertSpec] = {}
     for path in paths:
         try:
-            spec = experts.read(path)
+            spec = experts.load_spec(path)
         except ExpertError as error:
             raise BadInput("spec", str(error)) from error
-        if spec.id in found:
+        if spec.id in specs:
             raise BadInput("spec", f"{path}: id: got {spec.id!r}, which another of these files has already")
-        found[spec.id] = spec
-    return list(found.values())
+        specs[spec.id] = spec
+    return list(specs.values())
 
 
 def _users(specs: Iterable[ExpertSpec]) -> tuple[User, ...]:
@@ -134,7 +134,7 @@ def _users(specs: Iterable[ExpertSpec]) -> tuple[User, ...]:
 def _ends(specs: Iterable[ExpertSpec], there: dict[str, Credentials]) -> dict[str, str]:
     """By id: which other specification each would come in the place of, in words."""
     shipped = {spec.id: spec for spec in experts.builtin()}
-    found = {}
+    ends = {}
     for spec in specs:
         own, known = shipped.get(spec.id), there.get(queue_of(spec.id))
         before = known.pin if known is not None else pin(own) if own is not None else pin(spec)
@@ -144,8 +144,8 @@ def _ends(specs: Iterable[ExpertSpec], there: dict[str, Credentials]) -> dict[st
             was = f"{spec.id} is a shipped expert (version {own.version}, pin {before})"
         else:
             was = f"{spec.id} is enrolled with another specification (pin {before})"
-        found[spec.id] = f"{was}, this is version {spec.version}, pin {pin(spec)}: a worker that serves the older ends"
-    return found
+        ends[spec.id] = f"{was}, this is version {spec.version}, pin {pin(spec)}: a worker that serves the older ends"
+    return ends
 
 
 def _what(before: Credentials | None, user: User) -> str:
@@ -221,12 +221,12 @@ def _take_back(folder: Path, before: bytes, fresh: dict[str, Credentials], there
 
 
 def _operator(users: dict[str, Credentials]) -> Credentials:
-    found = [c for c in users.values() if c.kind == accounts.OPERATOR]
-    if not found:
+    operators = [c for c in users.values() if c.kind == accounts.OPERATOR]
+    if not operators:
         raise StackFailed(
             "there is no operator's key; without it the server cannot be told to read its configuration again"
         )
-    return found[0]
+    return operators[0]
 
 
 def _knock(url: str, users: dict[str, Credentials]) -> None:

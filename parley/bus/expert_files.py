@@ -16,35 +16,35 @@ def check(paths: Sequence[Path]) -> dict[str, Any]:
     Warned of are experts to whom somebody defers and who are neither here nor among the shipped ones.
     """
     errors: list[str] = []
-    found: dict[str, tuple[ExpertSpec, Path]] = {}
+    specs: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in _files(paths, errors):
         try:
-            spec = experts.read(path)
+            spec = experts.load_spec(path)
         except ExpertError as error:
             errors.append(str(error))
             continue
-        if spec.id in found and found[spec.id][1].resolve() != path.resolve():
-            errors.append(f"{path}: id: got {spec.id!r}, which {found[spec.id][1]} has already")
-        found.setdefault(spec.id, (spec, path))
-    shipped = [spec for spec in experts.builtin() if spec.id not in found]
-    said = experts.warnings([*(spec for spec, _ in found.values()), *shipped])
+        if spec.id in specs and specs[spec.id][1].resolve() != path.resolve():
+            errors.append(f"{path}: id: got {spec.id!r}, which {specs[spec.id][1]} has already")
+        specs.setdefault(spec.id, (spec, path))
+    shipped = [spec for spec in experts.builtin() if spec.id not in specs]
+    said = experts.warnings([*(spec for spec, _ in specs.values()), *shipped])
     return {
         "ok": not errors,
-        "experts": [row(spec) | {"file": str(path), **_model(spec)} for spec, path in found.values()],
+        "experts": [row(spec) | {"file": str(path), **_model(spec)} for spec, path in specs.values()],
         "errors": errors,
-        "warnings": [text for text in said if text.partition(":")[0] in found],
+        "warnings": [text for text in said if text.partition(":")[0] in specs],
     }
 
 
-def check_words(found: dict[str, Any]) -> Iterator[str]:
+def check_words(report: dict[str, Any]) -> Iterator[str]:
     """A line for each."""
-    for known in found["experts"]:
+    for known in report["experts"]:
         yield f"{known['id']:24} {line(known['version']):10} {known['pin']}  {line(known['file'])}"
         if wish := known.get("wish"):
             yield f"{'':24} wishes the model {line(wish)}: here {line(known['model'], 300)}"
-    yield from (f"error    {line(text, 400)}" for text in found["errors"])
-    yield from (f"warning  {line(text, 400)}" for text in found["warnings"])
-    yield ", ".join(_counted(len(found[what]), what) for what in ("experts", "errors", "warnings"))
+    yield from (f"error    {line(text, 400)}" for text in report["errors"])
+    yield from (f"warning  {line(text, 400)}" for text in report["warnings"])
+    yield ", ".join(_counted(len(report[what]), what) for what in ("experts", "errors", "warnings"))
 
 
 def _counted(n: int, what: str) -> str:
@@ -72,10 +72,10 @@ def _model(spec: ExpertSpec) -> dict[str, str]:
 
     try:
         agent, environ = of_expert(spec), environment()
-        found, variable = resolve(agent, environ), unmet_wish(agent, environ)
+        resolved, variable = resolve(agent, environ), unmet_wish(agent, environ)
     except ModelError as error:
         return {"wish": spec.model, "model": f"none ({error})"}
-    model = str(found.options.get("model") or found.model)
+    model = str(resolved.options.get("model") or resolved.model)
     return {"wish": spec.model, "model": f"the default, {model}: set {variable}" if variable else model}
 
 

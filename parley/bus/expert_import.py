@@ -46,14 +46,14 @@ def import_all(folder: Path, out: Path | None) -> dict[str, Any]:
     return {"ok": all(r["ok"] for r in rows), "files": rows}
 
 
-def import_words(found: dict[str, Any]) -> Iterator[str]:
+def import_words(report: dict[str, Any]) -> Iterator[str]:
     """A line for each file, and one for each note."""
-    for told in found["files"]:
+    for told in report["files"]:
         became = told["expert"]["id"] if "expert" in told else "not taken"
         yield f"{became:24} {line(told['file'])}" + (f" -> {line(told['written'])}" if "written" in told else "")
         yield from (f"    {line(note, 400)}" for note in told["notes"])
-    good = sum(r["ok"] for r in found["files"])
-    yield f"{good} of {len(found['files'])} files became experts"
+    good = sum(r["ok"] for r in report["files"])
+    yield f"{good} of {len(report['files'])} files became experts"
 
 
 def _drafted(path: Path) -> Draft:

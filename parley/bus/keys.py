@@ -21,21 +21,21 @@ def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, acco
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     wanted = tuple(users)
-    found: dict[str, accounts.Credentials] = {}
+    credentials: dict[str, accounts.Credentials] = {}
     for user in wanted:
         path = file(folder, user.name)
         if path.exists():
             old = accounts.load_credentials(path)
             is_its = (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue)
             if is_its and old.pin == user.pin:  # one who is pinned anew gets a new key, so that the old one is out
-                found[user.name] = msgspec.structs.replace(old, reads=user.reads)
+                credentials[user.name] = msgspec.structs.replace(old, reads=user.reads)
                 if old.reads != user.reads:  # what it may read is decided by the server: the key stays
-                    found[user.name].save(path)
-    for name, new in accounts.mint(u for u in wanted if u.name not in found).items():
+                    credentials[user.name].save(path)
+    for name, new in accounts.mint(u for u in wanted if u.name not in credentials).items():
         new.save(file(folder, name))
-        found[name] = new
+        credentials[name] = new
     path = folder / TOKEN_KEY
-    return found, accounts.load_token_key(path) if path.exists() else accounts.new_token_key(path)
+    return credentials, accounts.load_token_key(path) if path.exists() else accounts.new_token_key(path)
 
 
 def everybody(folder: Path) -> dict[str, accounts.Credentials]:
@@ -45,8 +45,8 @@ def everybody(folder: Path) -> dict[str, accounts.Credentials]:
 
 def enrolled(folder: Path) -> dict[str, accounts.Credentials]:
     """Credentials of the experts in a folder, by queue. Raises bus.errors.BadKeyFile."""
-    found = map(accounts.load_credentials, sorted(folder.glob(f"{QUEUE}*.json")))
-    return {c.queue: c for c in found if c.pin}
+    credentials = map(accounts.load_credentials, sorted(folder.glob(f"{QUEUE}*.json")))
+    return {c.queue: c for c in credentials if c.pin}
 
 
 def file(folder: Path, user: str) -> Path:

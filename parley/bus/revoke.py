@@ -56,15 +56,15 @@ def revoke(url: str, folder: Path, name: str) -> dict[str, Any]:
         The server refused the new configuration, or still takes the user's key.
     """
     users = load(folder)
-    found = users.get(name)
-    if found is None:
+    revoked = users.get(name)
+    if revoked is None:
         raise BadInput("name", f"no credentials of {name!r} in {folder}; there are {', '.join(sorted(users))}")
     operators = [c for c in users.values() if c.kind == accounts.OPERATOR]
-    if found.kind == accounts.OPERATOR or not operators:
+    if revoked.kind == accounts.OPERATOR or not operators:
         raise BadInput("name", "without the operator's key the server cannot be told to read its configuration again")
     path, embedded = configuration(folder)
     try:
-        return asyncio.run(_revoke(url, folder, found, operators[0], path, embedded))
+        return asyncio.run(_revoke(url, folder, revoked, operators[0], path, embedded))
     except (OSError, ValueError) as error:
         raise BadInput("dir", f"{path}: {error}") from error
     except BusError as error:
@@ -120,14 +120,14 @@ async def reload(conn: Connection) -> list[str]:
     await conn.publish("$SYS.REQ.SERVER.PING", b"", reply=inbox, confirm=True)
     await asyncio.sleep(_SERVERS_S)
     await sub.unsubscribe()
-    found = {a["server"]["id"]: a["server"]["name"] for a in answers}
-    for server in found:
+    servers = {a["server"]["id"]: a["server"]["name"] for a in answers}
+    for server in servers:
         said = json.loads((await conn.request(f"$SYS.REQ.SERVER.{server}.RELOAD", b"", _TAKES_S)).data)
         if "error" in said:
-            raise StackFailed(f"the server {found[server]} refused it: {said['error'].get('description', '')}")
-    if not found:
+            raise StackFailed(f"the server {servers[server]} refused it: {said['error'].get('description', '')}")
+    if not servers:
         raise StackFailed("no server answered the operator")
-    return sorted(found.values())
+    return sorted(servers.values())
 
 
 async def _is_out(url: str, user: Credentials, path: Path) -> None:

@@ -111,6 +111,12 @@ def up(
         list[str] | None, typer.Option("--client", help="Further client credentials by name; repeatable.")
     ] = None,
     humans: Humans = None,
+    free: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--free", metavar="QUEUE", help="Start no agent for this queue, because you run it yourself; repeatable."
+        ),
+    ] = None,
     log_max_age: LogMaxAge = None,
     sets: Sets = None,
     json: Json = False,
@@ -126,11 +132,13 @@ def up(
       parley up
       parley up --panel-file panel.yaml
       parley up --panel 5 --moderators 2 --copies 2 --state ./stack
+      parley up --protocol consensus --free panelist_1
     """
     with options.errors(json):
         settings = options.settings(
             config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
             stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,
+            stack__free=free,
         )  # fmt: skip
         from parley.plan import plan_of
         from parley.stack import foreground
@@ -146,10 +154,14 @@ def up(
 @app.command()
 def sit(
     session: Sid,
-    seat: Annotated[str, typer.Argument(metavar="SEAT", help="Which seat: pro_2, panelist_1.")],
-    seconds: Annotated[float, typer.Option(help="For each of your turns; 1 to 86,400.")] = 300.0,
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="The seat, such as pro_2 or panelist_1.")],
+    seconds: Annotated[float, typer.Option(help="Seconds for each of your turns, 1 to 86,400.")] = 300.0,
     then: Annotated[
-        str, typer.Option(metavar="agent|miss|wait", help="Then the agent goes on, the turn is missed, or all wait.")
+        str,
+        typer.Option(
+            metavar="agent|miss|wait",
+            help="After that time: the agent takes the seat, the turn is missed, or all wait.",
+        ),
     ] = "agent",
     nats: Nats = None,
     creds: Creds = None,
@@ -182,11 +194,11 @@ def moderator(
     creds: Creds = None,
     log_max_age: LogMaxAge = None,
     notify_url: Annotated[
-        str | None, typer.Option(help="Webhook for calls to people.", envvar="PARLEY_NOTIFY_URL")
+        str | None, typer.Option(help="Webhook that is called when a person is needed.", envvar="PARLEY_NOTIFY_URL")
     ] = None,
     queue: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A queue to make ready before a worker of it comes; repeatable."),
+        typer.Option(metavar="NAME", help="A queue to create before its first worker starts; repeatable."),
     ] = None,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
@@ -277,8 +289,8 @@ def replay(
 
         overrides = parse_sets(sets or [])
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
-        found = sessions.record(settings, session)
-        outcome = what_if.compare(found, overrides) if overrides else what_if.verify(found)
+        record = sessions.record(settings, session)
+        outcome = what_if.compare(record, overrides) if overrides else what_if.verify(record)
         if json:
             options.print_json(outcome)
         elif overrides:
@@ -312,11 +324,11 @@ def explain(
         from client.show.explain import figures, words
         from parley import sessions
 
-        found = sessions.explained(settings, session, plot)
+        record = sessions.explained(settings, session, plot)
         if json:
-            options.print_json(figures(found))
+            options.print_json(figures(record))
         else:
-            write_lines(words(found), None)
+            write_lines(words(record), None)
 
 
 @app.command()
@@ -367,17 +379,17 @@ def doctor(
         from parley.plan import plan_of
         from parley.stack.access import run
 
-        found = run(checks.examine(plan_of(settings), probe=probe))
+        report = run(checks.examine(plan_of(settings), probe=probe))
         if json:
-            options.print_json(found)
+            options.print_json(report)
         else:
-            write_lines(screen.words(found), None)
-    raise typer.Exit(0 if found.ok else 1)
+            write_lines(screen.words(report), None)
+    raise typer.Exit(0 if report.ok else 1)
 
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where (default: here).")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder (default: here).")] = Path(),
     json: Json = False,
 ) -> None:
     """Create the files to begin with in a folder.

@@ -39,7 +39,7 @@ from parley.cli.protocol_options import (
 @takes("options")
 def ask(
     question: Annotated[
-        str | None, typer.Argument(help="The question; - reads it from standard input. A --topic has one.")
+        str | None, typer.Argument(help="The question; - reads it from standard input. Leave it out with --topic.")
     ] = None,
     protocol: Protocol = None,
     evidence: Annotated[
@@ -69,7 +69,8 @@ def ask(
     turn_timeout: Annotated[float | None, typer.Option(help="Seconds for one turn.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the order in which positions are shown.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it may cost: turns, calls, tokens, money.")
+        bool,
+        typer.Option("--dry-run", help="Start nothing; print the turns, calls, tokens and money that it may take."),
     ] = False,
     json: Json = False,
     plain: Plain = False,
@@ -133,12 +134,12 @@ def ask(
             plan = plan.without_folder()
         documents = evidence or motion.evidence
         if dry_run:
-            found = estimated(plan, motion.question, documents)
-            if json and not found.shortfall:
-                options.print_json(_noted(estimate.document(found), notes))
+            expected = estimated(plan, motion.question, documents)
+            if json and not expected.shortfall:
+                options.print_json(_noted(estimate.document(expected), notes))
             elif not json:
-                write_lines(estimate.table(found), None)
-            estimate.refuse(found)
+                write_lines(estimate.table(expected), None)
+            estimate.refuse(expected)
             return
         look = Look(
             json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_

@@ -15,7 +15,9 @@ app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Configure a bus, attack it as a check, revoke users."
 )
 
-Keys = Annotated[Path, typer.Option("--dir", help="Folder of everybody's keys: of parley bus config, or STATE/keys.")]
+Keys = Annotated[
+    Path, typer.Option("--dir", help="Folder with the keys of all users: that of parley bus config, or STATE/keys.")
+]
 Address = Annotated[
     str | None, typer.Option("--nats", "--url", help="The bus (default: the embedded stack that the keys are of).")
 ]
@@ -63,7 +65,7 @@ def bus_config(
     monitor: Annotated[
         str | None,
         typer.Option(
-            help="Where the server's own health pages are, to be reached by itself; empty: nowhere "
+            help="Address of the server's own health pages, which only this machine should reach; empty: none "
             "(default: as before, else 127.0.0.1:8222)."
         ),
     ] = None,

@@ -94,12 +94,12 @@ def experts_check(paths: Given, json: Json = False) -> None:
     with options.errors(json):
         from parley.bus import expert_files
 
-        found = expert_files.check(paths)
+        report = expert_files.check(paths)
         if json:
-            options.print_json(found)
+            options.print_json(report)
         else:
-            write_lines(expert_files.check_words(found), None)
-        if not found["ok"]:
+            write_lines(expert_files.check_words(report), None)
+        if not report["ok"]:
             raise typer.Exit(2)
 
 
@@ -120,10 +120,10 @@ def experts_import(
     with options.errors(json):
         from parley.bus import expert_import
 
-        found = expert_import.import_all(folder, out)
+        report = expert_import.import_all(folder, out)
         if json:
-            options.print_json(found)
+            options.print_json(report)
         else:
-            write_lines(expert_import.import_words(found), None)
-        if not found["ok"]:
+            write_lines(expert_import.import_words(report), None)
+        if not report["ok"]:
             raise typer.Exit(2)

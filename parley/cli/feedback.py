@@ -18,9 +18,9 @@ class Verdict(StrEnum):
 
 def feedback(
     session: Sid,
-    verdict: Annotated[Verdict, typer.Argument(help="What its result is.")],
+    verdict: Annotated[Verdict, typer.Argument(help="Whether the result is right or wrong.")],
     answer: Annotated[str, typer.Option(help="What the answer should have been; at most 4,000 characters.")] = "",
-    note: Annotated[str, typer.Option(help="Why; at most 4,000 characters.")] = "",
+    note: Annotated[str, typer.Option(help="The reason; at most 4,000 characters.")] = "",
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -29,7 +29,7 @@ def feedback(
 ) -> None:
     """Say whether a closed session's result is right.
 
-    It is kept with the session and shown with it. Said again, the last word counts.
+    The session keeps the feedback and shows it. If you give feedback several times, the last one counts.
 
     \b
     Examples:

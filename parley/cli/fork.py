@@ -16,7 +16,7 @@ def fork(
     ] = None,
     sets: Sets = None,
     panel_file: PanelFile = None,
-    budget_tokens: Annotated[int | None, typer.Option(help="Tokens of what the fork does itself.")] = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Tokens that the fork itself may use.")] = None,
     budget_calls: Annotated[int | None, typer.Option(help="Model calls.")] = None,
     budget_usd: Annotated[float | None, typer.Option(help="US dollars.")] = None,
     budget_seconds: Annotated[float | None, typer.Option(help="Seconds.")] = None,
@@ -28,12 +28,12 @@ def fork(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Carry a closed session's record on in a new one, with other settings or models.
+    """Continue the record of a closed session in a new one, with other settings or models.
 
-    The recorded answers stand as far as the new settings take the same course; from there on models are called. Models
-    are named as for `parley ask`, by the environment or a panel file.
+    The fork keeps the recorded answers as long as both sessions take the same course. After that it calls models. The
+    environment or a panel file names the models, as for `parley ask`.
 
-    Exit status: as `parley ask`.
+    The exit status is that of `parley ask`.
 
     \b
     Examples:

@@ -40,19 +40,21 @@ def inbox(
         from parley import inbox as items
         from parley.stack.access import bus_options
 
-        found = items.of(settings, session or "")
+        waiting = items.of(settings, session or "")
         if json:
-            options.print_json({"items": found})
+            options.print_json({"items": waiting})
         else:
-            write_lines(items.words(found, bus_options(settings)), None)
+            write_lines(items.words(waiting, bus_options(settings)), None)
 
 
 @app.command("answer")
 def inbox_answer(
     session: Sid,
-    item: Annotated[str, typer.Argument(metavar="ITEM", help="Its number; or expert, to change who leads.")],
+    item: Annotated[
+        str, typer.Argument(metavar="ITEM", help="The number of the question, or the word expert to change who leads.")
+    ],
     choice: Annotated[str, typer.Argument(metavar="CHOICE", help="One of its choices, free text, or an expert's id.")],
-    note: Annotated[str, typer.Option(help="What to say with it.")] = "",
+    note: Annotated[str, typer.Option(help="A comment on the choice.")] = "",
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -74,4 +76,4 @@ def inbox_answer(
         if json:
             options.print_json({"session": session, "item": item, "choice": choice, "taken": True})
         else:
-            items.taken(session, item, choice)
+            items.print_answered(session, item, choice)

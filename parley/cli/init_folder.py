@@ -34,16 +34,16 @@ def write(folder: Path) -> list[Path]:
     BadInput
         One of the files is there already (nothing is written then), or the folder cannot be written to.
     """
-    found = {folder / name: text for name, text in texts().items()}
-    there = [str(path) for path in found if path.exists() or path.is_symlink()]
+    paths = {folder / name: text for name, text in texts().items()}
+    there = [str(path) for path in paths if path.exists() or path.is_symlink()]
     if there:
         raise BadInput("init", f"{', '.join(there)} already there; nothing is overwritten, name another folder")
     try:
-        for path, text in found.items():
+        for path, text in paths.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         (folder / ".env").chmod(0o600)
     except OSError as error:
         raise BadInput("init", f"cannot write to {folder}: {error.strerror}") from error
-    return list(found)
+    return list(paths)

@@ -12,7 +12,10 @@ def metrics(
     nats: Nats = None,
     creds: Creds = None,
     monitor: Annotated[
-        str, typer.Option(metavar="URL", help="nats-server's monitor, such as http://nats:8222: its series as well.")
+        str,
+        typer.Option(
+            metavar="URL", help="Address of nats-server's monitor, such as http://nats:8222, to show its series too."
+        ),
     ] = "",
     once: Annotated[bool, typer.Option("--once", help="Count what the log has now, print it, and end.")] = False,
     json: Json = False,
@@ -36,11 +39,11 @@ def metrics(
         if once or json:
             from parley import outcomes
 
-            found = outcomes.counted_once(settings, monitor)
+            counted = outcomes.counted_once(settings, monitor)
             if json:
-                options.print_json(outcomes.document(found))
+                options.print_json(outcomes.document(counted))
             else:
-                print(outcomes.exposition(found), end="")
+                print(outcomes.exposition(counted), end="")
             return
         from parley.stack import foreground
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from parley.cli import completing
-from parley.cli.process import INTERRUPTED, told, unwritable
+from parley.cli.process import INTERRUPTED, report_error, unwritable
 
 if TYPE_CHECKING:
     from parley.settings import Settings
@@ -28,11 +28,12 @@ Sets = Annotated[
 ]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
 Panels = Annotated[
-    Path | None, typer.Option("--panels", metavar="DIR", help="Folder of saved panel files, each a panel by its name.")
+    Path | None,
+    typer.Option("--panels", metavar="DIR", help="Folder of saved panel files. Each is a panel with the file's name."),
 ]
 Roots = Annotated[
     list[Path] | None,
-    typer.Option("--root", metavar="DIR", help="A folder under which a projectPath may lie; repeatable."),
+    typer.Option("--root", metavar="DIR", help="A folder in which a projectPath may lie; repeatable."),
 ]
 Everything = Annotated[
     bool, typer.Option("--all", help="Also show the teams' own channels and the judge's notes (owners only).")
@@ -50,7 +51,7 @@ WaitForHuman = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="With --human: each turn of that seat waits so many seconds for the person, from the start.",
+        help="With --human: seconds that each turn of the seat waits for the person, from the start on.",
     ),
 ]
 LogMaxAge = Annotated[
@@ -86,10 +87,10 @@ def errors(json: bool = False) -> Iterator[None]:
     except (ParleyError, BusError) as error:
         field = getattr(error, "field", "nats")
         raise typer.Exit(
-            told(getattr(error, "plain", str(error)), field, getattr(error, "exit_code", 1), json=json)
+            report_error(getattr(error, "plain", str(error)), field, getattr(error, "exit_code", 1), json=json)
         ) from None
     except KeyboardInterrupt:
-        raise typer.Exit(told("interrupted", "interrupted", INTERRUPTED, json=json)) from None
+        raise typer.Exit(report_error("interrupted", "interrupted", INTERRUPTED, json=json)) from None
     except OSError as error:
         raise typer.Exit(unwritable(error)) from None
 

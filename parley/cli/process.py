@@ -1,4 +1,4 @@
-"""The command line as a process: its arguments and streams, and its end in every case."""
+"""The command line as a process: its arguments, its streams, and its exit status."""
 
 import json
 import os
@@ -41,10 +41,10 @@ def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
     for number, text in enumerate(arguments):
         if any("\udc80" <= c <= "\udcff" for c in text):
             name = _name(arguments, number)
-            return told(f"{name}: got {text!r}, which is not UTF-8", name, 2, json=as_json, value=text)
+            return report_error(f"{name}: got {text!r}, which is not UTF-8", name, 2, json=as_json, value=text)
         if (not text and _name(arguments, number) in PATHS) or text in [f"{name}=" for name in PATHS]:
             name = _name(arguments, number)
-            return told(f"{name}: got '', expected a path", name, 2, json=as_json, value="")
+            return report_error(f"{name}: got '', expected a path", name, 2, json=as_json, value="")
     try:
         return int(app(args=arguments, prog_name="parley", standalone_mode=False) or 0)
     except ClickException as error:
@@ -53,9 +53,9 @@ def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
             return error.exit_code
         field = _field(error)
         value = field if isinstance(error, NoSuchOption) else _value(arguments, field)
-        return told(error.format_message(), field, error.exit_code, json=True, value=value)
+        return report_error(error.format_message(), field, error.exit_code, json=True, value=value)
     except (KeyboardInterrupt, Abort):
-        return told("interrupted", "interrupted", INTERRUPTED, json=as_json)
+        return report_error("interrupted", "interrupted", INTERRUPTED, json=as_json)
     except OSError as error:
         return unwritable(error)
 
@@ -67,7 +67,7 @@ def one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
-def told(message: str, field: str, code: int, *, json: bool, value: str | None = None) -> int:
+def report_error(message: str, field: str, code: int, *, json: bool, value: str | None = None) -> int:
     """Say what is wrong: a line on stderr, and with `json` the one document. The exit status."""
     from client.text import clean
 

@@ -50,11 +50,11 @@ def declared(of: Of) -> "tuple[Option, ...]":
     """The options of every protocol, each flag once."""
     from client.protocols import all_setups
 
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for setup in all_setups():
         for option in getattr(setup, of):
-            found.setdefault(option.flag, option)
-    return tuple(found.values())
+            options.setdefault(option.flag, option)
+    return tuple(options.values())
 
 
 # ---------------------------------------------------------------- as the command line has them
@@ -122,9 +122,9 @@ def _with_examples(text: str) -> str:
 
     lines = []
     for text_line in text.split("\n"):
-        before, found, _ = text_line.partition("{examples}")
+        before, marker, _ = text_line.partition("{examples}")
         examples = [f"{before}{example}" for setup in all_setups() for example in setup.examples]
-        lines += examples if found else [text_line]
+        lines += examples if marker else [text_line]
     return "\n".join(lines)
 
 
@@ -155,9 +155,9 @@ class ProtocolGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Parley's, else a protocol's, else an installed package's."""
-        found = super().get_command(ctx, cmd_name)
-        if found is not None:
-            return found
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            return command
         own = _commands().get(cmd_name)
         return _brought(cmd_name) if own is None else _built(own)
 
@@ -180,9 +180,9 @@ def _brought(name: str) -> Any:
         app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
         app.command(name)(made)
         made = app
-    found = typer.main.get_command(made)
-    found.name = name
-    return found
+    command = typer.main.get_command(made)
+    command.name = name
+    return command
 
 
 def _built(own: "Command") -> Any:
@@ -190,10 +190,10 @@ def _built(own: "Command") -> Any:
 
     def command(file: str, json: bool, **values: Any) -> None:
         with errors(json):
-            found = own.run(file, **values)
-            if isinstance(found, Iterator):
-                raise typer.Exit(print_each(found))
-            print_json(found)
+            result = own.run(file, **values)
+            if isinstance(result, Iterator):
+                raise typer.Exit(print_each(result))
+            print_json(result)
 
     argument = Annotated[str, typer.Argument(metavar=own.metavar, help=own.about)]
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -219,18 +219,18 @@ def settings_of(given: Given) -> dict[str, Any]:
     together. Raises BadInput."""
     from client.errors import BadInput
 
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     flags: dict[str, str] = {}
     for option in declared(given.of):
         value = given.values[option.name]
         if option.gives != "setting" or not is_given(value):
             continue
         read = option.read(value) if option.read else value
-        before, flag = found.get(option.setting), flags.setdefault(option.setting, option.flag)
+        before, flag = settings.get(option.setting), flags.setdefault(option.setting, option.flag)
         if flag != option.flag and not isinstance(before, list):
             raise BadInput(option.flag, f"{option.flag} is the former name of {flag}, which is given too")
-        found[option.setting] = read if flag == option.flag else [*(before or ()), *read]
-    return found
+        settings[option.setting] = read if flag == option.flag else [*(before or ()), *read]
+    return settings
 
 
 class Cleaned(NamedTuple):
@@ -248,13 +248,13 @@ def without_controls(motion: "Motion", settings: Mapping[str, Any], of: Of) -> "
     from client.pasted import cleaned_values
 
     question, notes = cleaned_values(motion.question, "question")
-    found = dict(settings)
+    cleaned = dict(settings)
     for setting in dict.fromkeys(o.setting for o in declared(of) if o.pasted and o.setting in settings):
-        found[setting], more = cleaned_values(settings[setting], setting)
+        cleaned[setting], more = cleaned_values(settings[setting], setting)
         notes += more
     for note in notes:
         print(f"parley: {note}", file=sys.stderr)
-    return Cleaned(motion._replace(question=question), found, notes)
+    return Cleaned(motion._replace(question=question), cleaned, notes)
 
 
 def motion_of(question: str | None, given: Given) -> "Motion":
@@ -297,12 +297,12 @@ def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
     from client.protocols import all_setups
 
     settings = settings_of(given)
-    found = {}
+    sections = {}
     for setup in all_setups():
         mine = {o.setting: settings[o.setting] for o in getattr(setup, given.of) if o.setting in settings}
         if mine:
-            found[setup.name] = mine
-    return found
+            sections[setup.name] = mine
+    return sections
 
 
 def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:

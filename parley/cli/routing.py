@@ -52,11 +52,11 @@ def route(
 
         if file is not None:
             raise typer.Exit(commands.route_file(file, experts, keyword=keyword))
-        found = commands.route(task, files or [], experts, keyword=keyword)
+        routed = commands.route(task, files or [], experts, keyword=keyword)
         if json:
-            options.print_json(found)
+            options.print_json(routed)
         else:
-            write_lines(words(found), None)
+            write_lines(words(routed), None)
 
 
 @app.command("routing")

@@ -36,12 +36,12 @@ def sessions_list(
         from client.show.session_list import NOT_WHOLE, sessions_table
         from parley import sessions
 
-        found = sessions.list_sessions(settings, limit, standing=standing)
+        listed = sessions.list_sessions(settings, limit, standing=standing)
         if json:
-            options.print_json({"sessions": found.rows, "whole": found.whole})
+            options.print_json({"sessions": listed.rows, "whole": listed.whole})
         else:
-            write_lines(sessions_table(found.rows), None)
-            if not found.whole:
+            write_lines(sessions_table(listed.rows), None)
+            if not listed.whole:
                 from parley.stack.access import bus_options
 
                 print(f"parley: {NOT_WHOLE}; parley sessions rebuild-index{bus_options(settings)}", file=sys.stderr)
@@ -71,15 +71,17 @@ def sessions_rebuild_index(
         if json:
             options.print_json(sessions.rebuild_index(settings, lambda piece, count: None))
         else:
-            found = sessions.rebuild_index(
+            rebuilt = sessions.rebuild_index(
                 settings, lambda piece, count: print(rebuilding(piece, count), file=sys.stderr, flush=True)
             )
-            write_lines(rebuilt_lines(found), None)
+            write_lines(rebuilt_lines(rebuilt), None)
 
 
 @app.command("search")
 def sessions_search(
-    wanted: Annotated[list[str], typer.Argument(metavar="WORDS", help="All of them stand in question and answer.")],
+    wanted: Annotated[
+        list[str], typer.Argument(metavar="WORDS", help="Words that must all stand in the question or the answer.")
+    ],
     limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1_000)] = 20,
     among: Annotated[int, typer.Option(help="Of so many of the newest sessions.", min=1, max=10_000)] = 200,
     json: Json = False,
@@ -101,11 +103,11 @@ def sessions_search(
         from client.show.session_list import found_lines
         from parley import sessions
 
-        found = sessions.search(settings, wanted, limit=limit, among=among)
+        results = sessions.search(settings, wanted, limit=limit, among=among)
         if json:
-            options.print_json(found)
+            options.print_json(results)
         else:
-            write_lines(found_lines(found), None)
+            write_lines(found_lines(results), None)
 
 
 @app.command("show")
@@ -129,11 +131,11 @@ def sessions_show(
         from client.show import documents, transcript
         from parley import sessions
 
-        found = sessions.seen(settings, session, everything=everything)
+        record = sessions.view(settings, session, everything=everything)
         if json:
-            options.print_json(documents.document(found))
+            options.print_json(documents.document(record))
         else:
-            write_lines(transcript.show(found), None)
+            write_lines(transcript.show(record), None)
 
 
 @app.command("watch")
@@ -230,8 +232,8 @@ def sessions_export(
         from parley import sessions
 
         wanted = "html" if html else "trace" if trace else form or "jsonl"
-        found = sessions.seen(settings, session, everything=everything)
-        write_lines(sessions.export(found, wanted), output)
+        record = sessions.view(settings, session, everything=everything)
+        write_lines(sessions.export(record, wanted), output)
 
 
 @app.command("apply")
@@ -328,10 +330,10 @@ def sessions_erase(
 
         if not yes:
             confirm(f"Remove everything that was said in session {session}, for good?", json=json)
-        found = sessions.erase(settings, session, force=force)
+        erased = sessions.erase(settings, session, force=force)
         if json:
-            options.print_json(found)
+            options.print_json(erased)
         else:
             print(f"session {session} is erased; what remains:")
-            for text in found["remains"]:
+            for text in erased["remains"]:
                 print(f"  {text}")

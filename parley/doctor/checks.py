@@ -38,6 +38,7 @@ PROBE_S = 20.0
 _ASK_S = 3.0
 _ASKED_AGAIN = 8
 _MOST_UNREADABLE = 5
+_OVER = ("finished", "failed", "cancelled")
 _MOST_DAMAGED = 50
 """Sessions whose logs lost the same, and that are named in one line."""
 _PROBE_TOKENS = 16
@@ -119,9 +120,9 @@ class _Doctor:
         self.runs = bool(plan.settings.nats.url)
 
     def lacks(self, what: str, mend: str) -> None:
-        found = Missing(what=what, mend=mend)
-        if found not in self.missing:  # what keeps every agent from starting is one thing
-            self.missing.append(found)
+        missing = Missing(what=what, mend=mend)
+        if missing not in self.missing:  # what keeps every agent from starting is one thing
+            self.missing.append(missing)
 
     async def examine(self) -> Report:
         if not self.settings.nats.url:
@@ -130,14 +131,14 @@ class _Doctor:
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             models = [_as_announced(w) for w in self.workers]
-            found = encoder.unseen()
+            encoder_report = encoder.unseen()
         else:
             models = list(await asyncio.gather(*(self._model(row) for row in self.plan.rows)))
-            found = encoder.unseen() if self.settings.nats.url else await self._encoder()
+            encoder_report = encoder.unseen() if self.settings.nats.url else await self._encoder()
         return Report(
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, credentials=self.credentials,
-            moderators=self.moderators, roles=roles, models=tuple(models), encoder=found, installed=everything(),
-            missing=tuple(self.missing),
+            moderators=self.moderators, roles=roles, models=tuple(models), encoder=encoder_report,
+            installed=everything(), missing=tuple(self.missing),
         )  # fmt: skip
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
@@ -167,12 +168,12 @@ class _Doctor:
             self.lacks("no credentials are named", "--creds FILE; parley bus config --dir DIR makes them")
             return
         try:
-            found = load_credentials(nats.creds)
+            credentials = load_credentials(nats.creds)
         except BadKeyFile as error:
             self.credentials = Part(status="missing", what=str(error))
             self.lacks(f"credentials: {error}", "--creds FILE; parley bus config --dir DIR makes them")
             return
-        self.credentials = Part(status="ok", what=f"{found.kind} {found.user}, {nats.creds}")
+        self.credentials = Part(status="ok", what=f"{credentials.kind} {credentials.user}, {nats.creds}")
         assert nats.url is not None
         await self._ask(nats.url, str(nats.creds))
 
@@ -233,7 +234,7 @@ class _Doctor:
             self.moderators = Part(status="unknown", what="only an owner may ask who is there: --creds owner.json")
             return
         try:
-            found = await client.everybody(_ASK_S)
+            workers = await client.everybody(_ASK_S)
         except (ParleyError, BusError):
             self.moderators = Part(status="missing", what=f"none answered within {_ASK_S:g} s")
             nats = self.settings.nats
@@ -246,37 +247,58 @@ class _Doctor:
                 )
             self.lacks("no moderator answers", mend)
             return
-        self.moderators = Part(status="ok", what=f"one answers, and has listened for {found.listening_s:.0f} s")
-        self.workers = found.workers
-        await self._unreadable(client, found)
+        self.moderators = Part(status="ok", what=f"one answers, and has listened for {workers.listening_s:.0f} s")
+        self.workers = workers.workers
+        self._two_models(workers.workers)
+        await self._unreadable(client, workers)
 
-    async def _unreadable(self, client: "Client", found: "Workers") -> None:
+    def _two_models(self, workers: Sequence[Announcement]) -> None:
+        """Queues whose copies differ: each turn goes to any of them."""
+        models: dict[str, set[str]] = {}
+        for worker in workers:
+            models.setdefault(worker.queue, set()).add(worker.model)
+        for queue, names in models.items():
+            if len(names) > 1:
+                self.lacks(
+                    f"different agents serve {queue} ({', '.join(sorted(names))}), and each turn goes to any of them",
+                    f"end all but one; a stack starts none with: parley up --free {queue}",
+                )
+
+    async def _unreadable(self, client: "Client", workers: "Workers") -> None:
         """Sessions that moderators leave to others, and what the bus does not store for them. Whichever is free
         answers: so it is asked a few times."""
-        met = {u.session: u for u in found.unreadable}
-        unstored = found.unstored
+        met = {u.session: u for u in workers.unreadable}
+        unstored = workers.unstored
         for _ in range(_ASKED_AGAIN):
             again = await client.workers(_ASK_S)
             met |= {u.session: u for u in again.unreadable}
             unstored = again.unstored or unstored
-        self._damaged(found)
+        self._damaged(workers)
         if unstored:
             self.lacks(
                 f"{unstored}; sessions wait",
                 "make room on the bus's disk; a nats-server that `parley up` did not start is then to be restarted",
             )
         for one in sorted(met.values(), key=lambda u: u.session)[:_MOST_UNREADABLE]:
+            row = await client.row(one.session)
+            if row is not None and row.status in _OVER:
+                continue  # no moderator has to run it
             of = f"protocol {one.protocol}, version {one.version}" if one.protocol else "of another release"
-            self.lacks(
-                f"a moderator cannot run session {one.session} ({of}): {one.why}",
-                "keep, or start, a moderator of the release that opened it until it is closed (docs/compatibility.md)",
+            mend = (
+                "keep, or start, a moderator of the release that opened it until it is closed (docs/compatibility.md)"
             )
+            if one.protocol and one.protocol not in PROTOCOLS:
+                mend = (
+                    f"install the package that brings the protocol {one.protocol} where the moderators run,"
+                    " and start them again"
+                )
+            self.lacks(f"a moderator cannot run session {one.session} ({of}): {one.why}", mend)
 
-    def _damaged(self, found: "Workers") -> None:
+    def _damaged(self, workers: "Workers") -> None:
         """Sessions whose logs lost something, one line for all that lost the same."""
         mend = "look at the bus's disk and at the server's log; sync_always keeps what a power loss would take"
         by_why: dict[str, list[str]] = {}
-        for damaged in found.damaged:
+        for damaged in workers.damaged:
             by_why.setdefault(damaged.why, []).append(damaged.session)
         told = 0
         for why, sids in sorted(by_why.items(), key=lambda of: -len(of[1]))[:_MOST_UNREADABLE]:
@@ -284,7 +306,7 @@ class _Doctor:
             told += len(named)
             which = f"log of session {named[0]} is" if len(sids) == 1 else f"logs of sessions {', '.join(named)} are"
             self.lacks(f"the {which} damaged: {why}", mend)
-        if (more := max(found.damaged_count, len(found.damaged)) - told) > 0:
+        if (more := max(workers.damaged_count, len(workers.damaged)) - told) > 0:
             self.lacks(f"the logs of {more} more sessions are damaged", "read their names in the moderators' logs")
 
     # -- roles
@@ -331,7 +353,7 @@ class _Doctor:
                 from agents.openai.model import make
 
                 return await self._server(row.queue, make(spec.options))
-            (found,) = announced((row,))
+            (announcement,) = announced((row,))
         except (BadInput, ModelError) as error:
             what = str(error)
             text, _, cure = what.partition(": set ")
@@ -343,31 +365,32 @@ class _Doctor:
             self.lacks(text if text.startswith(("agent", ".env")) else f"agent {row.queue}: {text}", mend)
             return ModelFound(seat=row.queue, model=row.model or "?", status="missing")
         return ModelFound(
-            seat=row.queue, model=found.model, family=found.family, metered=found.metered,
-            usd_per_million_input=found.usd_per_million_input, usd_per_million_output=found.usd_per_million_output,
-            status="ok" if found.model == "extractive" else "configured",
+            seat=row.queue, model=announcement.model, family=announcement.family, metered=announcement.metered,
+            usd_per_million_input=announcement.usd_per_million_input,
+            usd_per_million_output=announcement.usd_per_million_output,
+            status="ok" if announcement.model == "extractive" else "configured",
         )  # fmt: skip
 
     async def _encoder(self) -> EncoderFound:
         """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
         row = encoder.helper(self.plan.rows)
-        found = await encoder.examine(row or AgentRow(queue=encoder.HELPER), probe=self.probe)
-        if row is not None and found.status == "missing" and found.encoder:
-            what = f"agent {row.queue}: encoder {found.encoder} {found.model}".rstrip()
-            self.lacks(f"{what} does not answer: {found.why}; words are compared", encoder.cure(found))
-        return found
+        report = await encoder.examine(row or AgentRow(queue=encoder.HELPER), probe=self.probe)
+        if row is not None and report.status == "missing" and report.encoder:
+            what = f"agent {row.queue}: encoder {report.encoder} {report.model}".rstrip()
+            self.lacks(f"{what} does not answer: {report.why}; words are compared", encoder.cure(report))
+        return report
 
     async def _server(self, seat: str, model: "OpenAIModel") -> ModelFound:
         o = model.options
         price = o.price
-        found = ModelFound(
+        report = ModelFound(
             seat=seat, model=model.name, family=model.family, provider=o.provider, metered=True,
             usd_per_million_input=None if price is None else price.input,
             usd_per_million_output=None if price is None else price.output,
             structured=_rung(model), status="configured",
         )  # fmt: skip
         if not (self.probe or _local(o.base_url)):
-            return found
+            return report
         started = time.perf_counter()
         try:
             why = await _tiny(model)
@@ -375,8 +398,8 @@ class _Doctor:
             await model.aclose()
         if why:
             self.lacks(f"agent {seat}: model {model.name} does not answer: {why}", _cure(o.provider, model.name, why))
-            return msgspec.structs.replace(found, status="missing")
-        return msgspec.structs.replace(found, status="answers", seconds=round(time.perf_counter() - started, 3))
+            return msgspec.structs.replace(report, status="missing")
+        return msgspec.structs.replace(report, status="answers", seconds=round(time.perf_counter() - started, 3))
 
 
 def _rung(model: "OpenAIModel") -> str:

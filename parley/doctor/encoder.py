@@ -1,4 +1,4 @@
-"""What the helper compares texts with: which encoder, whether it answers, how long its vectors are."""
+"""Checks the encoder of the helper: its name, whether it answers, and the length of its vectors."""
 
 import asyncio
 import contextlib
@@ -62,32 +62,32 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
 
     own: Any = spec.options.get("encoder")
     name = str(own or DEFAULT) if not isinstance(own, dict) else str(own.get("name", DEFAULT))
-    found = EncoderFound(agent=row.queue, encoder=name, status="missing")
+    report = EncoderFound(agent=row.queue, encoder=name, status="missing")
     replace = msgspec.structs.replace
     try:
         encoder, why = from_options(own)
     except EncoderError as error:
-        return replace(found, why=error.why)
+        return replace(report, why=error.why)
     if encoder is None:
-        return replace(found, status="none", why=f"{why}: words are compared")
-    found = replace(
-        found, model=encoder.name, dimension=encoder.dimension or None, metered=encoder.metered,
+        return replace(report, status="none", why=f"{why}: words are compared")
+    report = replace(
+        report, model=encoder.name, dimension=encoder.dimension or None, metered=encoder.metered,
         usd_per_million=encoder.usd_per_million, status="configured",
     )  # fmt: skip
     if not (probe or name == DEFAULT or (name == "openai" and _local(own))):
-        return found
+        return report
     started = time.perf_counter()
     try:
         async with asyncio.timeout(_WITHIN_S):
             width = (await encoder.encode([_TEXT])).shape[1]
     except EncoderError as error:
-        return replace(found, status="missing", why=error.why)
+        return replace(report, status="missing", why=error.why)
     except TimeoutError:
-        return replace(found, status="missing", why=f"nothing within {_WITHIN_S:g} s")
+        return replace(report, status="missing", why=f"nothing within {_WITHIN_S:g} s")
     finally:
         with contextlib.suppress(OSError):
             await encoder.aclose()
-    return replace(found, status="answers", dimension=width, seconds=round(time.perf_counter() - started, 3))
+    return replace(report, status="answers", dimension=width, seconds=round(time.perf_counter() - started, 3))
 
 
 def _local(own: Any) -> bool:
@@ -96,27 +96,27 @@ def _local(own: Any) -> bool:
     return isinstance(own, dict) and is_local(str(own.get("base_url", "")))
 
 
-def cure(found: EncoderFound) -> str:
+def cure(report: EncoderFound) -> str:
     """Says how to fix an encoder that does not answer."""
-    if "401" in found.why or "403" in found.why:
+    if "401" in report.why or "403" in report.why:
         return "put a key that it takes into ENCODER_API_KEY"
-    if found.encoder == "openai":
+    if report.encoder == "openai":
         return "start its server, correct ENCODER_BASE_URL or ENCODER_MODEL, or set ENCODER=embedded"
     return "correct it in the environment, .env or the agent file (docs/encoders.md), or set ENCODER=none"
 
 
-def words(found: EncoderFound) -> str:
+def words(report: EncoderFound) -> str:
     """One line of the screen."""
-    parts = [line(f"{found.encoder}: {found.model}" if found.model and found.encoder else found.encoder)]
-    if found.dimension:
-        parts.append(f"{found.dimension} numbers a vector")
-    if found.metered:
-        price = found.usd_per_million
+    parts = [line(f"{report.encoder}: {report.model}" if report.model and report.encoder else report.encoder)]
+    if report.dimension:
+        parts.append(f"{report.dimension} numbers a vector")
+    if report.metered:
+        price = report.usd_per_million
         parts.append("no price known" if price is None else f"{price:g} USD a million tokens")
-    if found.seconds is not None:
-        parts.append(f"{found.seconds:.2f} s")
-    if found.why:
-        parts.append(line(found.why))
-    if found.status == "configured":
+    if report.seconds is not None:
+        parts.append(f"{report.seconds:.2f} s")
+    if report.why:
+        parts.append(line(report.why))
+    if report.status == "configured":
         parts.append("not tried: --probe")
-    return f"compares objections ({line(found.agent)}): " + ", ".join(p for p in parts if p)
+    return f"compares objections ({line(report.agent)}): " + ", ".join(p for p in parts if p)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from client.text import line
+from client.text import count, line
 from parley.doctor import encoder
 from parley.doctor.checks import ModelFound, Report
 
@@ -35,15 +35,17 @@ def words(report: Report) -> Iterator[str]:
         yield f"{'installed':12} {'left out' if brought.fault else 'ok':12} {said}"
         if brought.fault:
             yield f"  why        {line(brought.fault)}"
+    left_out = len({brought.package for brought in report.installed if brought.fault})
+    besides = f", but {count(left_out, 'installed package')} cannot be loaded" if left_out else ""
     for one in report.missing:
         yield f"missing      {line(one.what)}"
         yield f"  mend it    {line(one.mend)}"
     if not report.ok:
         yield f"{len(report.missing)} to mend."
     elif report.bus.status == "not running":
-        yield "Nothing is missing; what does not run yet, the first question starts."
+        yield f"Parley lacks nothing{besides}. The first question starts what does not run yet."
     else:
-        yield "Everything that is needed is there."
+        yield f"Parley has everything that it needs{besides}."
     if report.models and all(m.model == "extractive" for m in report.models):
         yield "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
 

@@ -1,1 +1,1 @@
-"""The doors for programs: what may be asked for by name, what the operator says of them, and the tools over stdio."""
+"""The interfaces for programs: what they offer by name, the operator's options, and the tools over stdio."""

@@ -1,4 +1,4 @@
-"""Opening a page in the browser of whoever runs a command."""
+"""Opens a page in the browser of the person who runs a command."""
 
 import contextlib
 import os

@@ -69,8 +69,8 @@ class _WhenAsked:
     async def _keep(self, there: "asyncio.Future[Parley]") -> None:
         """Keep it up until the end: what is opened in a task is closed in it."""
         try:
-            async with front(self._plan, tell=_tell) as found:
-                there.set_result(found)
+            async with front(self._plan, tell=_tell) as server:
+                there.set_result(server)
                 await self._over.wait()
         except (ParleyError, BusError, OSError) as error:
             if there.done():

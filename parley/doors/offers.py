@@ -30,10 +30,10 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
     BadInput
         A file that is no panel, has a protocol's name, or seats one whom another file seats with another model.
     """
-    found = _read(panels) if panels is not None else {}
+    presets = _read(panels) if panels is not None else {}
     rows = {row.queue: ("this gateway's own agents", row) for row in plan.rows} if not plan.settings.nats.url else {}
     more: list[AgentRow] = []
-    for name, panel in found.items():
+    for name, panel in presets.items():
         for row in panel.rows if not plan.settings.nats.url else ():
             where, there = rows.setdefault(row.queue, (f"{name}.yaml", row))
             if there is row:
@@ -52,7 +52,7 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
     ]  # fmt: skip
     if plan.panel is not None:  # the gateway's own panel seats its protocol
         offers = [_of_panel(o.name, plan.panel, plan) if o.name == plan.panel.protocol else o for o in offers]
-    offers += [_of_panel(name, panel, plan) for name, panel in found.items()]
+    offers += [_of_panel(name, panel, plan) for name, panel in presets.items()]
     return replace(plan, beside=tuple(more)), Offers(offers)
 
 
@@ -80,7 +80,7 @@ def _read(folder: Path) -> dict[str, Panel]:
     """Name -> panel, in the order of the names. Raises BadInput."""
     if not folder.is_dir():
         raise BadInput("panels", f"{folder} is no folder")
-    found: dict[str, Panel] = {}
+    panels: dict[str, Panel] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix not in SUFFIXES or path.name.startswith("."):
             continue
@@ -88,12 +88,12 @@ def _read(folder: Path) -> dict[str, Panel]:
             raise BadInput("panels", f"{path.name}: a panel's name has letters, digits, _ and - alone, at most 64")
         if path.stem in SETUPS:
             raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
-        if path.stem in found:
+        if path.stem in panels:
             raise BadInput("panels", f"{path.name}: there is another file of that name")
-        panel = found[path.stem] = read_panel(path)
+        panel = panels[path.stem] = read_panel(path)
         if PROTOCOLS[panel.protocol].experts:
             why = f"{panel.protocol} finds its experts by the task, so a panel for it would join every task"
             raise BadInput("panels", f"{path.name}: {why}; enrol experts with parley experts")
-    if not found:
+    if not panels:
         raise BadInput("panels", f"{folder} holds no panel file (NAME.yaml)")
-    return found
+    return panels

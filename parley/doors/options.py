@@ -1,4 +1,4 @@
-"""What the operator says of the doors for programs, checked before anything is started."""
+"""The operator's options of the interfaces for programs, checked before anything starts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,8 +23,8 @@ def on_disconnect_of(given: str) -> OnDisconnect:
     """What becomes of a session whose client goes away. Raises BadInput."""
     for choice in get_args(OnDisconnect):
         if given == choice:
-            found: OnDisconnect = choice
-            return found
+            on_disconnect: OnDisconnect = choice
+            return on_disconnect
     raise BadInput("on-disconnect", f"got {given!r}, allowed are {' and '.join(get_args(OnDisconnect))}")
 
 

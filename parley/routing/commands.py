@@ -33,8 +33,8 @@ def route(prompt: str | None, files: Sequence[str], experts: Path | None, *, key
         raise BadInput(error.field, str(error)) from error
     for note in notes:
         print(f"parley: task: {note}", file=sys.stderr)
-    found = asyncio.run(route_one(task, specs_of(experts), keyword=keyword))
-    return msgspec.structs.replace(found, cleaned=notes)
+    routed = asyncio.run(route_one(task, specs_of(experts), keyword=keyword))
+    return msgspec.structs.replace(routed, cleaned=notes)
 
 
 def route_file(path: str, experts: Path | None, *, keyword: bool) -> int:

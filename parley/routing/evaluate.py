@@ -60,12 +60,12 @@ def evaluate(
     wanted = sets or (SETS if data is not None else (GOLDEN,))
     reports: list[Report] = []
     for name in wanted:
-        found = _set(name, golden, half, experts, data or DATA)
-        if found is not None:
-            for note in found.cleaned:
+        tasks = _set(name, golden, half, experts, data or DATA)
+        if tasks is not None:
+            for note in tasks.cleaned:
                 print(f"parley: {note}", file=sys.stderr)
-            print(f"... {found.name}: {len(found.cases):,} prompts, {len(found.specs)} experts", file=sys.stderr)
-            reports += asyncio.run(_reports(found))
+            print(f"... {tasks.name}: {len(tasks.cases):,} prompts, {len(tasks.specs)} experts", file=sys.stderr)
+            reports += asyncio.run(_reports(tasks))
     if wanted == (GOLDEN,):
         print(f"not measured: {', '.join(routing_data.PUBLIC)}; --data DIR says where they lie", file=sys.stderr)
     if not reports:
@@ -105,11 +105,11 @@ def evaluate_registries(folder: Path, replies: Path | None = None, below: float 
             except BadData as error:
                 raise BadInput("--replies", f"--replies: {error}") from error
         for name, matches in each.items():
-            found = [routed(m) for m in matches]
-            reports.append(figures.report(of.name, name, of.cases, found))
+            results = [routed(m) for m in matches]
+            reports.append(figures.report(of.name, name, of.cases, results))
             cases, every = together.setdefault(name, ([], []))
             cases += of.cases
-            every += found
+            every += results
     reports += [figures.report("all registries", name, *both) for name, both in together.items()]
     print(_latency(sets), file=sys.stderr)
     return reports
@@ -191,15 +191,15 @@ def write_page(reports: Sequence[Report], to: Path) -> None:
 
 async def _reports(of: RoutingSet) -> list[Report]:
     try:
-        found = await measured(of, MATCHERS)
-        found.append(figures.report(of.name, AGREED, of.cases, await agreed(of)))
+        reports = await measured(of, MATCHERS)
+        reports.append(figures.report(of.name, AGREED, of.cases, await agreed(of)))
         if of.name == routing_data.TEST_HALF:
             told = await asked(of, routing_data.answers(of), BELOW)
-            found.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in told]))
+            reports.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in told]))
             here = router(of.specs)
             after = [_routed(here.routed(tasked(case), m)) for case, m in zip(of.cases, told, strict=True)]
-            found.append(figures.report(of.name, f"{ASKED}, after claims", of.cases, after))
-        return found
+            reports.append(figures.report(of.name, f"{ASKED}, after claims", of.cases, after))
+        return reports
     except (BadData, NoData) as error:
         raise BadInput("--half", str(error)) from error
     except EncoderError as error:
@@ -210,8 +210,8 @@ async def agreed(of: RoutingSet) -> list[Routed]:
     """What the prompts of a set come to."""
     here = router(of.specs)
     tasks = [tasked(case) for case in of.cases]
-    found = [r for chunk in chunks(tasks) for r in await here.route_all(chunk)]
-    return [_routed(r) for r in found]
+    results = [r for chunk in chunks(tasks) for r in await here.route_all(chunk)]
+    return [_routed(r) for r in results]
 
 
 def _routed(r: Route) -> Routed:

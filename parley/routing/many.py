@@ -65,8 +65,8 @@ async def route_many(
         here = router(specs, keyword=keyword)
         await here.ready()
         for chunk in chunks(tasks):
-            for found in await here.route_all(chunk):
-                yield encode(found)
+            for routed in await here.route_all(chunk):
+                yield encode(routed)
         return
     async with _helpers(setup, wanted) as helpers:
         async for route in _in_order(list(chunks(tasks)), helpers):
@@ -138,7 +138,7 @@ async def _helpers(setup: Setup, count: int) -> AsyncIterator[list[_Helper]]:
     """So many processes; none is left. They are not in the terminal's group: Ctrl-C is this process's to handle."""
     started: list[asyncio.subprocess.Process] = []
     try:
-        found = []
+        helpers = []
         for _ in range(count):
             started.append(
                 await asyncio.create_subprocess_exec(
@@ -146,9 +146,9 @@ async def _helpers(setup: Setup, count: int) -> AsyncIterator[list[_Helper]]:
                     start_new_session=True,
                 )
             )  # fmt: skip
-            found.append(_Helper(started[-1]))
-            await found[-1].send(setup)
-        yield found
+            helpers.append(_Helper(started[-1]))
+            await helpers[-1].send(setup)
+        yield helpers
     finally:
         for process in started:
             if process.returncode is None:

@@ -37,9 +37,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def routing() -> Routing:
     """The routing of the protocol that takes tasks."""
-    found = setup_of(DEFAULT).routing()
-    assert found is not None, f"{DEFAULT} routes tasks"
-    return found
+    routing = setup_of(DEFAULT).routing()
+    assert routing is not None, f"{DEFAULT} routes tasks"
+    return routing
 
 
 def router(specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Router:
@@ -79,9 +79,9 @@ def specs_of(folder: Path | None) -> tuple[ExpertSpec, ...]:
 
 async def route_one(task: Task, specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Route:
     """Where one task goes. Raises BadInput, as its router does."""
-    found = router(specs, keyword=keyword)
-    await found.ready()
-    return (await found.route_all((task,)))[0]
+    task_router = router(specs, keyword=keyword)
+    await task_router.ready()
+    return (await task_router.route_all((task,)))[0]
 
 
 def chunks(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
@@ -102,21 +102,21 @@ def read_prompts(path: str) -> list[Line]:
         The file cannot be read, has no prompt, or has none that is good: names the first.
     """
     name = "standard input" if path == "-" else path
-    found = []
+    lines = []
     for number, text in enumerate(_bytes(path, name).split(b"\n"), 1):
         if not text.strip():
             continue
         try:
             task, notes = task_of(_line(text))
         except InvalidValue as error:
-            found.append(Line(number=number, why=f"{name}, line {number}: {error}"))
+            lines.append(Line(number=number, why=f"{name}, line {number}: {error}"))
         else:
-            found.append(Line(number=number, task=task, cleaned=notes))
-    if not found:
+            lines.append(Line(number=number, task=task, cleaned=notes))
+    if not lines:
         raise BadInput("file", f"{name}: there is no prompt in it")
-    if all(one.task is None for one in found):
-        raise BadInput("file", found[0].why)
-    return found
+    if all(one.task is None for one in lines):
+        raise BadInput("file", lines[0].why)
+    return lines
 
 
 def _bytes(path: str, name: str) -> bytes:

@@ -97,19 +97,19 @@ def check_tools(rows: tuple[AgentRow, ...], env: Mapping[str, str]) -> None:
 def differences(wanted: Sequence[Served], there: Sequence[Served]) -> list[str]:
     """In words, how what is there differs from what is wanted; queues that nobody wants do not count."""
     have = {s.queue: s.facts for s in there}
-    found = []
+    differing = []
     for s in wanted:
         other = have.get(s.queue)
         if other is None:
-            found.append(f"{s.queue} is not served there")
+            differing.append(f"{s.queue} is not served there")
             continue
         for name in sorted(s.facts.keys() | other.keys()):
             mine, theirs = s.facts.get(name, "nothing"), other.get(name, "nothing")
             if mine != theirs:
                 shown = name.startswith("options.") and name.partition(".")[2] not in _PLAIN
                 what = "differs" if shown else f"is {theirs} there, {mine} here"
-                found.append(f"{s.queue}: {name} {what}")
-    return found
+                differing.append(f"{s.queue}: {name} {what}")
+    return differing
 
 
 def _plainly(row: AgentRow) -> dict[str, str]:

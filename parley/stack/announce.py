@@ -63,11 +63,11 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
         A model cannot be made: whose, and why.
     """
     if names_models(rows) or any(row.options for row in rows):
-        found = [_announced(row) for row in rows]
+        announcements = [_announced(row) for row in rows]
     else:
-        found = [_plainly(row) for row in rows]  # without the imports
-    uses = (tools and a.queue.startswith(QUEUE) and a.metered and a.family != "extractive" for a in found)
-    return [msgspec.structs.replace(a, tools=may) for a, may in zip(found, uses, strict=True)]
+        announcements = [_plainly(row) for row in rows]  # without the imports
+    uses = (tools and a.queue.startswith(QUEUE) and a.metered and a.family != "extractive" for a in announcements)
+    return [msgspec.structs.replace(a, tools=may) for a, may in zip(announcements, uses, strict=True)]
 
 
 def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
@@ -83,7 +83,7 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
     from agents.models import ModelError
     from agents.openai.options import parse
 
-    found: dict[str, list[str]] = {}
+    unpriced: dict[str, list[str]] = {}
     for row in rows:
         spec = spec_of(row)
         if spec.model != "openai":
@@ -93,8 +93,8 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
         except ModelError as error:
             raise BadInput(f"agent {row.queue}", str(error)) from error
         if options.price is None:
-            found.setdefault(options.model, []).append(row.queue)
-    told = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in found.items())
+            unpriced.setdefault(options.model, []).append(row.queue)
+    told = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in unpriced.items())
     return f"no price is known, calls count as free of charge: {told}" if told else ""
 
 
@@ -118,12 +118,12 @@ def wish_words(specs: Sequence["AgentSpec"]) -> str:
     from agents.config import unmet_wish
 
     environ = _environment()
-    found = [
+    wishes = [
         f"{spec.queue} wishes the model {line(spec.expert.model)!r} ({variable})"
         for spec in specs
         if spec.expert is not None and (variable := unmet_wish(spec, environ))
     ]
-    return f"no variable maps a wish, so these have the default model: {'; '.join(found)}" if found else ""
+    return f"no variable maps a wish, so these have the default model: {'; '.join(wishes)}" if wishes else ""
 
 
 def _plainly(row: AgentRow) -> Announcement:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from client.errors import BadInput
-from parley.cli.process import open_streams, told
+from parley.cli.process import open_streams, report_error
 from parley.stack.lease import OTHER, OWNER, Order, Running, Shown
 from schemas.session import human_queue, is_human
 
@@ -32,7 +32,7 @@ def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], N
     code = serve(on_ready)
     if code == OTHER:
         error = BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
-        return told(str(error), error.field, error.exit_code, json=shown.json)
+        return report_error(str(error), error.field, error.exit_code, json=shown.json)
     return code
 
 
@@ -62,6 +62,9 @@ def _addresses(running: Running, state: Path, shown: Shown) -> str:
     lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
     seats = [user.removesuffix(human_queue("")) for user in running.credentials if is_human(user)]
     lines += [f"sit          parley sit SESSION {seat} --state {state}" for seat in seats]
+    for queue in running.free:
+        bus = f"--nats {running.url} --creds {state / 'keys' / queue}.json"
+        lines.append(f"free         parley agent my_module:answer --queue {queue} {bus}")
     bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
     protocol = f"--protocol {shown.protocol} " if shown.protocol else ""
     lines.append(f'ask          parley ask {protocol}{bus} "..."')

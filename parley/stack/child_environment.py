@@ -48,7 +48,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """A process with threads cannot be forked."""
 
 
-def kept(patterns: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+def matching(patterns: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that a pattern names."""
     wanted = tuple(patterns)
     return {
@@ -61,7 +61,7 @@ def kept(patterns: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
 def of_supervisor(environ: Mapping[str, str]) -> dict[str, str]:
     """The supervisor's own: the same modules as here, and nothing from the working folder."""
     path = os.pathsep.join([*(p for p in sys.path if p), str(Path(__file__).parents[2])])
-    return {**kept(SERVICE, environ), **_ONE_THREAD, "PYTHONPATH": path}
+    return {**matching(SERVICE, environ), **_ONE_THREAD, "PYTHONPATH": path}
 
 
 def of_each(
@@ -77,13 +77,13 @@ def of_each(
         Whether moderators call a webhook.
     """
     traced = bool(environ.get(ENDPOINT) or environ.get(TRACES_ENDPOINT))
-    network = kept(NETWORK, environ)
-    found = {name: network for name in moderators if traced or notifies}
-    found |= {row.queue: network for row in rows if traced}
+    network = matching(NETWORK, environ)
+    environments = {name: network for name in moderators if traced or notifies}
+    environments |= {row.queue: network for row in rows if traced}
     if names_models(rows, environ):
         for row in rows:
-            found[row.queue] = {**found.get(row.queue, {}), **_of_agent(row, environ)}
-    return {user: own for user, own in found.items() if own}
+            environments[row.queue] = {**environments.get(row.queue, {}), **_of_agent(row, environ)}
+    return {user: own for user, own in environments.items() if own}
 
 
 def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
@@ -97,22 +97,22 @@ def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
         spec, own = variables_of(spec_of(row), over_file)
     except (ModelError, SpecError):
         return {}  # its own process says so
-    found = {**_beyond(spec, environ), **own}
+    variables = {**_beyond(spec, environ), **own}
     if expert_of(row.queue) and _TOOLS in over_file:
-        found[_TOOLS] = over_file[_TOOLS]
-    return found
+        variables[_TOOLS] = over_file[_TOOLS]
+    return variables
 
 
 def _beyond(spec: "AgentSpec", environ: Mapping[str, str]) -> dict[str, str]:
     """What a model or an encoder that is not of this machine's processor alone needs."""
     if spec.model == "openai" or ":" in spec.model:
-        return kept(NETWORK, environ)
+        return matching(NETWORK, environ)
     encoder = spec.options.get("encoder")
     match encoder.get("name") if isinstance(encoder, dict) else encoder:
         case "openai":
-            return kept(NETWORK, environ)
+            return matching(NETWORK, environ)
         case "sentence-transformers":
-            return kept((*NETWORK, *LOADED), environ)
+            return matching((*NETWORK, *LOADED), environ)
     return {}
 
 

@@ -18,7 +18,7 @@ from parley.stack import child_environment, disk_watch
 from parley.stack.access import bus_options
 from parley.stack.agent_identity import check_models, check_tools
 from parley.stack.announce import unpriced_words, wish_words, wishes_words
-from parley.stack.lease import STOPS, SUPERVISOR, Order, Shown, complete, default_state, remembered
+from parley.stack.lease import STOPS, SUPERVISOR, Order, Shown, complete, default_state, read_running, remembered
 from parley.stack.rows import Counting
 
 replace = msgspec.structs.replace
@@ -99,26 +99,40 @@ def agent(
     from parley.stack import services
 
     try:
-        found = function.load(spec, queue) if function.PATH.fullmatch(spec) else load(spec)
-        if queue and found.queue != queue:
-            raise BadInput("queue", f"{spec} serves {found.queue}; --queue is for an agent that is a function")
+        agent_spec = function.load(spec, queue) if function.PATH.fullmatch(spec) else load(spec)
+        if queue and agent_spec.queue != queue:
+            raise BadInput("queue", f"{spec} serves {agent_spec.queue}; --queue is for an agent that is a function")
         if room is not None:
-            found = found.model_copy(update={"room": room})
-        make = services.agent(found, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
+            agent_spec = agent_spec.model_copy(update={"room": room})
+        make = services.agent(agent_spec, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
     except ToolsError as error:
         raise BadInput("tools", str(error)) from error
     except (SpecError, ModelMisconfigured) as error:
         raise BadInput("spec", str(error)) from error
     url, credentials = _bus(settings)
-    if credentials.queue != found.queue:
-        raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {found.queue!r}")
+    if credentials.queue != agent_spec.queue:
+        raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {agent_spec.queue!r}")
     try:
-        found.check_pin(credentials.pin)
+        agent_spec.check_pin(credentials.pin)
     except NotEnrolled as error:
         raise BadInput("spec", str(error)) from error
-    if told := wish_words([found]):
+    for told in filter(None, (wish_words([agent_spec]), shared_words(settings, agent_spec.queue))):
         print(told, file=sys.stderr, flush=True)
-    return _serve(found.queue, make, url, credentials, host, port, log_level)
+    return _serve(agent_spec.queue, make, url, credentials, host, port, log_level)
+
+
+def shared_words(settings: Settings, queue: str) -> str:
+    """That a stack of this machine serves the queue too; empty where it does not, or the bus is another's."""
+    if settings.nats.creds is None:
+        return ""
+    state = settings.nats.creds.absolute().parent.parent
+    running = read_running(state)
+    if running is None or running.url != settings.nats.url or queue in running.free or queue not in running.queues:
+        return ""
+    return (
+        f"parley: the stack in {state} serves {queue} too. Each turn of {queue} goes to either of the two."
+        f" For this agent alone, start the stack with: parley up --free {queue}"
+    )
 
 
 def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level: str) -> int:

@@ -12,7 +12,7 @@ _FREE_S = 15.0
 """So long the server of a supervisor that was killed may take to die."""
 
 
-def read(folder: Path) -> int:
+def load(folder: Path) -> int:
     """The port of the stack before; 0 if there was none."""
     with contextlib.suppress(OSError, ValueError):
         return int((folder / "port").read_text())
@@ -21,7 +21,7 @@ def read(folder: Path) -> int:
 
 def keep(folder: Path, port: int) -> None:
     """Write it down; where it is there already nothing is written, so that a full disk loses none."""
-    if port != read(folder):
+    if port != load(folder):
         write_private(folder / "port", str(port).encode())
 
 

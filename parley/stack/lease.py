@@ -101,6 +101,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """User -> file."""
     services: dict[str, Service]
     queues: tuple[str, ...]
+    free: tuple[str, ...] = ()
+    """Queues for which the stack starts no agent."""
     permanent: bool
     ready: bool = False
     """Every service has said that it can take work."""
@@ -198,10 +200,10 @@ class Lease:
 
     def running(self) -> Running:
         """The stack as it is now. Raises StackFailed if it is not there."""
-        found = read_running(self.state)
-        if found is None:
+        running = read_running(self.state)
+        if running is None:
             raise StackFailed(f"the stack in {self.state} is not running")
-        return found
+        return running
 
     def credentials(self, user: str = OWNER) -> Path:
         """A user's credentials file."""
@@ -282,13 +284,13 @@ class Lease:
     def _leave(self, lock: int) -> None:
         fcntl.flock(lock, fcntl.LOCK_UN)
         if _try(lock, fcntl.LOCK_EX):
-            found = read_running(self.state)
-            if found is not None and not found.permanent:
+            running = read_running(self.state)
+            if running is not None and not running.permanent:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(found.supervisor, signal.SIGTERM)
-            elif found is None and self._child is not None and self._child.poll() is None:
+                    os.kill(running.supervisor, signal.SIGTERM)
+            elif running is None and self._child is not None and self._child.poll() is None:
                 self._child.terminate()  # not up yet
-            if found is None or not found.permanent:
+            if running is None or not running.permanent:
                 self._wait_gone()
         elif not _try(lock, fcntl.LOCK_SH):
             self._wait_gone()  # it is ending already
@@ -321,7 +323,7 @@ class Lease:
         deadline = time.monotonic() + _START_S
         while not _try(lock, fcntl.LOCK_SH):
             if time.monotonic() > deadline:
-                raise StackFailed(f"the stack in {self.state} is ending, and did not within {_START_S:g} s")
+                raise StackFailed(f"the stack in {self.state} is ending, and was not over within {_START_S:g} s")
             time.sleep(_POLL_S)
 
     def _ensure(self, replaced: Order | None = None) -> None:
@@ -329,18 +331,22 @@ class Lease:
         deadline = time.monotonic() + _START_S
         started: subprocess.Popen[bytes] | None = None
         while True:
-            found = read_running(self.state)
-            mine = found is not None and started is not None and started.pid == found.supervisor
+            running = read_running(self.state)
+            mine = running is not None and started is not None and started.pid == running.supervisor
             as_is = mine or self._any_stack or replaced is not None
-            if found is not None and (found.ready or not self._wait_ready) and (as_is or found.served is not None):
+            if (
+                running is not None
+                and (running.ready or not self._wait_ready)
+                and (as_is or running.served is not None)
+            ):
                 if not as_is:
-                    self._fits(found)
-                self._url = found.url
+                    self._fits(running)
+                self._url = running.url
                 return
             if started is not None and started.poll() not in (None, 0, OTHER):
                 raise StackFailed(f"the stack did not start: {self._said()}")
             if (
-                found is None
+                running is None
                 and (started is None or started.poll() is not None)
                 and not _is_locked(self.state / "stack.lock")
             ):
@@ -372,15 +378,15 @@ class Lease:
             return "it left no log"
         return lines[-1] if lines else "it said nothing"
 
-    def _fits(self, found: Running) -> None:
-        missing = [a.queue for a in self._stack.agents if a.queue not in found.queues]
+    def _fits(self, running: Running) -> None:
+        missing = [a.queue for a in self._stack.agents if a.queue not in running.queues]
         if missing:
             raise BadInput(
                 "state",
-                f"the stack that runs in {self.state} serves {', '.join(found.queues)}, not {', '.join(missing)}; "
+                f"the stack that runs in {self.state} serves {', '.join(running.queues)}, not {', '.join(missing)}; "
                 "end it and start one for all of them: parley up; or name another folder with --state",
             )
-        unknown = [queue for queue in self._stack.humans if queue not in found.credentials]
+        unknown = [queue for queue in self._stack.humans if queue not in running.credentials]
         if unknown:
             raise BadInput(
                 "human",
@@ -388,11 +394,11 @@ class Lease:
                 "wait for it to end, or start it with --human",
             )
         environment = {**os.environ, **self._stack.env}
-        found_there = differences(served(self._stack.agents, environment), found.served or ())
+        found_there = differences(served(self._stack.agents, environment), running.served or ())
         if not found_there:
             return
         what = f"the stack that runs in {self.state} has other models or settings"
-        if found.permanent and not names_models(self._stack.agents, environment) and self._tell is not None:
+        if running.permanent and not names_models(self._stack.agents, environment) and self._tell is not None:
             self._tell(f"{what}, and is used; to use yours, end it (parley up) and ask again")
             return
         more = f" and {len(found_there) - 1} more" if len(found_there) > 1 else ""
@@ -438,7 +444,7 @@ def complete(order: Order) -> Iterator[tuple[Order, dict[str, str]]]:
             whole,
             {
                 **child_environment.of_supervisor(environ),
-                **child_environment.kept(child_environment.SERVICE, stack.env),
+                **child_environment.matching(child_environment.SERVICE, stack.env),
             },
         )
 

@@ -55,12 +55,12 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
 async def _look(servers: "list[tuple[str, OpenAIModel]]") -> None:
     async def one(queue: str, model: "OpenAIModel") -> None:
         try:
-            found = await model.check(WITHIN_S)
+            answer = await model.check(WITHIN_S)
         finally:
             await model.aclose()
-        if not found.there:
+        if not answer.there:
             o = model.options
-            raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {found.why}")
+            raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {answer.why}")
 
     looks = await asyncio.gather(*(one(*server) for server in servers), return_exceptions=True)
     for failed in looks:

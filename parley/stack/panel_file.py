@@ -101,14 +101,14 @@ def read_panel(path: Path) -> Panel:
         elif isinstance(section, dict):
             _known(section, list(SeatSection.model_fields), f"seats.{name}.", path)
     try:
-        found = PanelFile.model_validate(data)
+        panel = PanelFile.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         shown = "" if first["type"] == "missing" else f" (got {first['input']!r})"
         raise BadInput(where, f"{first['msg']}{shown} in {path}") from error
-    protocol = known_protocol(found.protocol)
-    rows = tuple(_row(name, s, path) for name, s in found.seats.items())
+    protocol = known_protocol(panel.protocol)
+    rows = tuple(_row(name, s, path) for name, s in panel.seats.items())
     roles = {row.queue: role_of(row) for row in rows}
     for role in protocol.roles:
         have = sum(r == role.name for r in roles.values())
@@ -120,7 +120,7 @@ def read_panel(path: Path) -> Panel:
             raise BadInput(
                 f"seats.{queue}", f"{protocol.name} has no role {role_name}; its roles are {', '.join(wanted)}"
             )
-    seats = tuple(Seat(seat=q, role=r, queue=q, weight=found.seats[q].weight) for q, r in roles.items())
+    seats = tuple(Seat(seat=q, role=r, queue=q, weight=panel.seats[q].weight) for q, r in roles.items())
     return Panel(protocol=protocol.name, rows=rows, seats=seats)
 
 
@@ -167,4 +167,4 @@ def _known(given: Mapping[Any, Any], names: list[str], prefix: str, path: Path) 
         if key not in names:
             near = difflib.get_close_matches(str(key), names, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-            raise BadInput(f"{prefix}{key}", f"{prefix}{key} in {path} is no field; {hint}")
+            raise BadInput(f"{prefix}{key}", f"{prefix}{key} in {path} is not a known field; {hint}")

@@ -24,15 +24,15 @@ def people(seats: Iterable[str], roles: Mapping[str, str]) -> dict[str, str]:
     BadInput
         No such seat, or a name that is too long for a queue's.
     """
-    found = {}
+    users = {}
     for seat in seats:
         if seat not in roles:
             raise BadInput("human", f"there is no seat {seat}; seats are {', '.join(roles)}")
         if len(human_queue(seat)) > _NAME:
             most = _NAME - len(human_queue(""))
             raise BadInput("human", f"seat {seat}: {len(seat)} characters, a person's seat has at most {most}")
-        found[human_queue(seat)] = roles[seat]
-    return found
+        users[human_queue(seat)] = roles[seat]
+    return users
 
 
 def how_to_sit(sid: str, seat: str, settings: Settings, *, state: str = "") -> str:

@@ -78,13 +78,13 @@ SHARED = "seats"
 
 def rows_of_all(settings: Mapping[str, Mapping[str, Any]], copies: int = 1) -> tuple[AgentRow, ...]:
     """Rows for every protocol at once, in few processes. `settings`: each protocol's own. Raises BadInput."""
-    found: dict[str, AgentRow] = {}
+    rows: dict[str, AgentRow] = {}
     setups = all_setups()
     for setup in setups:
         for row in rows_of(setup.name, settings=settings.get(setup.name, {}), copies=copies):
             process = next(filter(None, (s.process(row.queue) for s in setups)), SHARED)
-            found.setdefault(row.queue, msgspec.structs.replace(row, process=process))
-    return tuple(found.values())
+            rows.setdefault(row.queue, msgspec.structs.replace(row, process=process))
+    return tuple(rows.values())
 
 
 def rows_of(
@@ -106,13 +106,13 @@ def together(rows: tuple[AgentRow, ...], own: Mapping[str, Mapping[str, str]]) -
     """The rows, of which those share a process whose agents get the same of the environment: a key that is for one seat
     reaches no other."""
     first: dict[str, AgentRow] = {}
-    found = []
+    grouped = []
     for row in rows:
         with_whom = first.setdefault(row.process, row)
         if row.process and own.get(row.queue) != own.get(with_whom.queue):
             row = msgspec.structs.replace(row, process="")
-        found.append(row)
-    return tuple(found)
+        grouped.append(row)
+    return tuple(grouped)
 
 
 def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os.environ) -> bool:

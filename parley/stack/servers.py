@@ -89,7 +89,7 @@ class Servers:
     def _start_one(self, meanwhile: Callable[[], None]) -> None:
         """At the port of the stack before, if it can be had."""
         folder = self._folder
-        port = kept_port.read(folder)
+        port = kept_port.load(folder)
         kept_port.await_free(port)
         server = EmbeddedServer(folder, self._users, self._keys, port=port, environ=self._environ)
         try:

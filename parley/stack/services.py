@@ -291,9 +291,9 @@ async def _connected(
 ) -> list[tuple[Part, Connection]]:
     """The parts whom the bus takes, with their connections. Raises BusError where it takes none."""
     asked = (connect(url, p.credentials, name=name, on_closed=on_closed, retry_first=wait_for_bus) for p in parts)
-    found = await asyncio.gather(*asked, return_exceptions=len(parts) > 1)
+    connections = await asyncio.gather(*asked, return_exceptions=len(parts) > 1)
     taken: list[tuple[Part, Connection]] = []
-    for part, got in zip(parts, found, strict=True):
+    for part, got in zip(parts, connections, strict=True):
         if isinstance(got, WrongCredentials):
             _LOGGER.error("%s: %s; it is left out", part.credentials.user, got)
         elif isinstance(got, BaseException):
@@ -301,7 +301,7 @@ async def _connected(
         else:
             taken.append((part, got))
     if not taken:
-        raise next(got for got in found if isinstance(got, BaseException))
+        raise next(got for got in connections if isinstance(got, BaseException))
     return taken
 
 
@@ -342,7 +342,7 @@ def spec_of(row: AgentRow) -> AgentSpec:
     for name in ("room", "roles", "expertise"):
         if getattr(row, name):
             update[name] = getattr(row, name)
-    found = AgentSpec(queue=row.queue, roles=row.roles) if row.roles and not row.spec else load(row.spec or row.queue)
-    if found.expert is not None and found.queue != row.queue:
-        raise SpecError(row.spec or row.queue, "id", f"got {found.expert.id!r}, whose queue is not {row.queue}")
-    return found.model_copy(update=update)
+    spec = AgentSpec(queue=row.queue, roles=row.roles) if row.roles and not row.spec else load(row.spec or row.queue)
+    if spec.expert is not None and spec.queue != row.queue:
+        raise SpecError(row.spec or row.queue, "id", f"got {spec.expert.id!r}, whose queue is not {row.queue}")
+    return spec.model_copy(update=update)

@@ -30,7 +30,7 @@ import msgspec
 from bus import accounts
 from bus.errors import BusError, WrongCredentials, WrongPartitions
 from parley.bus import keys
-from parley.stack.child_environment import NATS_SERVER, kept, take
+from parley.stack.child_environment import NATS_SERVER, matching, take
 from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
 from parley.stack.rows import AgentRow
 from parley.stack.servers import Servers
@@ -156,7 +156,7 @@ class Supervisor:
         self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
         users = self._admitted()
         self._server = Servers(
-            self.state, users, accounts.publics(self._credentials), kept(NATS_SERVER, os.environ), stack.servers,
+            self.state, users, accounts.publics(self._credentials), matching(NATS_SERVER, os.environ), stack.servers,
             stack.reached_at,
         )  # fmt: skip
         self._server.start(self._load_once)
@@ -357,6 +357,7 @@ class Supervisor:
             credentials={name: str(keys.file(self.state / "keys", name)) for name in self._credentials},
             services=services,
             queues=tuple(a.queue for a in self.order.stack.agents),
+            free=tuple(a.queue for a in self.order.stack.agents if not a.copies),
             permanent=self.order.permanent,
             ready=bool(self._children) and all(c.ready or c.refused for c in self._children),
             served=self.order.served,

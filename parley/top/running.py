@@ -1,4 +1,4 @@
-"""`parley top`: fetch, work out, show, again."""
+"""`parley top`: fetches, computes and shows figures, again and again."""
 
 import asyncio
 import shutil
@@ -29,16 +29,16 @@ def addresses(settings: Settings, given: Sequence[str]) -> list[str]:
         return pages(given)
     state = settings.state or default_state()
     running = read_running(state)
-    found = sorted({s.metrics for s in running.services.values() if s.metrics}) if running else []
-    if not found:
+    urls = sorted({s.metrics for s in running.services.values() if s.metrics}) if running else []
+    if not urls:
         raise BadInput(
             "--metrics",
             f"no stack runs in {state}. Start one with `parley up`, or name services: --metrics http://HOST:9464",
         )
-    return pages(found)
+    return pages(urls)
 
 
-async def look(urls: Sequence[str], before: Snapshot | None = None) -> tuple[Snapshot, dict[str, Any]]:
+async def sample(urls: Sequence[str], before: Snapshot | None = None) -> tuple[Snapshot, dict[str, Any]]:
     """One reading of all pages, and the figures since the one before."""
     now = Snapshot(await fetch(urls), OUTCOMES)
     return now, figures(now, before)
@@ -46,9 +46,9 @@ async def look(urls: Sequence[str], before: Snapshot | None = None) -> tuple[Sna
 
 async def once(urls: Sequence[str]) -> dict[str, Any]:
     """The figures now, with rates over a second."""
-    first, _ = await look(urls)
+    first, _ = await sample(urls)
     await asyncio.sleep(FIRST_S)
-    return (await look(urls, first))[1]
+    return (await sample(urls, first))[1]
 
 
 async def follow(urls: Sequence[str], interval_s: float) -> None:
@@ -56,7 +56,7 @@ async def follow(urls: Sequence[str], interval_s: float) -> None:
     before: Snapshot | None = None
     in_place = sys.stdout.isatty()
     while True:
-        before, shown = await look(urls, before)
+        before, shown = await sample(urls, before)
         size = shutil.get_terminal_size()
         text = list(lines(shown, size.columns if in_place else 200))
         if in_place:

@@ -43,17 +43,17 @@ def pages(urls: Sequence[str]) -> list[str]:
     BadInput
         One is no http address.
     """
-    found = []
+    texts = []
     for url in urls:
         parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadInput(
                 "--metrics", f"got {url!r}, expected the address of a service, such as http://127.0.0.1:9464"
             )
-        found.append(
+        texts.append(
             f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or ''}".removesuffix("/metrics") + "/metrics"
         )
-    return found
+    return texts
 
 
 async def fetch(urls: Sequence[str]) -> list[Source]:
@@ -111,32 +111,32 @@ class Snapshot:
     def by(self, selector: str, label: str) -> dict[str, float]:
         """The same, by the value of one label."""
         name, wanted = _parsed(selector)
-        found: dict[str, float] = {}
+        sums: dict[str, float] = {}
         for labels, value in self._series.get(name, {}).items():
             known = dict(labels)
             if all(re.fullmatch(pattern, known.get(key, "")) for key, pattern in wanted.items()):
                 key = known.get(label, "")
-                found[key] = found.get(key, 0.0) + value
-        return found
+                sums[key] = sums.get(key, 0.0) + value
+        return sums
 
     def largest(self, selector: str, label: str) -> dict[str, float]:
         """The largest value by one label: of what several services say of the same thing."""
         name, wanted = _parsed(selector)
-        found: dict[str, float] = {}
+        maxima: dict[str, float] = {}
         for source in self.sources:
             for sample, labels, value in source.samples:
                 known = dict(labels)
                 if sample == name and all(re.fullmatch(p, known.get(k, "")) for k, p in wanted.items()):
                     key = known.get(label, "")
-                    found[key] = max(value, found.get(key, value))
-        return found
+                    maxima[key] = max(value, maxima.get(key, value))
+        return maxima
 
 
 def _parsed(selector: str) -> tuple[str, Mapping[str, str]]:
-    found = _SELECTOR.match(selector)
-    assert found is not None, f"{selector} is no selector"
-    name = re.sub(r"^parley:(\w+):max$", r"parley_\1", found[1])
-    matches = _MATCH.findall(found[2] or "")
+    match = _SELECTOR.match(selector)
+    assert match is not None, f"{selector} is no selector"
+    name = re.sub(r"^parley:(\w+):max$", r"parley_\1", match[1])
+    matches = _MATCH.findall(match[2] or "")
     return name, {key: value if how == "=~" else re.escape(value) for key, how, value in matches}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents import experts
-from agents.experts import ExpertError, builtin, read, read_all, read_text
+from agents.experts import ExpertError, builtin, load_spec, read_all, read_text
 from schemas.expert import MAX_SPEC, ExpertSpec, pin
 from schemas.wire import decode, encode
 
@@ -71,7 +71,7 @@ def test_each_file_is_named_after_its_expert_and_pinned_apart() -> None:
     names = {path.stem for path in experts.BUILTIN.glob("*.yaml")}
     assert names == {spec.id for spec in builtin()}
     assert len({pin(spec) for spec in builtin()}) == 14
-    assert all(read(experts.BUILTIN / f"{spec.id}.yaml") == spec for spec in builtin())
+    assert all(load_spec(experts.BUILTIN / f"{spec.id}.yaml") == spec for spec in builtin())
 
 
 def test_they_warn_of_nothing_and_defer_to_one_another() -> None:
@@ -269,7 +269,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         (large, "the limit is 64,000"),
     ):
         with pytest.raises(ExpertError, match=why) as refused:
-            read(path)
+            load_spec(path)
         assert refused.value.source == str(path)
 
 

@@ -117,7 +117,7 @@ async def test_what_does_not_fit_is_asked_again_with_the_fault_and_what_was_type
 async def test_each_line_is_checked_as_it_is_typed() -> None:
     found, said = await fills(["perhaps", "n", "much", "", ""], shown(Bid))
     assert found == Bid(wants=False)
-    assert "wants: got 'perhaps', expected y or n" in said and "urgency: got 'much', a number is wanted" in said
+    assert "wants: got 'perhaps', expected y or n" in said and "urgency: got 'much', expected a number" in said
 
 
 async def test_a_seat_is_chosen_on_a_line_of_its_own_and_is_no_word_of_the_speech() -> None:
@@ -153,7 +153,7 @@ async def test_a_text_ends_with_ctrl_d_and_a_second_one_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left_s", "said"), [(300, "This turn is wanted no more."), (0, "The time for this turn is over.")]
+    ("left_s", "said"), [(300, "This turn is no longer needed."), (0, "The time for this turn is over.")]
 )
 async def test_an_end_from_outside_is_said(left_s: int, said: str) -> None:
     script = Script(["I was about to"])

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.matching import words
-from agents.matching.word_roots import KEPT, read, root, roots, stands_in
+from agents.matching.word_roots import KEPT, read_prompt, root, roots, stands_in
 from schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
 from schemas.routing import Task
 
@@ -100,12 +100,12 @@ def test_domains_overlap_where_neither_leaves_it_to_the_other() -> None:
     ],
 )
 def test_a_negation_that_excludes_and_one_that_describes(text: str, wanted: str, unwanted: str) -> None:
-    found = read(text)
+    found = read_prompt(text)
     assert (" ".join(found.wanted), " ".join(found.unwanted)) == (wanted, unwanted)
 
 
 def test_what_is_kept_of_a_text_is_what_it_wants() -> None:
-    assert read("do not touch the database, just fix the form").kept == "fix the form"
+    assert read_prompt("do not touch the database, just fix the form").kept == "fix the form"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_is_kept_of_a_text_is_what_it_wants() -> None:
     ],
 )  # fmt: skip
 def test_who_only_sets_something_aside_asks_for_nothing(text: str) -> None:
-    found = read(text)
+    found = read_prompt(text)
     assert (found.kept, found.wanted) == ("", ()) and found.unwanted
 
 
@@ -130,13 +130,13 @@ def test_who_only_sets_something_aside_asks_for_nothing(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_rule_is_wanted_although_it_is_put_as_a_negation(text: str) -> None:
-    found = read(text)
+    found = read_prompt(text)
     assert found.kept == text and found.wanted and not found.unwanted
 
 
 def test_who_forgets_does_not_set_aside() -> None:
     for text in ("users forget their password", "don't forget the tests", "did they forget anything"):
-        assert read(text).unwanted == () and read(text).kept == text
+        assert read_prompt(text).unwanted == () and read_prompt(text).kept == text
 
 
 def test_prompts_are_not_remembered() -> None:
@@ -144,7 +144,7 @@ def test_prompts_are_not_remembered() -> None:
     roots.cache_clear()
     for i in range(3 * KEPT):
         words.match(Task(prompt=f"the query number {i} is slow"), (SQL, WEB))
-    assert read.cache_info().currsize <= KEPT < 10
+    assert read_prompt.cache_info().currsize <= KEPT < 10
     assert roots.cache_info().currsize < KEPT  # triggers and what is owned
 
 
@@ -159,7 +159,7 @@ def test_inflections_have_one_root() -> None:
 
 
 def test_a_phrase_stands_in_a_text_where_its_words_stand_near() -> None:
-    assert stands_in(roots("API design"), read("design of the public API").wanted)
+    assert stands_in(roots("API design"), read_prompt("design of the public API").wanted)
     far = "the API answers slowly since we have another proxy, and somebody should look at its visual design"
-    assert not stands_in(roots("API design"), read(far).wanted)
+    assert not stands_in(roots("API design"), read_prompt(far).wanted)
     assert not stands_in((), ("a",))

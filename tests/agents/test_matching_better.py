@@ -19,7 +19,7 @@ from agents.matching.spelling import Speller, distance
 from agents.matching.subjects import SUBJECTS
 from agents.matching.vectors import Encoded, SpecVectors, sentences, shipped
 from agents.matching.weighted import CANDIDATE, weights
-from agents.matching.word_roots import KEPT, read, root
+from agents.matching.word_roots import KEPT, read_prompt, root
 from agents.matching.words import fit
 from agents.protocols.madp.reactions import own_score
 from evaluation.fit_subjects import SUBJECT
@@ -428,4 +428,4 @@ def test_features_are_finite_and_of_their_shape(encoder: Encoder) -> None:
      ("rename the column in the orders table", False)],
 )  # fmt: skip
 def test_what_names_hardly_anything(text: str, is_so: bool) -> None:
-    assert unspecific(read(text)) is is_so
+    assert unspecific(read_prompt(text)) is is_so

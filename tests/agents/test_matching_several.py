@@ -10,7 +10,7 @@ from agents.experts import builtin
 from agents.matching import Matcher, several
 from agents.matching.ranking import Compared, Parts, Rank, others
 from agents.matching.subject_model import make_readers
-from agents.matching.word_roots import count_words, read
+from agents.matching.word_roots import count_words, read_prompt
 from schemas.expert import ExpertSpec
 from schemas.routing import Task
 
@@ -62,7 +62,7 @@ def test_a_task_of_many_parts_has_several_candidates(matcher: Matcher, prompt: s
 
 def test_words_are_counted_as_they_are_read() -> None:
     for text in ("Fix the login page, not the menu", "renameTheUser in app.py", "", "it is c, or r"):
-        assert count_words(text) == len(read(text).words)
+        assert count_words(text) == len(read_prompt(text).words)
 
 
 def test_a_task_is_far_off_where_the_examples_are_enough_to_tell() -> None:

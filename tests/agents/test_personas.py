@@ -6,7 +6,7 @@ import pytest
 
 from agents.protocols.competition import personas
 from agents.protocols.competition.extractive_reading import STYLES, style_of
-from agents.protocols.competition.personas import PersonalityError, parse, read
+from agents.protocols.competition.personas import PersonalityError, load, parse
 from schemas.protocols.competition.messages import Settings
 from tests.protocols.competition.simulate import format_named
 from tests.protocols.competition.turns import me
@@ -15,7 +15,7 @@ GOOD = "quiet:\n  name: Quiet\n  characteristics: You say little.\n"
 
 
 def test_the_five_of_the_seed_are_there_and_settings_take_them() -> None:
-    five = read()
+    five = load()
     assert list(five) == ["logical", "emotional", "data_driven", "aggressive", "diplomatic"] == list(STYLES)
     assert all(len(p.characteristics) > 100 and "\n" not in p.characteristics for p in five.values())
     settings = Settings(format=format_named("four_stage"), personalities=five, styles={"pro_1": "logical"})
@@ -31,23 +31,23 @@ def test_the_extractive_model_knows_each_by_its_words(style: str) -> None:
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(GOOD, encoding="utf-8-sig")
-    assert read(path)["quiet"].characteristics == "You say little."
+    assert load(path)["quiet"].characteristics == "You say little."
 
 
 @pytest.mark.parametrize(
     ("text", "field", "why"),
     [
         ("a: [", "", "is not YAML"),
-        ("", "", "a mapping of names to personalities is wanted"),
+        ("", "", "expected a mapping of names to personalities"),
         ("- a", "", "a mapping of names"),
         (GOOD + GOOD, "", "line 4: the key quiet stands here again"),
         ("A B: {}", "A B", "a name has 1 to 40 small letters"),
         ("7: {}", "7", "a name has"),
-        ("quiet: loud", "quiet", "a mapping with name and characteristics is wanted"),
+        ("quiet: loud", "quiet", "expected a mapping with name and characteristics"),
         ("quiet: {nam: x}", "quiet.nam", "did you mean name?"),
         ("quiet: {zzz: x}", "quiet.zzz", "known: name, characteristics"),
         ("quiet: {name: x}", "quiet.characteristics", "it is missing"),
-        ("quiet: {name: 7, characteristics: x}", "quiet.name", "got 7, a text is wanted"),
+        ("quiet: {name: 7, characteristics: x}", "quiet.name", "got 7, expected a text"),
         ("quiet: {name: '', characteristics: x}", "quiet.name", "got ''"),
         (f"quiet: {{name: {'x' * 81}, characteristics: x}}", "quiet.name", "80"),
         (f"quiet: {{name: x, characteristics: {'x' * 2001}}}", "quiet.characteristics", "2,000"),
@@ -67,4 +67,4 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     large.write_bytes(b"#" * (personas.MAX_BYTES + 1))
     for path, why in ((tmp_path / "none.yaml", "cannot be read: No such file"), (latin, "byte 3"), (large, "200,001")):
         with pytest.raises(PersonalityError, match=why):
-            read(path)
+            load(path)

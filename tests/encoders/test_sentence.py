@@ -15,7 +15,7 @@ def test_without_the_extra_it_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "options, named", [({"modle": "x"}, "takes the options model and device"), ({"model": ""}, "a text is wanted")]
+    "options, named", [({"modle": "x"}, "takes the options model and device"), ({"model": ""}, "expected a text")]
 )
 def test_bad_options_are_named(options: dict[str, object], named: str) -> None:
     with pytest.raises(EncoderMisconfigured, match=named):

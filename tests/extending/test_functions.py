@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,9 @@ import parley
 from agents.context import Shown
 from agents.models.base import ModelError, ModelMisconfigured, ModelRefused
 from agents.models.function import seated
+from parley import settings
+from parley.plan import plan_of
+from parley.stack import foreground
 from parley.stack.rows import rows_of
 from schemas.post import Post
 from schemas.protocols.consensus import PanelBrief, Position
@@ -98,7 +102,7 @@ def test_what_is_no_reply_is_refused_with_the_field(returned: Any, why: str) -> 
 
 
 def test_a_function_that_raises_fails_its_turn_with_what_it_raised() -> None:
-    with pytest.raises(ModelError, match="agent function raised KeyError: 'x'"):
+    with pytest.raises(ModelError, match=r"agent function raised KeyError in test_functions\.py, line \d+: 'x'"):
         made(KeyError("x"))
 
 
@@ -162,6 +166,39 @@ async def test_functions_hold_seats_of_a_stack_of_ones_own() -> None:
     with pytest.raises(parley.BadInput, match="agents: agent canary: the stack has no free queue"):
         async with parley.local(protocol="consensus", panel=2, agents=[canary] * 3):
             pass
+
+
+async def test_a_service_is_told_that_the_stack_serves_its_queue_too() -> None:
+    async with parley.local(protocol="consensus", panel=2, agents=[canary]) as p:
+        lease = p.lease
+        assert lease.running().free == ("panelist_1",)
+        for queue, told in (("panelist_1", ""), ("panelist_2", "parley up --free panelist_2")):
+            nats = {"url": lease.url, "creds": lease.credentials(queue)}
+            words = foreground.shared_words(settings.load(given={"nats": nats}), queue)
+            assert told in words and bool(words) == bool(told)
+
+
+def test_a_stack_leaves_out_the_agent_of_a_free_queue() -> None:
+    of = {"protocol": "consensus", "stack": {"free": ["panelist_2"]}}
+    rows = plan_of(settings.load(given=of)).stack().agents
+    assert {row.queue: row.copies for row in rows} == {"panelist_1": 1, "panelist_2": 0, "panelist_3": 1, "analyst": 1}
+    with pytest.raises(parley.BadInput, match="free: there is no queue panelist_9; did you mean"):
+        plan_of(settings.load(given={**of, "stack": {"free": ["panelist_9"]}})).stack()
+
+
+async def test_a_result_says_why_a_function_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    @parley.agent(role="panelist")
+    async def faulty(turn: parley.Turn) -> parley.Reply:
+        raise LookupError("no such row")
+
+    async with parley.local(protocol="consensus", panel=3, agents=[faulty, canary, canary]) as p:
+        result = await p.ask(QUESTION)
+    why = r"panelist_1 missing: agent faulty raised LookupError in test_functions\.py, line \d+: no such row"
+    assert re.search(why, str(result)), str(result)
+    assert {(turn.seat, turn.kind) for turn in result.unanswered} >= {("panelist_1", "answer")}
+    logged = [r for r in caplog.records if r.exc_info and r.name == "agents.models.function"]
+    assert len(logged) == 1, "one traceback, however often it raises"
+    assert "correct the function" in logged[0].getMessage()
 
 
 @pytest.fixture

@@ -134,3 +134,18 @@ def test_a_command_runs_under_its_name_and_a_broken_one_says_why(run: Run) -> No
     assert "toss" in help_text and "fall" not in help_text
     broken = run("fall")
     assert broken.returncode == 1 and "fall of parley-extras 2.1 cannot be loaded" in broken.stderr
+
+
+def test_a_fresh_environment_finds_the_nats_server_beside_parleys_own(python: Path) -> None:
+    """The package is on the path of Python, and its program is on no PATH."""
+    done = subprocess.run(
+        [str(python), "-c", "from bus.embedded import find_server; print(find_server())"], cwd=python.parent,
+        env={**BARE, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=20,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).name == "nats-server"
+
+
+def test_the_doctor_does_not_call_everything_well_beside_a_part_that_is_left_out(run: Run, tmp_path: Path) -> None:
+    shown = run("doctor", "--protocol", "consensus", "--state", str(tmp_path)).stdout
+    assert "Parley lacks nothing, but 1 installed package cannot be loaded." in shown

@@ -90,15 +90,43 @@ def test_it_replays(session: tuple[dict[str, object], Path], parley: Parley) -> 
 
 
 def test_without_it_its_record_is_still_shown(session: tuple[dict[str, object], Path]) -> None:
-    """Where the package is not installed, a session of it can be read; it cannot be recomputed, and that is said."""
+    """Where the package is not installed, a session of it can be read."""
     _, record = session
-    for code, *command in ((0, "explain"), (0, "sessions", "show"), (1, "replay")):
+    for code, *command in ((0, "explain"), (0, "sessions", "show"), (2, "replay")):
         done = subprocess.run(
             [sys.executable, "-m", "parley", *command, str(record)], env=BARE, text=True, capture_output=True,
             timeout=50,
         )  # fmt: skip
         assert done.returncode == code and "Traceback" not in done.stderr, (command, done.stderr)
         assert "poll" in done.stdout + done.stderr
+
+
+def test_without_it_each_command_says_which_package_to_install(session: tuple[dict[str, object], Path]) -> None:
+    """Recompute, judge and carry on need the protocol. None of them waits for a moderator that has it."""
+    result, record = session
+    sid, state = str(result["session"]), str(record.parent / "state")
+    commands = (
+        ("replay", str(record)), ("replay", sid, "--state", state),
+        ("feedback", sid, "right", "--state", state), ("fork", sid, "--state", state, "--set", "poll.voters=3"),
+    )  # fmt: skip
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "parley", *command], env=BARE, text=True, capture_output=True, timeout=25
+        )
+        assert done.returncode == 2, (command, done.stderr)
+        assert f"session {sid} ran the protocol poll, which no installed package brings" in done.stderr, done.stderr
+        assert "the entry point poll in the group parley.protocols" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "parley", "replay", sid, "--state", state, "--set", "poll.voters=3"], env=BARE,
+        text=True, capture_output=True, timeout=25,
+    )  # fmt: skip
+    assert done.returncode == 2 and "no installed package brings a protocol of this name" in done.stderr, done.stderr
+
+
+def test_an_explanation_does_not_ask_for_an_agreement_that_nobody_sought(
+    session: tuple[dict[str, object], Path], parley: Parley
+) -> None:
+    assert "Converged" not in parley("explain", str(session[1]))
 
 
 def test_no_module_of_the_packages_knows_it() -> None:

@@ -149,7 +149,7 @@ def _read_reply(data: bytes) -> bool:
     taken = False
     for one in (text.decode("utf-8", "replace"), said):
         try:
-            found, _ = reply_schema.read(one, kind)
+            found, _ = reply_schema.parse(one, kind)
         except reply_schema.Unusable:
             continue
         encode(found)
@@ -185,7 +185,7 @@ def _make_yaml(rng: random.Random) -> bytes:
 def _read_yaml(data: bytes) -> bool:
     text = data.decode("utf-8", "replace")
     try:
-        found = strict_yaml.read(text)
+        found = strict_yaml.load(text)
     except strict_yaml.BadYaml as error:
         str(error).encode()
         return False

@@ -52,10 +52,10 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a price that is no number": (
         {**LOCAL, "LLM_USD_PER_MILLION_INPUT": "nan", "LLM_USD_PER_MILLION_OUTPUT": "1"},
-        f"{WHO}LLM_USD_PER_MILLION_INPUT: got 'nan', a finite number is wanted",
+        f"{WHO}LLM_USD_PER_MILLION_INPUT: got 'nan', expected a finite number",
     ),
     "a temperature without end": (
-        {**LOCAL, "LLM_TEMPERATURE": "inf"}, f"{WHO}LLM_TEMPERATURE: got 'inf', a finite number is wanted",
+        {**LOCAL, "LLM_TEMPERATURE": "inf"}, f"{WHO}LLM_TEMPERATURE: got 'inf', expected a finite number",
     ),
     "a key that no header can carry": (
         {**OPENAI, "LLM_API_KEY": f"{KEY}é"}, f"{WHO}LLM_API_KEY: a key has printable ASCII characters",

@@ -74,7 +74,7 @@ def test_the_longest_reply_fits_the_cap() -> None:
     schema = schema_of(asked(caps=CAPS, documents=[document("a.md", "A")]), bounds=True)
     said = msgspec.json.encode(_longest(schema))
     assert CAPS.output_tokens * 2 < len(said) < CAPS.output_tokens * 4
-    reply_schema.read(said.decode(), Position)
+    reply_schema.parse(said.decode(), Position)
 
 
 @pytest.mark.parametrize("reply", REPLIES, ids=lambda r: r.__name__)
@@ -150,25 +150,25 @@ async def test_a_server_that_refuses_the_bounds_gets_the_schema_without() -> Non
 # -- numbers out of range by a factor
 def test_percent_is_read_where_it_is_clear() -> None:
     notes: set[str] = set()
-    found, _ = reply_schema.read(msgspec.json.encode({**POSITION, "confidence": 87}).decode(), Position, notes)
+    found, _ = reply_schema.parse(msgspec.json.encode({**POSITION, "confidence": 87}).decode(), Position, notes)
     assert found.confidence == 0.87 and notes == {"rescaled"}
     shares = {"belief": [{"outcome": "a", "p": 60}, {"outcome": "b", "p": 40}]}
-    assert [s.p for s in reply_schema.read(msgspec.json.encode(shares).decode(), Blind)[0].belief] == [0.6, 0.4]
+    assert [s.p for s in reply_schema.parse(msgspec.json.encode(shares).decode(), Blind)[0].belief] == [0.6, 0.4]
 
 
 @pytest.mark.parametrize("p", [(60, 1), (60, 0.4), (160, 40), (-60, 40), (7, 3)])
 def test_percent_is_not_guessed(p: tuple[float, float]) -> None:
     shares = {"belief": [{"outcome": "a", "p": p[0]}, {"outcome": "b", "p": p[1]}]}
     notes: set[str] = set()
-    found, _ = reply_schema.read(msgspec.json.encode(shares).decode(), Blind, notes)
+    found, _ = reply_schema.parse(msgspec.json.encode(shares).decode(), Blind, notes)
     assert tuple(s.p for s in found.belief) == p and not notes, "the moderator says what is wrong with it"
 
 
 def test_a_number_of_another_range_is_not_rescaled() -> None:
     with pytest.raises(reply_schema.Unusable, match="score"):
-        reply_schema.read('{"score": 870}', Analysis)
+        reply_schema.parse('{"score": 870}', Analysis)
     with pytest.raises(reply_schema.Unusable):
-        reply_schema.read('{"question": ""}', Rewritten)
+        reply_schema.parse('{"question": ""}', Rewritten)
 
 
 async def test_a_rescaled_reply_is_flagged() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
 from agents.openai.live_text import LiveText
-from agents.openai.reply_schema import How, Unusable, read, strict_schema
+from agents.openai.reply_schema import How, Unusable, parse, strict_schema
 from agents.protocols import KITS
 from schemas.protocols.consensus import Analysis, Position
 from schemas.wire import encode
@@ -43,9 +43,9 @@ def test_what_follows_the_strict_schema_is_read_back() -> None:
     full = {"score": 5, "dimensions": [{"key": "facts", "value": 1}], "comment": "", "convergence": "stable"}
     full |= {"agreements": ["a"], "key_disagreements": [], "should_continue": False}
     jsonschema.validate(full, strict_schema(Analysis))
-    body, how = read(json.dumps(full), Analysis)
+    body, how = parse(json.dumps(full), Analysis)
     assert how is How.PLAIN and body.dimensions == {"facts": 1.0} and body.agreements == ("a",)
-    assert read(json.dumps({**full, "dimensions": {"facts": 1}}), Analysis)[0] == body
+    assert parse(json.dumps({**full, "dimensions": {"facts": 1}}), Analysis)[0] == body
 
 
 GOOD = json.dumps(FULL)
@@ -65,7 +65,7 @@ GOOD = json.dumps(FULL)
     ],
 )  # fmt: skip
 def test_a_reply_is_found(text: str, how: How) -> None:
-    assert read(text, Position) == (Position(**POSITION, argument=None), how)  # type: ignore[arg-type]
+    assert parse(text, Position) == (Position(**POSITION, argument=None), how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_a_reply_is_found(text: str, how: How) -> None:
 )
 def test_what_is_no_reply_says_why(text: str, why: str) -> None:
     with pytest.raises(Unusable, match=why):
-        read(text, Position)
+        parse(text, Position)
 
 
 @given(st.text(alphabet='{}[]":,\\`n1a \n', max_size=200))
 def test_no_text_whatever_breaks_the_reader(text: str) -> None:
     try:
-        body, _ = read(text, Position)
+        body, _ = parse(text, Position)
     except Unusable as error:
         assert error.why
     else:

@@ -13,7 +13,7 @@ from client.errors import BadInput
 from observability.health import HealthServer
 from observability.metrics import Metrics
 from parley.top.figures import OUTCOMES, figures
-from parley.top.running import look
+from parley.top.running import sample
 from parley.top.scraping import Snapshot, fetch, pages
 from parley.top.screen import lines
 
@@ -51,7 +51,7 @@ async def test_copies_of_the_exporter_count_once_and_workers_add_up() -> None:
         await server.__aenter__()
     try:
         urls = pages([s.url for s in servers])
-        before, _ = await look(urls)
+        before, _ = await sample(urls)
         one.worker_turns.labels(queue="sre", role="expert", outcome="accepted").inc(6)
         shown = figures(Snapshot(await fetch(urls), OUTCOMES, before.at_s + 2.0), before)
     finally:
@@ -77,7 +77,7 @@ async def test_copies_of_the_exporter_count_once_and_workers_add_up() -> None:
 
 async def test_a_service_that_does_not_answer_is_named_and_the_others_are_shown() -> None:
     async with HealthServer(_worker(4, 0, 1).registry, lambda: None) as server:
-        _, shown = await look(pages([server.url, "http://127.0.0.1:1"]))
+        _, shown = await sample(pages([server.url, "http://127.0.0.1:1"]))
     assert [s["up"] for s in shown["services"]] == [True, False]
     text = "\n".join(lines(shown))
     assert "http://127.0.0.1:1/metrics does not answer: " in text

@@ -169,7 +169,7 @@ BAD = [
     (("ask", "q", "--threshold", "101"), "consensus.threshold: got 101.0, allowed is above 0 to 100"),
     (
         ("ask", "q", "--set", "consensus.treshold=9"),
-        "consensus.treshold in the command line is no setting; did you mean",
+        "consensus.treshold in the command line is not a known setting; did you mean",
     ),
     (("ask", "q", "--set", "threshold"), "--set: got 'threshold', expected key=value"),
     (("ask", "q", "--round-limit", "0"), "consensus.round_limit: got 0, allowed is 1 to 50"),
@@ -178,7 +178,10 @@ BAD = [
     (("ask", "q", "--panel", "17"), "consensus.panel: got 17, allowed is 2 to 16"),
     (("ask", "q", "--budget-tokens", "-5"), "budget.tokens: Input should be greater than 0 (got -5)"),
     (("ask", "q", "--turn-timeout", "0"), "turn_timeout_s: Input should be greater than or equal to 0.25"),
-    (("ask", "q", "--config", "misspelt.yaml"), "protocl in misspelt.yaml is no setting; did you mean protocol?"),
+    (
+        ("ask", "q", "--config", "misspelt.yaml"),
+        "protocl in misspelt.yaml is not a known setting; did you mean protocol?",
+    ),
     (("ask", "q", "--evidence", "nowhere"), "evidence: nowhere does not exist"),
     (("ask", "q", "--evidence", "empty"), "evidence: folder empty holds no readable document"),
     (("ask", "q", "--evidence", "binary"), "evidence: x.bin is binary"),

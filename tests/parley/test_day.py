@@ -54,7 +54,7 @@ def test_init_makes_a_folder_in_which_everything_runs_and_overwrites_nothing(fre
     fresh.folder = folder
     assert fresh.json("doctor", "--json")["ok"] is True
     told = fresh.run("doctor")[1]
-    assert len(told.splitlines()) <= 14 and "Nothing is missing; what does not run yet" in told, told
+    assert len(told.splitlines()) <= 14 and "The first question starts what does not run yet" in told, told
     question = (folder / "example/question.txt").read_text()
     asked = fresh.json("ask", question, "--evidence", "example/evidence", "--json")
     assert set(asked["usage"]["by_seat"]) == {"panelist_1", "panelist_2", "panelist_3", "analyst"}
@@ -124,8 +124,8 @@ def test_a_priced_run_begins_with_its_estimate_and_stays_within_it(fresh: Front)
 # ---------------------------------------------------------------- panel files
 
 BAD_PANELS = [
-    ("seats: {panelist_1: {modle: x}}", "seats.panelist_1.modle in p.yaml is no field; did you mean model?"),
-    ("seat: {}", "seat in p.yaml is no field; did you mean seats?"),
+    ("seats: {panelist_1: {modle: x}}", "seats.panelist_1.modle in p.yaml is not a known field; did you mean model?"),
+    ("seat: {}", "seat in p.yaml is not a known field; did you mean seats?"),
     ("protocol: consensu\nseats: {a: {}}", "protocol: 'consensu' is no protocol; did you mean consensus?"),
     ("seats: {panelist_1: {}, analyst: {}}", "seats: consensus needs 2 of role panelist, p.yaml has 1"),
     ("seats: {storage: {}}", "seats.storage.role: the name says none; name one of"),

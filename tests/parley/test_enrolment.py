@@ -138,7 +138,7 @@ def test_with_a_rendered_bus_that_runs_nobody_else_changes(tmp_path: Path) -> No
         path = write(tmp_path)
         done = enrolment.enroll(folder, [path], server.url)
         row = done["enrolled"][0]
-        spec = experts.read(path)
+        spec = experts.load_spec(path)
         assert (row["id"], row["queue"], row["key"], done["bus"]) == (
             "gardener",
             "expert_gardener",
@@ -182,7 +182,7 @@ def test_writing_the_configuration_again_keeps_who_was_enrolled(tmp_path: Path) 
     configure(folder)
     assert rendered.nkeys(json.loads(conf.read_text())) == before == {c.public for c in users.values()}
     assert keys.everybody(folder) == users
-    assert users["expert_sre"].pin == pin(experts.read(changed))
+    assert users["expert_sre"].pin == pin(experts.load_spec(changed))
 
 
 def test_nothing_is_half_done(tmp_path: Path) -> None:
@@ -318,7 +318,9 @@ def test_who_would_come_in_anothers_place_is_refused_until_it_is_said(tmp_path: 
     own = tmp_path / "sre.yaml"
     own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
     was = pin(next(s for s in experts.builtin() if s.id == "sre"))
-    told = f"sre is a shipped expert (version 1.0.0, pin {was}), this is version 9.0.0, pin {pin(experts.read(own))}"
+    told = (
+        f"sre is a shipped expert (version 1.0.0, pin {was}), this is version 9.0.0, pin {pin(experts.load_spec(own))}"
+    )
     code, out, err = front.run("experts", "enroll", str(own))
     assert (code, out) == (2, "") and told in err and "--replace" in err
     code, out, err = front.run("experts", "enroll", str(own), "--replace")
@@ -327,7 +329,7 @@ def test_who_would_come_in_anothers_place_is_refused_until_it_is_said(tmp_path: 
     one, two = write(tmp_path), write(tmp_path, version="2.0.0")
     assert front.json("experts", "enroll", str(one), "--json")["enrolled"][0]["replaces"] == ""
     code, _, err = front.run("experts", "enroll", str(two))
-    assert code == 2 and f"gardener is enrolled with another specification (pin {pin(experts.read(one))})" in err
+    assert code == 2 and f"gardener is enrolled with another specification (pin {pin(experts.load_spec(one))})" in err
     assert states(front)["gardener"] == ("enrolled", "")
 
 
@@ -440,8 +442,8 @@ def test_madp_has_a_helper_a_check_and_every_shipped_expert() -> None:
 def test_an_experts_file_is_an_agent_and_an_agent_file_names_none(tmp_path: Path) -> None:
     path = write(tmp_path)
     found = load(str(path))
-    assert (found.queue, found.roles, found.expert) == ("expert_gardener", ("expert",), experts.read(path))
-    assert found.pin == pin(experts.read(path))
+    assert (found.queue, found.roles, found.expert) == ("expert_gardener", ("expert",), experts.load_spec(path))
+    assert found.pin == pin(experts.load_spec(path))
     assert load("expert_sre").pin == pin(next(s for s in experts.builtin() if s.id == "sre"))
     with pytest.raises(SpecError, match="no such file, and no built-in agent"):
         load("expert_nobody")
@@ -462,7 +464,7 @@ def test_a_stack_with_another_specification_is_another_stack(tmp_path: Path) -> 
     own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
     mine, theirs = (served((AgentRow(queue="expert_sre", spec=spec),), {}) for spec in (str(own), ""))
     assert differences(mine, mine) == []
-    assert differences(mine, theirs) == [f"expert_sre: pin is nothing there, {pin(experts.read(own))} here"]
+    assert differences(mine, theirs) == [f"expert_sre: pin is nothing there, {pin(experts.load_spec(own))} here"]
 
 
 def test_a_row_of_credentials_is_the_row_that_made_them() -> None:

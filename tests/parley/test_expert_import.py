@@ -38,7 +38,7 @@ def files(folder: Path, **texts: str) -> Path:
 def test_a_file_whose_front_matter_is_no_yaml_becomes_an_expert(tmp_path: Path) -> None:
     found = import_all(files(tmp_path / "in", one=ONE), tmp_path / "out")
     assert found["ok"]
-    spec = experts.read(tmp_path / "out" / "hedge-trimming-expert.md")
+    spec = experts.load_spec(tmp_path / "out" / "hedge-trimming-expert.md")
     assert (spec.id, spec.model, spec.checklist) == ("hedge-trimming-expert", "sonnet", ("Is it cut in frost?",))
     assert spec.triggers.primary == ("hedge trimming", "hedge", "trimming")
     assert spec.triggers.secondary == ("box", "yew", "privet")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import parley
-from client.show.told import told
+from client.show.told import to_api
 from parley import api_page
 from tests.client.test_face import result_of
 
@@ -70,7 +70,7 @@ def test_a_panel_that_cannot_be_is_refused(given: dict[str, object], why: str) -
 
 def test_a_notebook_shows_a_result_and_obeys_nothing_in_it() -> None:
     outcome = {"answer": "<script>alert(1)</script>\x1b[31m", "confidence": 0.5, "reasoning": "a & b"}
-    result = told(result_of("consensus", outcome, session='"><img src=x>'))
+    result = to_api(result_of("consensus", outcome, session='"><img src=x>'))
     shown = result._repr_html_()
     assert "&lt;script&gt;" in shown and "a &amp; b" in shown and r"\x1b[31m" in shown
     assert "<script" not in shown and "<img" not in shown and "\x1b" not in shown

@@ -59,13 +59,13 @@ def test_a_misspelt_key_is_named_with_its_file_and_the_nearest(tmp_path: Path, t
     with pytest.raises(BadInput) as caught:
         load(path)
     assert caught.value.field == key
-    assert str(caught.value).startswith(f"{key} in {path} is no setting")
+    assert str(caught.value).startswith(f"{key} in {path} is not a known setting")
     assert near in str(caught.value)
 
 
 def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARLEY__BUDGET__TOKEN", "5")
-    with pytest.raises(BadInput, match=r"budget\.token in the environment is no setting; did you mean tokens"):
+    with pytest.raises(BadInput, match=r"budget\.token in the environment is not a known setting; did you mean tokens"):
         load()
 
 
@@ -130,13 +130,13 @@ def test_merging_goes_section_by_section() -> None:
 )
 def test_a_key_that_stands_twice_is_refused_with_both_lines(text: str, said: str) -> None:
     with pytest.raises(strict_yaml.BadYaml) as caught:
-        strict_yaml.read(text)
+        strict_yaml.load(text)
     assert caught.value.why.startswith(said)
 
 
 def test_a_merged_key_may_be_overridden() -> None:
     text = "base: &b {x: 1, y: 2}\none: &o {<<: *b, x: 3}\ntwo: {<<: *o, y: 4}\n"
-    assert strict_yaml.read(text) == {"base": {"x": 1, "y": 2}, "one": {"x": 3, "y": 2}, "two": {"x": 3, "y": 4}}
+    assert strict_yaml.load(text) == {"base": {"x": 1, "y": 2}, "one": {"x": 3, "y": 2}, "two": {"x": 3, "y": 4}}
 
 
 def test_a_seat_that_stands_twice_in_a_panel_file_is_named_with_its_file_and_line(tmp_path: Path) -> None:

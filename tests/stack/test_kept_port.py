@@ -26,7 +26,7 @@ def test_a_full_disk_loses_no_port(small: SmallDisk) -> None:
     kept_port.keep(small.path, 4444)
     with pytest.raises(OSError, match="No space left"):
         kept_port.keep(small.path, 4445)
-    assert kept_port.read(small.path) == 4444
+    assert kept_port.load(small.path) == 4444
 
 
 def test_a_server_that_fails_once_is_started_at_its_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

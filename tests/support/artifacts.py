@@ -24,6 +24,6 @@ class FolderArtifacts:
         """Store a folder's archive. Raises ArtifactError."""
         if len(data) > MAX_ARTIFACT:
             raise ArtifactError(f"artifact: {len(data):,} bytes, allowed are at most {MAX_ARTIFACT:,}")
-        found = Artifact(id=sha256(data).hexdigest(), size=len(data))
-        (self._folder / found.id).write_bytes(data)
-        return found
+        artifact = Artifact(id=sha256(data).hexdigest(), size=len(data))
+        (self._folder / artifact.id).write_bytes(data)
+        return artifact

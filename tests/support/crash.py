@@ -44,11 +44,11 @@ def plan(text: str) -> list[tuple[str, int, str]]:
 
 def done(folder: Path) -> dict[str, tuple[int, int, str]]:
     """`<point>-<arrival>` -> (pid, Unix ns, session) of the deeds that were done."""
-    found = {}
+    outcomes = {}
     for path in sorted(folder.glob("[!.]*-*")):
         pid, at_ns, session = path.read_text().split()
-        found[path.name] = (int(pid), int(at_ns), session)
-    return found
+        outcomes[path.name] = (int(pid), int(at_ns), session)
+    return outcomes
 
 
 def _count(path: Path) -> int:

@@ -37,9 +37,9 @@ async def until(what: Callable[[], Awaitable[Any]], timeout_s: float = 10.0) -> 
     """Ask until the answer is true."""
     end = time.monotonic() + timeout_s
     while True:
-        found = await what()
-        if found:
-            return found
+        value = await what()
+        if value:
+            return value
         if time.monotonic() > end:
             raise AssertionError(f"did not come true within {timeout_s} s")
         await _tick()
@@ -146,17 +146,17 @@ class Engine:
         ack = await self.owner.store(subjects.inbox("client", "owner", sid), data)
 
         async def fate() -> Fate | None:
-            found = await self.ask(subjects.fate("client", "owner", sid), AskFate(seq=ack.seq), Fate)
-            return None if found.fate == "pending" else found
+            answer = await self.ask(subjects.fate("client", "owner", sid), AskFate(seq=ack.seq), Fate)
+            return None if answer.fate == "pending" else answer
 
-        found = await until(fate)
-        assert isinstance(found, Fate)
-        return found
+        settled = await until(fate)
+        assert isinstance(settled, Fate)
+        return settled
 
     async def posts(self, sid: str, channel: str) -> tuple[Post, ...]:
         """A channel's history."""
-        found: Posts = await self.ask(subjects.read(channel, sid), ReadPosts(), Posts)
-        return found.posts
+        posts: Posts = await self.ask(subjects.read(channel, sid), ReadPosts(), Posts)
+        return posts.posts
 
     async def ask(self, subject: str, question: object, wanted: type[Any]) -> Any:
         """As the owner; again while the moderator that is asked is busy."""
@@ -173,9 +173,9 @@ class Engine:
         async def look() -> Post | None:
             return next((p for p in await self.posts(sid, "control") if p.kind == "closed"), None)
 
-        found = await until(look, timeout_s)
-        assert isinstance(found, Post)
-        return found
+        post = await until(look, timeout_s)
+        assert isinstance(post, Post)
+        return post
 
     async def log(self, sid: str) -> tuple[str, ...]:
         """The session's entries as stored."""

@@ -144,8 +144,8 @@ class Crew(Engine):
         """Bodies of the posts of a kind, once there are so many."""
 
         async def look() -> list[Post]:
-            found = [p for p in await self.posts(sid, channel) if p.kind == kind]
-            return found if len(found) >= least else []
+            posts = [p for p in await self.posts(sid, channel) if p.kind == kind]
+            return posts if len(posts) >= least else []
 
         return [msgspec.json.decode(p.body) for p in await until(look)]
 
@@ -155,8 +155,8 @@ class Crew(Engine):
 
     async def item(self, sid: str, n: int = 1) -> Item:
         """The n-th question to a human."""
-        found = await self.kind(sid, "item", "inbox", n)
-        return msgspec.convert(found[n - 1], Item)
+        items = await self.kind(sid, "item", "inbox", n)
+        return msgspec.convert(items[n - 1], Item)
 
     async def decide(self, sid: str, item: str, choice: str, note: str = "", user: Connection | None = None) -> Fate:
         """A human's answer, and its fate."""
@@ -169,12 +169,12 @@ class Crew(Engine):
             msg = await who.request(
                 subjects.fate("client", who.credentials.user, sid), encode(AskFate(seq=ack.seq)), 5.0
             )
-            found = decode(msg.data, Fate)
-            return None if found.fate == "pending" else found
+            fate = decode(msg.data, Fate)
+            return None if fate.fate == "pending" else fate
 
-        found = await until(fate)
-        assert isinstance(found, Fate)
-        return found
+        settled = await until(fate)
+        assert isinstance(settled, Fate)
+        return settled
 
     async def say(self, connection: Connection, user: str, sid: str, window: str, kind: str, body: Any) -> Answer:
         """What somebody says from the floor."""

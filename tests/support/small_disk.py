@@ -23,8 +23,8 @@ class SmallDisk:
     @property
     def free(self) -> int:
         """Bytes that may still be written."""
-        found = os.statvfs(self.path)
-        return found.f_bavail * found.f_frsize
+        stat = os.statvfs(self.path)
+        return stat.f_bavail * stat.f_frsize
 
     def fill(self, leave: int = 0) -> None:
         """Write until so many bytes are free; all is full at 0."""

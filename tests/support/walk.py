@@ -250,8 +250,8 @@ def ticks(session: Session) -> Iterator[Move]:
 # -- all walks
 def walks() -> dict[str, Walk]:
     """Protocol -> its walk, of every protocol that has a `worlds.py`."""
-    found = sorted(path.parent.name for path in PROTOCOLS_DIR.glob("*/worlds.py"))
-    return {name: importlib.import_module(f"tests.protocols.{name}.worlds").WALK for name in found}
+    protocols = sorted(path.parent.name for path in PROTOCOLS_DIR.glob("*/worlds.py"))
+    return {name: importlib.import_module(f"tests.protocols.{name}.worlds").WALK for name in protocols}
 
 
 def unwalked() -> set[str]:
@@ -289,7 +289,7 @@ class Walks:
                 said = json.loads(text)
                 triples = frozenset((phase, event, target) for phase, event, target in said["triples"])
                 return Walked(triples, frozenset(said["reasons"]), said["states"])
-            found = walks()[protocol](world)
-            said = {"triples": sorted(found.triples), "reasons": sorted(found.reasons), "states": found.states}
+            walked = walks()[protocol](world)
+            said = {"triples": sorted(walked.triples), "reasons": sorted(walked.reasons), "states": walked.states}
             file.write(json.dumps(said))
-            return found
+            return walked

@@ -211,7 +211,7 @@ def test_git_applies_the_diff(before: Files, after: Files, tmp_path: Path) -> No
     text = diff(before, after)
     made = subprocess.run(["git", "apply", "-"], input=text.encode(), cwd=tmp_path, capture_output=True, timeout=20)
     assert made.returncode == 0, made.stderr.decode() + text
-    assert module.read(tmp_path)[0] == after
+    assert module.read_files(tmp_path)[0] == after
 
 
 def test_a_diff_names_what_is_no_text_and_says_where_it_is_cut() -> None:

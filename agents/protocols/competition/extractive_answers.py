@@ -156,16 +156,16 @@ def _asked(r: DebaterView, brief: QuestionBrief) -> list[str]:
         for c, x in clashes(r, r.opposing)
         if shortened(c.text, quoted) not in before and "?" not in c.text + x.text
     ]
-    found: list[str] = []
+    questions: list[str] = []
     for i, (claim, counter) in enumerate(pairs):
         form = QUESTIONS[(i + brief.me.position) % len(QUESTIONS)]
-        found.append(form.format(claim=claim, counter=counter))
-    found = [q for q in found if counted(q) <= share]
+        questions.append(form.format(claim=claim, counter=counter))
+    questions = [q for q in questions if counted(q) <= share]
     spare = [q for q in BARE_QUESTIONS if counted(q) <= share and q not in before]
-    found += spare
-    while len(found) < brief.least:
-        found.append(BARE_QUESTIONS[-1])
-    return found[: brief.least]
+    questions += spare
+    while len(questions) < brief.least:
+        questions.append(BARE_QUESTIONS[-1])
+    return questions[: brief.least]
 
 
 def respond(shown: Shown) -> tuple[Spoken, bool]:
@@ -195,6 +195,6 @@ def _topic(asked: str, line: DocumentLine | None) -> list[str]:
     """Words of a question, of what it quotes if it does; those first that the answer's quotation has; three of them."""
     asked = " ".join(quotes(asked)) or asked
     has = frozenset() if line is None else frozenset(line.sentence.stems)
-    found = list(dict.fromkeys(w for w in words(asked) if w not in STOP and len(w) > 3 and w.isalpha()))
-    first = [w for w in found if stem(w) in has]
-    return (first + [w for w in found if w not in first])[: max(2, min(3, len(first)))]
+    topic_words = list(dict.fromkeys(w for w in words(asked) if w not in STOP and len(w) > 3 and w.isalpha()))
+    first = [w for w in topic_words if stem(w) in has]
+    return (first + [w for w in topic_words if w not in first])[: max(2, min(3, len(first)))]

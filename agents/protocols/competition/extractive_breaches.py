@@ -50,12 +50,12 @@ def breaches(
         "scripted_summary": lambda: _scripted(it, before, terms),
         "personal_attack": lambda: _personal(it),
     }
-    found = []
+    faults = []
     for kind in brief.violations:
         quote, why = rules[kind]()
         if quote:
-            found.append(Breach(kind=kind, quote=quote[:2_000], note=why))
-    return tuple(found)
+            faults.append(Breach(kind=kind, quote=quote[:2_000], note=why))
+    return tuple(faults)
 
 
 def _counter_question(it: PublicSpeech) -> Found:
@@ -95,8 +95,8 @@ def _scripted(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset
 
 def _personal(it: PublicSpeech) -> Found:
     for s in sentences(it.text):
-        found = set(words(masked(s)))
-        if found & INSULTS and found & _PERSONS:
+        present = set(words(masked(s)))
+        if present & INSULTS and present & _PERSONS:
             return s, "It is about a person, not about an argument."
     return NOTHING
 

@@ -39,8 +39,8 @@ def ranked(r: DebaterView, target: Iterable[str] = ()) -> list[DocumentLine]:
             + TO_THE_POINT * shared(wanted, r.apart(line.sentence))
         )
 
-    found = [line for line in r.lines if line.favour > FAVOURABLE]
-    return sorted(found, key=lambda x: (-round(worth(x), 6), x.document, x.text))
+    favourable = [line for line in r.lines if line.favour > FAVOURABLE]
+    return sorted(favourable, key=lambda x: (-round(worth(x), 6), x.document, x.text))
 
 
 def fresh(r: DebaterView, lines: Sequence[DocumentLine]) -> list[DocumentLine]:
@@ -58,15 +58,15 @@ def clashes(r: DebaterView, speeches: Sequence[PublicSpeech]) -> list[tuple[Sent
     for j, line in enumerate(lines):
         has, style = r.apart(line.sentence), fits_style(r.style, line.sentence)
         pairs += [(-shared(a, has) - 0.1 * style, i, j) for i, a in enumerate(about) if a & has]
-    found: list[tuple[Sentence, DocumentLine]] = []
+    clashing: list[tuple[Sentence, DocumentLine]] = []
     met: set[int] = set()
     used: set[int] = set()
     for _, i, j in sorted(pairs):
         if i not in met and j not in used:
-            found.append((claims[i], lines[j]))
+            clashing.append((claims[i], lines[j]))
             met.add(i)
             used.add(j)
-    return found
+    return clashing
 
 
 def last(r: DebaterView) -> tuple[PublicSpeech, ...]:
@@ -76,5 +76,5 @@ def last(r: DebaterView) -> tuple[PublicSpeech, ...]:
 
 def target_of(r: DebaterView) -> set[str]:
     """Stems of what is to be answered."""
-    found = {s for h in last(r) for c in h.claims for s in c.stems}
-    return found | set(sentence(r.direction).stems)
+    stems = {s for h in last(r) for c in h.claims for s in c.stems}
+    return stems | set(sentence(r.direction).stems)

@@ -73,7 +73,7 @@ def score(shown: Shown) -> tuple[Marks, bool]:
         ), injected
     it, before = heard[-1], heard[:-1]
     terms = terms_of(shown.question)
-    found = breaches(brief, it, before, terms)
+    faults = breaches(brief, it, before, terms)
     parts = _parts(it, before, terms, brief.limit)
     over = brief.words > brief.limit
     quoted = _number_of(round(parts["quoted"]), "quotation")
@@ -83,8 +83,8 @@ def score(shown: Shown) -> tuple[Marks, bool]:
         persuasion=_mark(0.4 * parts["evidence"] + 0.3 * parts["meets"] + 0.3 * parts["motion"]),
         expression=_mark(0.5 * parts["varied"] + 0.5 * parts["time"] * (not over)),
         teamwork=_mark(0.6 * parts["fresh"] + 0.4 * parts["goes_on"]),
-        rule_compliance=max(1.0, 10.0 - PER_BREACH * len(found) - FOR_OVERTIME * over),
-        violations=found,
+        rule_compliance=max(1.0, 10.0 - PER_BREACH * len(faults) - FOR_OVERTIME * over),
+        violations=faults,
         comment=f"{told}, taken up of the other side {parts['meets']:.0%}. {WHO}",
     ), injected
 
@@ -226,9 +226,9 @@ def _number(seat: str) -> int:
 def _weight(heard: Sequence[PublicSpeech], team: str, listens: str, of_met: float) -> float:
     """What a side has quoted, each sentence once; what the other side took up counts less."""
     rival = [h for h in heard if h.team != team]
-    found = dict.fromkeys((c.document, collapse(c.quote)) for h in heard if h.team == team for c in h.said.citations)
+    quotes = dict.fromkeys((c.document, collapse(c.quote)) for h in heard if h.team == team for c in h.said.citations)
     total = 0.0
-    for document, quote in found:
+    for document, quote in quotes:
         if not is_suspicious(quote):
             s = sentence(quote)
             total += _worth(s, listens) * source_weight(document) * (of_met if _met(s, rival) else 1.0)

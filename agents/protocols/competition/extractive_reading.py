@@ -100,8 +100,8 @@ class PublicSpeech:
         if self.said.act == "question":
             return ()
         quoted = [collapse(c.quote) for c in self.said.citations] or quotes(self.text)
-        found = [q for q in quoted if not is_suspicious(q)] or [s for s in sentences(self.text) if not s.endswith("?")]
-        return tuple(s for s in map(sentence, dict.fromkeys(found)) if len(s.words) >= ENOUGH)
+        claims = [q for q in quoted if not is_suspicious(q)] or [s for s in sentences(self.text) if not s.endswith("?")]
+        return tuple(s for s in map(sentence, dict.fromkeys(claims)) if len(s.words) >= ENOUGH)
 
 
 @dataclass(frozen=True)
@@ -207,10 +207,10 @@ def masked(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """Its sentences, verbatim; what is quoted does not end one."""
-    found = []
+    parts = []
     for line in _LINE_END.split(text):
-        found += [s.strip() for s in _cut_at(line, sentence_ends(masked(line)))]
-    return found
+        parts += [s.strip() for s in _cut_at(line, sentence_ends(masked(line)))]
+    return parts
 
 
 def quotes(text: str) -> list[str]:
@@ -241,9 +241,9 @@ def style_of(me: Identity) -> str:
     name = word_set(" ".join(words(me.personality.name)))
     told = set(words(me.personality.characteristics))
     joined = "_".join(words(me.personality.name))
-    found = {s: 9 * (s == joined) + 3 * len(name & w) + len(told & w) for s, w in STYLES.items()}
-    best = max(found, key=lambda s: (found[s], s))
-    return best if found[best] else ""
+    scores = {s: 9 * (s == joined) + 3 * len(name & w) + len(told & w) for s, w in STYLES.items()}
+    best = max(scores, key=lambda s: (scores[s], s))
+    return best if scores[best] else ""
 
 
 def fits_style(style: str, s: Sentence) -> float:
@@ -260,17 +260,17 @@ def _text(text: str) -> Text:
 
 def _lines(shown: Shown, team: Team) -> tuple[DocumentLine, ...]:
     """Sentences of the documents held, in their order; what talks as to a machine and scraps are left out."""
-    found = [
+    lines = [
         (d.name, s)
         for d in shown.documents
         for s in _text(d.text).sentences
         if len(s.words) >= LEAST and not is_instruction(s.text) and "“" not in s.text and "”" not in s.text
     ]
     terms = sorted(terms_of(shown.question))
-    near = relevance(terms, [[*s.stems, *s.context] for _, s in found])
+    near = relevance(terms, [[*s.stems, *s.context] for _, s in lines])
     turned = frozenset(stem(w) for w in words(shown.question) if is_reversal(w))
     return tuple(
-        DocumentLine(name, s, r, _favour(name, s, team, turned)) for (name, s), r in zip(found, near, strict=True)
+        DocumentLine(name, s, r, _favour(name, s, team, turned)) for (name, s), r in zip(lines, near, strict=True)
     )
 
 

@@ -103,8 +103,8 @@ def _label(group: _Group, known: Mapping[str, str]) -> str:
 def conclude(shown: Shown) -> Conclusion:
     """The panel's answer with the best that was quoted for it, and what others held."""
     brief: ConcludeBrief = shown.brief
-    found = _synthesis(shown, brief)
-    return Conclusion(group=brief.label, reasoning=found.reasoning, answer=found.answer)
+    synthesis = _synthesis(shown, brief)
+    return Conclusion(group=brief.label, reasoning=synthesis.reasoning, answer=synthesis.answer)
 
 
 def synthesize(shown: Shown) -> Synthesis:
@@ -139,20 +139,20 @@ def _synthesis(shown: Shown, brief: SynthesisBrief | ConcludeBrief) -> Synthesis
 
 def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
     bodies = {o.post: o.body for o in shown.others}
-    found = []
+    voices = []
     for w in wanted:
         body = bodies.get(w.post)
         if isinstance(body, Position) and not body.abstains and w.weight > 0:
             quoted = frozenset(s for c in body.citations for s in stems(c.quote))
-            found.append(_Voice(w.post, body, w.weight, quoted))
-    return found
+            voices.append(_Voice(w.post, body, w.weight, quoted))
+    return voices
 
 
 def _groups(voices: Sequence[_Voice]) -> list[_Group]:
     """Voices by their answers, the weightiest group first."""
     groups = ([voices[place] for place in group] for group in grouped([v.position.answer for v in voices]))
-    found = (_Group(min(v.position.answer for v in g), tuple(g)) for g in groups)
-    return sorted(found, key=lambda g: (-g.weight, g.answer))
+    typed = (_Group(min(v.position.answer for v in g), tuple(g)) for g in groups)
+    return sorted(typed, key=lambda g: (-g.weight, g.answer))
 
 
 def _dimensions(voices: Sequence[_Voice]) -> dict[str, float]:
@@ -197,27 +197,27 @@ def agreement(a: str, b: str) -> float:
 
 
 def _agreements(groups: Sequence[_Group], voices: Sequence[_Voice]) -> tuple[str, ...]:
-    found = [f"{len(g.voices)} of {len(voices)} answer {_shown(g.answer)}." for g in groups if len(g.voices) > 1]
+    sentences = [f"{len(g.voices)} of {len(voices)} answer {_shown(g.answer)}." for g in groups if len(g.voices) > 1]
     counts: dict[str, int] = {}
     for v in voices:
         for quote in {clean(c.quote) for c in v.position.citations}:
             counts[quote] = counts.get(quote, 0) + 1
     shared = sorted((q for q, n in counts.items() if n > 1), key=lambda q: (-counts[q], q))
-    return (*found, *(f"{counts[q]} quote {_shown(q)}." for q in shared[:2]))
+    return (*sentences, *(f"{counts[q]} quote {_shown(q)}." for q in shared[:2]))
 
 
 def _disagreements(groups: Sequence[_Group]) -> tuple[str, ...]:
     if len(groups) < 2:
         return ()
     first, rest = groups[0], groups[1:4]
-    found = []
+    sentences = []
     for g in rest:
         one, two = _best_quotes(first)[:1], _best_quotes(g)[:1]
         text = f"{_shown(first.answer)} or {_shown(g.answer)}"
         if one and two and one != two:
             text += f": {one[0]} against {two[0]}"
-        found.append(text)
-    return tuple(found)
+        sentences.append(text)
+    return tuple(sentences)
 
 
 def _best_quotes(group: _Group) -> list[str]:

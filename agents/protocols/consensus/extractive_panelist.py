@@ -49,12 +49,12 @@ def _quotes(bodies: Iterable[object]) -> dict[str, str]:
     }
 
 
-def _first(shown: Shown, found: Found) -> Position:
-    if not found.answer:
-        return _taken_over(shown) or _abstain(shown, found)
+def _first(shown: Shown, answers: Found) -> Position:
+    if not answers.answer:
+        return _taken_over(shown) or _abstain(shown, answers)
     return Position(
-        answer=_worded(shown, found.answer), reasoning=_reasoning(shown, found), confidence=_confidence(found),
-        citations=_cited(found.rests_on),
+        answer=_worded(shown, answers.answer), reasoning=_reasoning(shown, answers), confidence=_confidence(answers),
+        citations=_cited(answers.rests_on),
     )  # fmt: skip
 
 
@@ -72,16 +72,18 @@ def _taken_over(shown: Shown) -> Position | None:
     )
 
 
-def _next(shown: Shown, found: Found, before: Position, evidence: Sequence[Evidence]) -> Position:
-    found = _outweighing(shown, before, evidence) or found
-    moved = [e for e in found.rests_on if e.new]
-    if not found.answer or same(found.answer, before.answer) or not moved:
+def _next(shown: Shown, answers: Found, before: Position, evidence: Sequence[Evidence]) -> Position:
+    answers = _outweighing(shown, before, evidence) or answers
+    moved = [e for e in answers.rests_on if e.new]
+    if not answers.answer or same(answers.answer, before.answer) or not moved:
         return _keep(before)
-    adopted = any(isinstance(o.body, Position) and same(o.body.answer, found.answer) for o in shown.others)
-    reason = f"New to me was {_quoted(moved[0])}; with it more speaks for {found.answer!r} than for {before.answer!r}."
+    adopted = any(isinstance(o.body, Position) and same(o.body.answer, answers.answer) for o in shown.others)
+    reason = (
+        f"New to me was {_quoted(moved[0])}; with it more speaks for {answers.answer!r} than for {before.answer!r}."
+    )
     return Position(
-        answer=_worded(shown, found.answer), reasoning=_reasoning(shown, found), confidence=_confidence(found),
-        citations=_cited(found.rests_on), change="adopted" if adopted else "partly", change_reason=reason[:4_000],
+        answer=_worded(shown, answers.answer), reasoning=_reasoning(shown, answers), confidence=_confidence(answers),
+        citations=_cited(answers.rests_on), change="adopted" if adopted else "partly", change_reason=reason[:4_000],
         moved_by=_cited(moved),
     )  # fmt: skip
 
@@ -106,8 +108,8 @@ def _worded(shown: Shown, answer: str) -> str:
     return min(peers, default=answer[:2_000])
 
 
-def _confidence(found: Found) -> float:
-    return round(min(0.99, max(0.01, found.sure)), 3)
+def _confidence(answers: Found) -> float:
+    return round(min(0.99, max(0.01, answers.sure)), 3)
 
 
 def _cited(evidence: Iterable[Evidence]) -> tuple[Citation, ...]:
@@ -119,25 +121,25 @@ def _quoted(e: Evidence) -> str:
     return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
 
 
-def _reasoning(shown: Shown, found: Found) -> str:
+def _reasoning(shown: Shown, answers: Found) -> str:
     count = len(shown.documents)
-    quoted = "; ".join(_quoted(e) for e in found.rests_on[:3])
+    quoted = "; ".join(_quoted(e) for e in answers.rests_on[:3])
     return (
         f"Read without a language model from {count} document{'' if count == 1 else 's'} and what others quoted. "
-        f"It rests on {quoted}. How sure that is: {found.sure:.0%}."
+        f"It rests on {quoted}. How sure that is: {answers.sure:.0%}."
     )
 
 
-def _abstain(shown: Shown, found: Found) -> Position:
-    if found.bearing:
-        listed = "; ".join(_quoted(e) for e in found.bearing)
+def _abstain(shown: Shown, answers: Found) -> Position:
+    if answers.bearing:
+        listed = "; ".join(_quoted(e) for e in answers.bearing)
         why = f"{BEARS}, the nearest first: {listed}."
     elif shown.documents:
         count = "the document" if len(shown.documents) == 1 else f"the {len(shown.documents)} documents"
         why = f"I found nothing that answers this in {count} that I hold. I compare words, and know English best."
     else:
         why = "I hold no document and was shown no evidence, and without documents I know nothing."
-    bearing = tuple(Citation(document=e.document, quote=e.sentence.text) for e in found.bearing)
+    bearing = tuple(Citation(document=e.document, quote=e.sentence.text) for e in answers.bearing)
     return Position(answer="", reasoning=why, confidence=0.0, abstains=True, citations=bearing)
 
 

@@ -30,7 +30,7 @@ UNANSWERED = "This leaves the question unanswered."
 """What is held against an answer that is none: silence about it would count as agreement."""
 
 
-def read(question: str) -> Question:
+def parse_question(question: str) -> Question:
     """The question's form, without the judge's preamble."""
     return read_question(question.removeprefix(NEUTRAL))
 
@@ -40,21 +40,21 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
     brief: AnswerBrief = shown.brief
     cited = (c for o in brief.profile for c in o.citations)
     evidence, injected = _evidence(shown, corpus, cited)
-    question = read(shown.question)
-    found = candidates(question, evidence)
-    if not found:
+    question = parse_question(shown.question)
+    answers = candidates(question, evidence)
+    if not answers:
         why = (
             f"Nothing in the {len(shown.documents)} documents that I hold answers this; no language model was at work."
         )
         return Answer(answer=NOTHING, reasoning=why, confidence=0.0), injected
-    chosen = found[0]
-    shares = beliefs(found)
+    chosen = answers[0]
+    shares = beliefs(answers)
     case = [w.evidence for w in chosen.weighed if w.value > 0][:CITED]
-    addresses = [(o, _address(o, chosen, found, case)) for o in brief.profile]
+    addresses = [(o, _address(o, chosen, answers, case)) for o in brief.profile]
     own = tuple(_cite(e) for e in case)
     return Answer(
         answer=chosen.text,
-        reasoning=_reasoning(shown, found, shares, case),
+        reasoning=_reasoning(shown, answers, shares, case),
         confidence=round(min(0.99, max(0.01, shares[chosen.text])), 3),
         citations=_second_try(shown, own),
         addresses=tuple(Addressed(objection=o.number, how=how) for o, how in addresses if how),
@@ -75,7 +75,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
     known |= {collapse(c.quote) for c in given.citations}
     said = " ".join(o.text for o in brief.profile) + brief.again
     least = LEAST_PRESSED if brief.again else LEAST
-    for strength, w, rival in _against(candidates(read(shown.question), evidence), given.answer):
+    for strength, w, rival in _against(candidates(parse_question(shown.question), evidence), given.answer):
         text = w.evidence.sentence.text
         if strength < least:
             break
@@ -96,21 +96,21 @@ def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[
     return gather(shown, corpus, {collapse(c.quote): c.document for c in cited})
 
 
-def _against(found: Sequence[PossibleAnswer], held: str) -> list[tuple[float, Weighed, str]]:
+def _against(answers: Sequence[PossibleAnswer], held: str) -> list[tuple[float, Weighed, str]]:
     """(strength, sentence, the rival that it speaks for or nothing), the strongest first."""
-    mine = [c for c in found if same(c.text, held)]
+    mine = [c for c in answers if same(c.text, held)]
     blame = [(-w.value, w, "") for c in mine for w in c.weighed if w.value < 0]
-    praise = [(w.value, w, c.text) for c in found if c not in mine for w in c.weighed if w.value > 0]
+    praise = [(w.value, w, c.text) for c in answers if c not in mine for w in c.weighed if w.value > 0]
     return sorted(blame + praise, key=lambda x: (-x[0], x[1].evidence.sentence.text, x[2]))
 
 
-def _address(o: Past, chosen: PossibleAnswer, found: Sequence[PossibleAnswer], case: Sequence[Evidence]) -> str:
+def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer], case: Sequence[Evidence]) -> str:
     """What the answer says to an objection; empty where it quotes nothing that could be weighed."""
     quotes = {collapse(c.quote) for c in o.citations}
     for_it = [w for w in chosen.weighed if w.value > 0 and w.evidence.sentence.text in quotes]
     if for_it:
         return f"Taken over: {_quoted(for_it[0].evidence)} speaks for {_short(chosen.text)}."
-    weighed = [w for c in found for w in c.weighed if w.evidence.sentence.text in quotes]
+    weighed = [w for c in answers for w in c.weighed if w.evidence.sentence.text in quotes]
     rest = [e for e in case if e.sentence.text not in quotes]
     if not weighed or not rest:
         return ""
@@ -120,7 +120,7 @@ def _address(o: Past, chosen: PossibleAnswer, found: Sequence[PossibleAnswer], c
 
 
 def _reasoning(
-    shown: Shown, found: Sequence[PossibleAnswer], shares: dict[str, float], case: Sequence[Evidence]
+    shown: Shown, answers: Sequence[PossibleAnswer], shares: dict[str, float], case: Sequence[Evidence]
 ) -> str:
     count = len(shown.documents)
     parts = [
@@ -128,7 +128,7 @@ def _reasoning(
     ]
     if case:
         parts.append("For it: " + "; ".join(_quoted(e) for e in case[:3]) + ".")
-    parts.append("Weight of the evidence: " + ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in found[:4]) + ".")
+    parts.append("Weight of the evidence: " + ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4]) + ".")
     return " ".join(parts)
 
 

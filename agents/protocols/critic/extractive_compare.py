@@ -34,13 +34,13 @@ async def by_encoder(
     vectors = await encoder.encode(texts, spent)
     cosines = vectors[1:] @ vectors[0]
     figures = [_figures(text) for text in texts]
-    found = []
+    similarities = []
     for cosine, other in zip(cosines, figures[1:], strict=True):
         value = min(1.0, max(0.0, float(cosine)))
         if figures[0] and other and not figures[0] & other:
             value /= 2
-        found.append(round(value, 4))
-    return tuple(found)
+        similarities.append(round(value, 4))
+    return tuple(similarities)
 
 
 def _said(text: str) -> str:

@@ -112,14 +112,14 @@ def alike(one: str, other: str) -> float:
     if not left or not right:
         return 1.0 if a.words == b.words else 0.0
     shared = len(left & right)
-    found = 2 * shared / (len(left) + len(right))
+    similarity = 2 * shared / (len(left) + len(right))
     least = min(len(left), len(right))
     if shared == least >= LEAST_WORDS:
-        found = max(found, CONTAINED)
+        similarity = max(similarity, CONTAINED)
     figures = [{w for w in s.words if any(c.isdigit() for c in w)} for s in (a, b)]
     if is_negated(a) != is_negated(b) or (all(figures) and not figures[0] & figures[1]):
-        found /= 2
-    return found
+        similarity /= 2
+    return similarity
 
 
 def quoted(text: str) -> str:

@@ -31,10 +31,10 @@ def _numbers(field: str, shown: Shown) -> dict[str, dict[str, Any]]:
     """Objections are named by numbers of the profile, each once."""
     known = [past.number for past in shown.brief.profile]
     name, _, _ = field.partition(".")
-    found: dict[str, dict[str, Any]] = {name: {"maxItems": len(known)}}
+    limits: dict[str, dict[str, Any]] = {name: {"maxItems": len(known)}}
     if known:
-        found.setdefault(field, {})["enum"] = known
-    return found
+        limits.setdefault(field, {})["enum"] = known
+    return limits
 
 
 def _answers(shown: Shown) -> dict[str, dict[str, Any]]:

@@ -23,8 +23,8 @@ from agents.protocols.maci.extractive_reading import (
     ShownEvidence,
     belief,
     close,
-    heard,
     proposed,
+    quotes_line,
     reading,
     shares,
     speaking,
@@ -50,15 +50,15 @@ def blind(shown: Shown) -> tuple[Blind, bool]:
     weight = {line: 1.0 for line in read.lines if close(shown.seat, line.source)}
     outcomes = list(brief.outcomes)
     if outcomes:
-        found = speaking(shown.question, outcomes, read.lines)
+        evidence = speaking(shown.question, outcomes, read.lines)
     else:
-        outcomes, found = proposed(shown.question, read, weight)
+        outcomes, evidence = proposed(shown.question, read, weight)
     if not outcomes:
-        outcomes, found = [UNKNOWN], [()]
-    p = belief(outcomes, found, weight)
+        outcomes, evidence = [UNKNOWN], [()]
+    p = belief(outcomes, evidence, weight)
     held = shares(outcomes, p)
     best = max(range(len(p)), key=lambda i: (p[i], -i))
-    cited = [s.line for s in _weighed(found[best], weight) if s.value > 0][:SPANS]
+    cited = [s.line for s in _weighed(evidence[best], weight) if s.value > 0][:SPANS]
     told = ", ".join(f"{clean(s.outcome)} {s.p:.0%}" for s in sorted(held, key=lambda s: -s.p)[:4])
     near = sum(1 for line in read.lines if line in weight)
     why = (
@@ -73,7 +73,7 @@ def argue(shown: Shown) -> tuple[Case, bool]:
     brief: ArgueBrief = shown.brief
     read = reading(shown)
     outcomes = brief.outcomes
-    found = speaking(shown.question, outcomes, read.lines)
+    evidence = speaking(shown.question, outcomes, read.lines)
     own = {line: 1.0 for line in read.lines if close(shown.seat, line.source)}
     told = {
         line
@@ -81,14 +81,14 @@ def argue(shown: Shown) -> tuple[Case, bool]:
         if post not in brief.own
         for span in argument.spans
         for line in read.lines
-        if heard(span.quote, span.passage, line)
+        if quotes_line(span.quote, span.passage, line)
     }
     weight = own | {line: 1.0 for line in told}
-    target = belief(outcomes, found, weight)
+    target = belief(outcomes, evidence, weight)
     before = {s.outcome: s.p for s in brief.belief}
     after = _towards(tuple(before.get(o, 0.0) for o in outcomes), target, brief.cl)
     case = Case(
-        arguments=_arguments(shown, read, found, weight, after),
+        arguments=_arguments(shown, read, evidence, weight, after),
         belief=shares(outcomes, after),
         changed=_changed(outcomes, before, after, sorted(told - set(own), key=lambda x: (x.passage, x.sentence.text))),
     )
@@ -118,7 +118,7 @@ def _changed(
 def _arguments(
     shown: Shown,
     read: ShownEvidence,
-    found: Sequence[Sequence[OutcomeEvidence]],
+    evidence: Sequence[Sequence[OutcomeEvidence]],
     weight: dict[PassageLine, float],
     held: Sequence[float],
 ) -> tuple[Argument, ...]:
@@ -129,38 +129,38 @@ def _arguments(
     mine = max(range(len(outcomes)), key=lambda i: (held[i], -i))
     sums = [sum(s.p for b in brief.opponents for s in b if s.outcome == o) for o in outcomes]
     other = max(range(len(outcomes)), key=lambda i: (sums[i], -i))
-    recorded = {x for _, a in read.record for s in a.spans for x in read.lines if heard(s.quote, s.passage, x)}
+    recorded = {x for _, a in read.record for s in a.spans for x in read.lines if quotes_line(s.quote, s.passage, x)}
     worth = {x: weight.get(x, FAINT) * (1 - brief.cl if x in recorded else 1.0) for x in read.lines}
     if brief.against:
-        return _attack(brief, found, worth, held, asked)
+        return _attack(brief, evidence, worth, held, asked)
     against: list[Argument] = []
     if other != mine and brief.most > 1:
         sign = -1 if brief.cl >= CONTENTIOUS else 1
-        said = [s for s in _weighed(found[other], worth) if s.value * sign > 0][:SPANS]
+        said = [s for s in _weighed(evidence[other], worth) if s.value * sign > 0][:SPANS]
         if said:
             claim = _claim(outcomes[other], said, asked, "against" if sign < 0 else "for")
-            met = _met(brief, read, found[other]) if sign < 0 else None
+            met = _met(brief, read, evidence[other]) if sign < 0 else None
             against.append(msgspec.structs.replace(_argument(claim, outcomes[other], said, asked), rebuts=met))
-    for_it = [s for s in _weighed(found[mine], worth) if s.value > 0]
+    for_it = [s for s in _weighed(evidence[mine], worth) if s.value > 0]
     room = brief.most - len(against)
     groups = [for_it[i : i + SPANS] for i in range(0, len(for_it), SPANS)][:room]
     return (*(_argument(_claim(outcomes[mine], g, asked, "for"), outcomes[mine], g, asked) for g in groups), *against)
 
 
-def _met(brief: ArgueBrief, read: ShownEvidence, found: Sequence[OutcomeEvidence]) -> int | None:
+def _met(brief: ArgueBrief, read: ShownEvidence, evidence: Sequence[OutcomeEvidence]) -> int | None:
     """The newest argument of another debater that quotes what speaks for this outcome."""
-    good = {s.line for s in found if s.value > 0}
+    good = {s.line for s in evidence if s.value > 0}
     posts = [
         post
         for post, a in read.record
-        if post in (brief.rebuttable or ()) and any(heard(s.quote, s.passage, x) for s in a.spans for x in good)
+        if post in (brief.rebuttable or ()) and any(quotes_line(s.quote, s.passage, x) for s in a.spans for x in good)
     ]
     return max(posts, default=None)
 
 
 def _attack(
     brief: ArgueBrief,
-    found: Sequence[Sequence[OutcomeEvidence]],
+    evidence: Sequence[Sequence[OutcomeEvidence]],
     worth: dict[PassageLine, float],
     held: Sequence[float],
     asked: dict[str, str],
@@ -171,7 +171,7 @@ def _attack(
     rival = max((i for i in range(len(outcomes)) if i != shared), key=lambda i: (held[i], -i))
     cases = []
     for place, side, sign in ((shared, "against", -1), (rival, "for", 1)):
-        said = [s for s in _weighed(found[place], worth) if s.value * sign > 0][:SPANS]
+        said = [s for s in _weighed(evidence[place], worth) if s.value * sign > 0][:SPANS]
         if said:
             claim = _claim(outcomes[place], said, asked, side)
             cases.append(_argument(claim, outcomes[place], said, asked))

@@ -47,10 +47,10 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
     turns = (i for layer in zip_longest(*(pool[: brief.k] for pool in pools)) for i in layer if i is not None)
     most = min(MOST, brief.k * len(queries))
     taken = within((pieces[i] for i in dict.fromkeys(turns)), most, brief.tokens)
-    found = [p.text for p in taken]
+    passages = [p.text for p in taken]
     body = Retrieved(
         passages=tuple(Found(document=p.document, text=p.text) for p in taken),
-        similar=Similar() if brief.queries else rows.similar(shown, found, found),
+        similar=Similar() if brief.queries else rows.similar(shown, passages, passages),
     )
     return Completion(body=body, usage=rows.usage, flags=(*rows.flags, *(("injection",) if left_out else ())))
 
@@ -111,7 +111,7 @@ def matter(shown: Shown) -> str:
 def _pieces(documents: Sequence[Document], known: Sequence[str]) -> tuple[list[Piece], bool]:
     """(all passages that are not known yet, each text once; whether a sentence was left out)."""
     seen = {collapse(text) for text in known}
-    found: list[Piece] = []
+    ranked: list[Piece] = []
     left_out = False
     for document in documents:
         pieces, bad = passages(document)
@@ -119,8 +119,8 @@ def _pieces(documents: Sequence[Document], known: Sequence[str]) -> tuple[list[P
         for piece in pieces:
             if (key := collapse(piece.text)) not in seen:
                 seen.add(key)
-                found.append(piece)
-    return found, left_out
+                ranked.append(piece)
+    return ranked, left_out
 
 
 def _pools(queries: Sequence[str], pieces: Sequence[Piece], brief: RetrieveBrief) -> list[list[int]]:

@@ -114,12 +114,12 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
     brief: PlanBrief = shown.brief
     read = reading(shown)
     outcomes = [s.outcome for s in brief.mixture]
-    found = about(outcomes, read.lines) if len(outcomes) > 1 else []
+    by_outcome = about(outcomes, read.lines) if len(outcomes) > 1 else []
     asked = frozenset(stems(shown.question))
     known = asked | {s for o in outcomes for s in stems(o)}
     listed: list[tuple[int, float, Test]] = []
-    for i, lines in enumerate(found):
-        others = frozenset().union(*(said for j, of in enumerate(found) if j != i for said in of.values()))
+    for i, lines in enumerate(by_outcome):
+        others = frozenset().union(*(said for j, of in enumerate(by_outcome) if j != i for said in of.values()))
         own = {line: said - others - known for line, said in lines.items()}
         # What is said beside a word of the question is nearer to it.
         worth = {line: len(own[line]) * (1 if said & asked else 0.4) for line, said in lines.items()}

@@ -83,20 +83,20 @@ class ShownEvidence:
 
 def reading(shown: Shown) -> ShownEvidence:
     """The passages and the record of a turn. What talks to the reader as to a machine is left out."""
-    found = [p for o in shown.others if isinstance(o.body, Passages) for p in o.body.passages]
+    passages = [p for o in shown.others if isinstance(o.body, Passages) for p in o.body.passages]
     record = tuple((o.post, o.body) for o in shown.others if isinstance(o.body, Ruled))
     order = _order(o.body for o in shown.others if isinstance(o.body, Passages))
     lines = tuple(
         PassageLine(p.id, p.document, s, order[p.document] if len(order) > 1 else number)
-        for number, p in enumerate(found)
+        for number, p in enumerate(passages)
         for s in _text(p.text).sentences
         if not is_instruction(s.text)
     )
     spoken = (t for _, a in record for t in (a.claim, *a.reasons, *(s.quote for s in a.spans)))
     headings = dict.fromkeys(
-        clean(m[1]) for p in found for m in _HEADING.finditer(p.text) if not is_instruction(m[1]) and stems(m[1])
+        clean(m[1]) for p in passages for m in _HEADING.finditer(p.text) if not is_instruction(m[1]) and stems(m[1])
     )
-    return ShownEvidence(lines, record, tuple(headings), suspicious([*(p.text for p in found), *spoken]))
+    return ShownEvidence(lines, record, tuple(headings), suspicious([*(p.text for p in passages), *spoken]))
 
 
 def _order(posts: Iterable[Passages]) -> dict[str, int]:
@@ -126,30 +126,30 @@ def close(seat: str, source: int) -> bool:
 def speaking(question: str, outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[tuple[OutcomeEvidence, ...]]:
     """For each outcome what is said about it, the weightiest first."""
     form = read_question(question)
-    found: list[dict[PassageLine, OutcomeEvidence]] = [{} for _ in outcomes]
+    evidence: list[dict[PassageLine, OutcomeEvidence]] = [{} for _ in outcomes]
     stated = _stated(form, outcomes, lines)
     if not any(stated):
         for i, said in _findings(form, outcomes, lines):
-            _add(found[i], said)
+            _add(evidence[i], said)
     for i, said in stated:
-        _add(found[i], said)
+        _add(evidence[i], said)
     return [
-        tuple(sorted(f.values(), key=lambda s: (-abs(s.value), s.line.passage, s.line.sentence.text))) for f in found
+        tuple(sorted(f.values(), key=lambda s: (-abs(s.value), s.line.passage, s.line.sentence.text))) for f in evidence
     ]
 
 
-def _add(found: dict[PassageLine, OutcomeEvidence], said: OutcomeEvidence) -> None:
-    before = found.get(said.line)
+def _add(evidence: dict[PassageLine, OutcomeEvidence], said: OutcomeEvidence) -> None:
+    before = evidence.get(said.line)
     terms = tuple(dict.fromkeys((*before.terms, *said.terms))) if before else said.terms
-    found[said.line] = OutcomeEvidence(said.value + (before.value if before else 0.0), said.line, terms)
+    evidence[said.line] = OutcomeEvidence(said.value + (before.value if before else 0.0), said.line, terms)
 
 
 def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[tuple[int, OutcomeEvidence]]:
     """What is found by the form of the question: what states a figure or a name, praise and blame of options."""
     evidence = {Evidence(line.sentence, line.document, own=True): line for line in lines}
     if form.kind == YES_NO:
-        found = candidates(form, list(evidence))
-        fitting = [(i, c) for i, o in enumerate(outcomes) for c in found if same(c.text, o)]
+        answers = candidates(form, list(evidence))
+        fitting = [(i, c) for i, o in enumerate(outcomes) for c in answers if same(c.text, o)]
     elif form.kind == OPTIONS and all(_marks(outcomes)):
         places = {o: i for i, o in enumerate(outcomes)}
         fitting = [(places[c.text], c) for c in candidates(replace(form, options=tuple(outcomes)), list(evidence))]
@@ -220,23 +220,23 @@ def _findings(
 
 def about(outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[dict[PassageLine, frozenset[str]]]:
     """For each outcome the lines that speak of it, whatever they say, and the stems of what they say about it."""
-    found: list[dict[PassageLine, frozenset[str]]] = [{} for _ in outcomes]
+    by_outcome: list[dict[PassageLine, frozenset[str]]] = [{} for _ in outcomes]
     for c in _clauses(_marks(outcomes), lines):
         for i in c.subjects:
-            found[i][c.line] = found[i].get(c.line, frozenset()) | set(stems(c.text))
-    return found
+            by_outcome[i][c.line] = by_outcome[i].get(c.line, frozenset()) | set(stems(c.text))
+    return by_outcome
 
 
-def _named(found: frozenset[str], marks: Sequence[frozenset[str]]) -> frozenset[int]:
+def _named(terms: frozenset[str], marks: Sequence[frozenset[str]]) -> frozenset[int]:
     """Outcomes whose words all stand there; those whose words are a part of another's that does are not meant."""
-    here = {i for i, m in enumerate(marks) if m <= found}
+    here = {i for i, m in enumerate(marks) if m <= terms}
     return frozenset(i for i in here if not any(marks[i] < marks[j] for j in here))
 
 
 def _terms(clause: str, worth: dict[str, float]) -> list[tuple[str, bool]]:
     """(word of the question, whether it is denied) for each that stands in a clause."""
     parts = [m[0].lower().replace("’", "'") for m in _WORD.finditer(clause)]
-    found: dict[str, bool] = {}
+    terms: dict[str, bool] = {}
     for at, word in enumerate(parts):
         term = stem(word)
         if term not in worth or word in STOP:
@@ -244,12 +244,12 @@ def _terms(clause: str, worth: dict[str, float]) -> list[tuple[str, bool]]:
         behind = parts[at + 1 : at + 1 + _REACH]
         behind = behind[: next((i for i, w in enumerate(behind) if w in (",", "(", ")")), _REACH)]
         off = bool(_BEFORE & set(parts[max(0, at - _REACH) : at])) or bool(_BEHIND & set(behind))
-        found[term] = found.get(term, True) and off
-    return list(found.items())
+        terms[term] = terms.get(term, True) and off
+    return list(terms.items())
 
 
 def belief(
-    outcomes: Sequence[str], found: Sequence[Sequence[OutcomeEvidence]], weight: dict[PassageLine, float]
+    outcomes: Sequence[str], evidence: Sequence[Sequence[OutcomeEvidence]], weight: dict[PassageLine, float]
 ) -> tuple[float, ...]:
     """Probabilities of the outcomes: further lines count less and less, sums are compared by softmax.
 
@@ -258,10 +258,10 @@ def belief(
     weight
         How much this seat makes of each line, 0 to 1; FAINT where it is absent.
     """
-    scores = [_sum(said, weight) for said in found]
+    scores = [_sum(said, weight) for said in evidence]
     most = max(scores)
-    kept = len(outcomes) <= MOST_GIVEN or not any(found)
-    raised = [math.exp((s - most) / TEMPERATURE) if kept or f else 0.0 for s, f in zip(scores, found, strict=True)]
+    kept = len(outcomes) <= MOST_GIVEN or not any(evidence)
+    raised = [math.exp((s - most) / TEMPERATURE) if kept or f else 0.0 for s, f in zip(scores, evidence, strict=True)]
     whole = sum(raised)
     return tuple(r / whole for r in raised)
 
@@ -293,8 +293,8 @@ def proposed(
     evidence = {Evidence(line.sentence, line.document, own=True): line for line in read.lines}
     headings = [h for h in read.headings if any(set(stems(h)) <= set(line.sentence.stems) for line in read.lines)]
     if form.kind == OPEN and headings:
-        found = speaking(question, headings, read.lines)
-        pairs = [(h, said) for h, said in zip(headings, found, strict=True) if any(s.value > 0 for s in said)]
+        spoken = speaking(question, headings, read.lines)
+        pairs = [(h, said) for h, said in zip(headings, spoken, strict=True) if any(s.value > 0 for s in said)]
     else:
         pairs = [
             (name, tuple(OutcomeEvidence(w.value, evidence[w.evidence]) for w in c.weighed))
@@ -306,7 +306,7 @@ def proposed(
     return [name for name, _ in best], [said for _, said in best]
 
 
-def heard(quote: str, passage: str, line: PassageLine) -> bool:
+def quotes_line(quote: str, passage: str, line: PassageLine) -> bool:
     """Whether a quotation is of this line."""
     said = collapse(quote)
     return passage == line.passage and (said in line.sentence.text or line.sentence.text in said)

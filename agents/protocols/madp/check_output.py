@@ -47,7 +47,7 @@ class Tests(NamedTuple):
     """Each once, in the order of their first mention."""
 
 
-def read(output: str) -> Tests:
+def parse(output: str) -> Tests:
     """What the output of one run says."""
     text = _ANSI.sub("", output).replace("\r\n", "\n")
     failed: dict[str, None] = {}
@@ -61,9 +61,9 @@ def read(output: str) -> Tests:
 
 def _passed(text: str) -> int | None:
     for pattern in _PASSED:
-        found = [int(match["n"]) for match in pattern.finditer(text)]
-        if found:
-            return sum(found)
+        counts = [int(match["n"]) for match in pattern.finditer(text)]
+        if counts:
+            return sum(counts)
     ran = [int(n) for n in _RAN.findall(text)]
     if ran:
         not_passed = sum(int(n) for given in _OF_RAN.findall(text) for n in re.findall(r"=(\d+)", given))

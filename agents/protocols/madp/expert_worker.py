@@ -256,9 +256,9 @@ def _beside(brief: Any) -> Iterator[Other]:
                 yield laid_beside("The diff of the folder, as the lead told it", brief.diff, "task", passing=True)
 
 
-def _checks(found: tuple[Checked, ...] | msgspec.UnsetType) -> Iterator[Other]:
+def _checks(checked: tuple[Checked, ...] | msgspec.UnsetType) -> Iterator[Other]:
     """What the check printed: before the work, which stays so, and after it."""
-    for run in () if isinstance(found, msgspec.UnsetType) else found:
+    for run in () if isinstance(checked, msgspec.UnsetType) else checked:
         how = f"exit status {run.exit}, after {run.seconds:g} s" if run.exit is not None else run.ended
         text = f"$ {run.command}\n{how}\n\n{run.output}".rstrip()
         yield laid_beside(f"The check {run.when} the work", text, "task", passing=run.when == "after")

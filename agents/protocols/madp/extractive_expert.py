@@ -62,7 +62,7 @@ def words(shown: Shown, corpus: Corpus) -> tuple[Worded, bool]:
 def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
     """(the work, whether something that was read talks to its reader as to a machine)."""
     brief: WorkBrief = shown.brief
-    found = _quoted(shown, f"{brief.task.prompt} {brief.responsibility} {brief.advice}", corpus)
+    quotes = _quoted(shown, f"{brief.task.prompt} {brief.responsibility} {brief.advice}", corpus)
     injected = suspicious(
         (
             *_texts(brief.task),
@@ -70,7 +70,7 @@ def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
             *(x for s in brief.supported for x in (s.output, s.diff)),
         )
     )
-    lines = _lines(found) if found else _plan(brief.responsibility, brief.task, shown.expert)
+    lines = _lines(quotes) if quotes else _plan(brief.responsibility, brief.task, shown.expert)
     for given in brief.supported:
         lines += ["", f"{given.agent_id} gave back, for: {_said(given.sub_task)}", _said(given.output)]
     if brief.findings:
@@ -78,16 +78,16 @@ def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
         lines += [
             f"- {_said(f.description)}" + (f" ({_said(f.location)})" if f.location else "") for f in brief.findings
         ]
-    return Work(outcome="done", summary=_summary(found), output=_output(lines), performed=False), injected
+    return Work(outcome="done", summary=_summary(quotes), output=_output(lines), performed=False), injected
 
 
 def support(shown: Shown, corpus: Corpus) -> tuple[Support, bool]:
     """(the sub-task's result, whether something that was read talks to its reader as to a machine)."""
     brief: SupportBrief = shown.brief
-    found = _quoted(shown, brief.sub_task, corpus)
-    lines = _lines(found) if found else _plan(brief.sub_task, brief.task, shown.expert)
+    quotes = _quoted(shown, brief.sub_task, corpus)
+    lines = _lines(quotes) if quotes else _plan(brief.sub_task, brief.task, shown.expert)
     injected = suspicious((*_texts(brief.task), brief.sub_task, *(d.text for d in shown.documents)))
-    return Support(summary=_summary(found), output=_output(lines)), injected
+    return Support(summary=_summary(quotes), output=_output(lines)), injected
 
 
 def _quoted(shown: Shown, about: str, corpus: Corpus) -> list[tuple[str, Sentence]]:
@@ -99,26 +99,28 @@ def _quoted(shown: Shown, about: str, corpus: Corpus) -> list[tuple[str, Sentenc
     scores = relevance(query, [[*s.stems, *s.context] for _, s in texts])
     least = min(LEAST_WORDS, len(query))
     ranked = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
-    found: dict[str, tuple[str, Sentence]] = {}
+    quotes: dict[str, tuple[str, Sentence]] = {}
     for i in ranked:
-        if scores[i] < LEAST or len(found) == MOST_QUOTED:
+        if scores[i] < LEAST or len(quotes) == MOST_QUOTED:
             break
         own = set(texts[i][1].stems) & set(query)
         if own and len(own | set(texts[i][1].context) & set(query)) >= least:
-            found.setdefault(texts[i][1].text, texts[i])
-    return list(found.values())
+            quotes.setdefault(texts[i][1].text, texts[i])
+    return list(quotes.values())
 
 
-def _summary(found: Sequence[tuple[str, Sentence]]) -> str:
-    if found:
-        names = len({name for name, _ in found})
-        return f"{len(found)} sentences of {names} documents bear on it and are quoted; {HERE}, so nothing was changed."
+def _summary(quotes: Sequence[tuple[str, Sentence]]) -> str:
+    if quotes:
+        names = len({name for name, _ in quotes})
+        return (
+            f"{len(quotes)} sentences of {names} documents bear on it and are quoted; {HERE}, so nothing was changed."
+        )
     return f"A plan from the specification: {HERE}, and no document answers the task, so nothing was done."
 
 
-def _lines(found: Sequence[tuple[str, Sentence]]) -> list[str]:
+def _lines(quotes: Sequence[tuple[str, Sentence]]) -> list[str]:
     lines = [f"What the documents say about it, quoted ({HERE}: nothing beyond the quotations is claimed):", ""]
-    return lines + [f'- "{s.text}" ({_said(name)})' for name, s in found]
+    return lines + [f'- "{s.text}" ({_said(name)})' for name, s in quotes]
 
 
 def _plan(part: str, task: Task, spec: ExpertSpec | None) -> list[str]:
@@ -137,33 +139,33 @@ def review(shown: Shown, corpus: Corpus) -> tuple[Review, bool]:
     """(the review, whether something that was read talks to its reader as to a machine). Raises ModelRefused where
     there is no formal fault: that a change is right is not for it to say."""
     brief: ReviewBrief = shown.brief
-    found = _faults(brief) if brief.diff.strip() else []
-    if not found:
+    faults = _faults(brief) if brief.diff.strip() else []
+    if not faults:
         raise ModelRefused(f"{HERE}: nobody judged whether it is right")
-    said = Review(verdict="revision_needed", findings=tuple(found[:40]))
+    said = Review(verdict="revision_needed", findings=tuple(faults[:40]))
     return said, suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
 
 
 def _faults(brief: ReviewBrief) -> list[Finding]:
     """Does it speak of the files that the task names, and answer the review before?"""
     work = "\n".join((brief.summary, brief.output, brief.diff))
-    found = []
+    findings = []
     silent = [f for f in brief.task.files_mentioned if f not in work and f.rpartition("/")[2] not in work]
     if silent:
         said_of = f"The work says nothing of files that the task names: {', '.join(silent[:20])}"[:4_000]
         fix = "Change them, or say why not."
-        found.append(Finding(severity="major", description=said_of, suggested_fix=fix))
+        findings.append(Finding(severity="major", description=said_of, suggested_fix=fix))
     said = set(stems(work))
     for f in brief.findings:
         about = set(stems(f.description))
         if f.severity in ("critical", "major") and about and len(about & said) < ANSWERED * len(about):
-            found.append(
+            findings.append(
                 Finding(
                     severity="major", location=f.location, suggested_fix=f.suggested_fix,
                     description=f"A finding of the review before is not answered: {f.description}"[:4_000],
                 )
             )  # fmt: skip
-    return found
+    return findings
 
 
 def _texts(task: Task) -> tuple[str, ...]:

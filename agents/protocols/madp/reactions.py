@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import floor
 
 from agents.hearing import Hear
-from agents.matching.word_roots import PromptReading, read, roots, roots_of, share, stands_in
+from agents.matching.word_roots import PromptReading, read_prompt, roots, roots_of, share, stands_in
 from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
 from bus.channels import PUBLIC
 from schemas.expert import ExpertSpec, relevance_word
@@ -49,25 +49,25 @@ def own_score(spec: ExpertSpec, task: Task) -> float:
     As 3.3, but by whole words in any inflection, and only by those that are wanted; a phrase that it owns, or an
     example of its tasks, most of whose words stand there, counts too.
     """
-    said = read(task.prompt).wanted
+    said = read_prompt(task.prompt).wanted
     words = frozenset(said)
-    found = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
-    found += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
-    found += FILE * files(spec, task)
+    total = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
+    total += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
+    total += FILE * files(spec, task)
     phrases = (*keys(spec.domain.owns), *keys(spec.triggers.examples))
     near = max((len(own & words) / len(own) for _, own in phrases if len(own) > 1), default=0.0)
-    return min(1.0, round(found + (_PHRASE * near if near >= _NEAR else 0.0), 6))
+    return min(1.0, round(total + (_PHRASE * near if near >= _NEAR else 0.0), 6))
 
 
 @lru_cache(maxsize=4_000)
 def keys(phrases: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
     """Roots of each phrase, in order and as a set: an expert compares the same ones with every task."""
-    return tuple((found, frozenset(found)) for found in map(roots, phrases))
+    return tuple((phrase_roots, frozenset(phrase_roots)) for phrase_roots in map(roots, phrases))
 
 
 def vetoed(spec: ExpertSpec, task: Task) -> bool:
     """Whether a task says that just what is this expert's is not wanted: it is named, and only under a negation."""
-    reading = read(task.prompt)
+    reading = read_prompt(task.prompt)
     return bool(reading.unwanted) and not _names(spec, reading.wanted) and _names(spec, reading.unwanted)
 
 
@@ -123,7 +123,7 @@ def _claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass
 def _claimed(
     spec: ExpertSpec, post: TaskPosted, relevance: float, confidence: float, *, metered: bool, sent: bool = False
 ) -> Claim:
-    said = read(post.task.prompt).wanted
+    said = read_prompt(post.task.prompt).wanted
     topics = deferred(spec, said)
     mine = owned(spec, said) if post.claims == "full" else ()
     words = " ".join([spec.deliberation.claim, *(["Here: " + "; ".join(mine) + "."] if mine else [])])
@@ -156,9 +156,9 @@ def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tup
     mine = next((c for c in posted.claims if c.agent_id == spec.id), None)
     if mine is None:
         return None
-    reading = read(task.prompt) if task is not None else None
-    found = [_challenge(spec, mine, theirs, reading) for theirs in posted.claims if theirs.agent_id != spec.id]
-    return tuple(c for c in found if c is not None)[:_MOST]
+    reading = read_prompt(task.prompt) if task is not None else None
+    raised = [_challenge(spec, mine, theirs, reading) for theirs in posted.claims if theirs.agent_id != spec.id]
+    return tuple(c for c in raised if c is not None)[:_MOST]
 
 
 def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptReading | None) -> Challenge | None:

@@ -16,9 +16,9 @@ def read_first(spec: ExpertSpec | None, folder: TaskFolder) -> tuple[Document, .
     if spec is None or not spec.context:
         return ()
     named = dict.fromkeys(p for pattern in spec.context for p in folder.paths if fnmatchcase(p, pattern))
-    found, left = [], MOST
+    documents, left = [], MOST
     for document in folder.files(named):
         if len(document.text) <= left:
-            found.append(document)
+            documents.append(document)
             left -= len(document.text)
-    return tuple(found)
+    return tuple(documents)

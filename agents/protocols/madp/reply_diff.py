@@ -14,16 +14,16 @@ def diff_in(text: str) -> str:
     which can be nothing else: models miscount.
     """
     rows = text.splitlines()
-    found: list[str] = []
+    lines: list[str] = []
     at = 0
     while at < len(rows):
         if not _begins(rows, at):
             at += 1
             continue
         end = _end(rows, at + 2)
-        found += [*_before(rows, at), *rows[at:end]]
+        lines += [*_before(rows, at), *rows[at:end]]
         at = end
-    return "\n".join([*found, ""]) if found else ""
+    return "\n".join([*lines, ""]) if lines else ""
 
 
 def _begins(rows: Sequence[str], at: int) -> bool:

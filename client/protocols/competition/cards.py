@@ -31,14 +31,14 @@ def card(body: Any, story: Story) -> Card | None:
 
 def signals(story: Story) -> tuple[Series, ...]:
     """Each team's points after each speech."""
-    found = [totals for _, totals in story.cumulative()]
-    if not found:
+    totals_by_stage = [totals for _, totals in story.cumulative()]
+    if not totals_by_stage:
         return ()
-    rounds = tuple(float(n) for n in range(1, len(found) + 1))
+    rounds = tuple(float(n) for n in range(1, len(totals_by_stage) + 1))
     return tuple(
         Series(
             name=team, label=f"Points of {story.team_name(team)}", rounds=rounds,
-            values=tuple(totals.get(team) for totals in found), least=0.0,
+            values=tuple(totals.get(team) for totals in totals_by_stage), least=0.0,
         )
         for team in TEAMS
     )  # fmt: skip

@@ -35,10 +35,10 @@ class CompetitionFace(Face):
 
     def what_if(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """A format may be a built-in name or a file."""
-        found = dict(settings)
-        if isinstance(found.get("format"), str):
-            found["format"] = msgspec.to_builtins(files.read_format(found["format"]))
-        return found
+        changed = dict(settings)
+        if isinstance(changed.get("format"), str):
+            changed["format"] = msgspec.to_builtins(files.read_format(changed["format"]))
+        return changed
 
     def tells_why(self, say: log.Say) -> str:
         """A silence that gives its reason."""

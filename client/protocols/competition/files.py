@@ -65,15 +65,15 @@ def read_format(given: str) -> Format:
 
 def parsed(data: Mapping[str, Any], where: str) -> Format:
     """A format from plain values. Raises BadInput, which names `where`, the field, the value and what is allowed."""
-    found: Format = _converted(dict(data), Format, "format", where)
+    parsed_format: Format = _converted(dict(data), Format, "format", where)
     _refuse_controls(data, f"{where}: format")
-    return found
+    return parsed_format
 
 
 def personalities(path: Path | None = None) -> dict[str, Personality]:
     """Personalities by name, those of a file over those that are shipped. Raises BadInput."""
     try:
-        return {**personas.read(), **(personas.read(path) if path is not None else {})}
+        return {**personas.load(), **(personas.load(path) if path is not None else {})}
     except personas.PersonalityError as error:
         raise BadInput("personalities", str(error)) from error
 
@@ -111,22 +111,22 @@ def topic(given: str, file: Path | None = None) -> tuple[Topic, Path | None]:
             f"{path} has no topic {name!r}; " + (f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"),
         )
     value = next(v for k, v in topics.items() if str(k) == name)
-    found: Topic = _converted({"motion": value} if isinstance(value, str) else value, Topic, f"topic.{name}", str(path))
-    _refuse_controls(msgspec.to_builtins(found), f"{path}: topic.{name}")
-    folder = path.parent / found.evidence if found.evidence else None
-    return found, folder
+    topic: Topic = _converted({"motion": value} if isinstance(value, str) else value, Topic, f"topic.{name}", str(path))
+    _refuse_controls(msgspec.to_builtins(topic), f"{path}: topic.{name}")
+    folder = path.parent / topic.evidence if topic.evidence else None
+    return topic, folder
 
 
 def styles(pairs: Sequence[str]) -> dict[str, str]:
     """What `--style pro_1=logical` gives. Raises BadInput for a pair without `=`, or a seat that is given twice."""
-    found: dict[str, str] = {}
+    by_seat: dict[str, str] = {}
     for pair in pairs:
         seat, equals, name = (part.strip() for part in pair.partition("="))
         if not equals or not seat or not name:
             raise BadInput("style", f"got {pair!r}, expected SEAT=NAME, for example pro_1=logical")
-        if found.setdefault(seat, name) != name:
-            raise BadInput("style", f"seat {seat} is given two styles, {found[seat]} and {name}")
-    return found
+        if by_seat.setdefault(seat, name) != name:
+            raise BadInput("style", f"seat {seat} is given two styles, {by_seat[seat]} and {name}")
+    return by_seat
 
 
 def whole(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,9 +171,9 @@ def refuse_paths(given: Mapping[str, Any]) -> None:
     rules, known = given.get("format", DEFAULT), given.get("personalities")
     if not isinstance(rules, dict) and rules not in built_in():
         named = ", ".join(built_in())
-        raise BadInput("format", f"got {str(rules)[:80]!r}, wanted is one of {named}, or a whole format")
+        raise BadInput("format", f"got {str(rules)[:80]!r}, expected one of {named}, or a whole format")
     if known is not None and not isinstance(known, dict):
-        raise BadInput("personalities", f"got {str(known)[:80]!r}, wanted are the personalities themselves")
+        raise BadInput("personalities", f"got {str(known)[:80]!r}, expected the personalities themselves")
 
 
 def of(given: Mapping[str, Any]) -> Format:

@@ -20,37 +20,37 @@ _WIDEST = 60
 """So many speeches get their seat's name."""
 
 
-def draw(found: Story, form: str) -> bytes:
+def draw(story: Story, form: str) -> bytes:
     """The picture as a file of this format, `png` or `svg`; the same story gives the same bytes. `found` has at least
     one speech with marks, or that was to have them."""
 
     def paint(figure: "Figure") -> None:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        _totals(above, found)
-        _scores(below, found)
-        _stages(above, below, found)
+        _totals(above, story)
+        _scores(below, story)
+        _stages(above, below, story)
 
     return drawn((8.6, 6.4), paint, form)
 
 
-def _totals(part: "Axes", found: Story) -> None:
+def _totals(part: "Axes", story: Story) -> None:
     part.set_title("Totals after each speech")
-    steps = found.cumulative()
+    steps = story.cumulative()
     places = range(len(steps) + 1)
     for team in TEAMS:
         values = [0.0, *(totals.get(team, 0.0) for _, totals in steps)]
         part.plot(
             places, values, color=COLOURS[team], marker=_MARKERS[team], markersize=3.5, drawstyle="steps-post",
-            label=line(found.team_name(team), _NAME),
+            label=line(story.team_name(team), _NAME),
         )  # fmt: skip
     part.axhline(0, color="#444444", linewidth=0.8)
     part.legend(loc="upper left")
 
 
-def _scores(part: "Axes", found: Story) -> None:
+def _scores(part: "Axes", story: Story) -> None:
     """A bar a speech; what it was fined hangs below."""
     part.set_title("Score of each speech, and fines")
-    steps = [s for s, _ in found.cumulative()]
+    steps = [s for s, _ in story.cumulative()]
     for team in TEAMS:
         mine = [(i, s) for i, s in enumerate(steps, 1) if team_of(s.seat) == team]
         part.bar([i for i, _ in mine], [s.scored.score for _, s in mine if s.scored], color=COLOURS[team], width=0.7)
@@ -72,9 +72,9 @@ def _scores(part: "Axes", found: Story) -> None:
     part.set_xlim(-0.5, len(steps) + 0.9)
 
 
-def _stages(above: "Axes", below: "Axes", found: Story) -> None:
+def _stages(above: "Axes", below: "Axes", story: Story) -> None:
     """The speech at which each stage begins."""
-    steps = [s for s, _ in found.cumulative()]
+    steps = [s for s, _ in story.cumulative()]
     for i, (before, after) in enumerate(itertools.pairwise(steps), 1):
         if before.round != after.round:
             for part in (above, below):

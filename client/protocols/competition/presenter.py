@@ -109,11 +109,11 @@ class CompetitionPresenter(Presenter):
 
     # -- the explanation
 
-    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def round_words(self, figures: Mapping[str, Any]) -> Iterator[str]:
         """A stage, with the judge's summary: the result, which debaters read, has its number alone."""
-        if found.get("summary_post") is None:
-            return transcript.stage_words({**found, "summary": ""})
-        return transcript.stage_words({**found, "summary": self.story.summaries.get(found.get("round", 0), "")})
+        if figures.get("summary_post") is None:
+            return transcript.stage_words({**figures, "summary": ""})
+        return transcript.stage_words({**figures, "summary": self.story.summaries.get(figures.get("round", 0), "")})
 
     # -- the page and the picture
 

@@ -55,10 +55,10 @@ class CompetitionSetup(Setup):
         from client.protocols.competition import files
 
         if question is not None:
-            raise BadInput("topic", "a topic has its motion, and a question is given beside it; leave one out")
-        found, folder = files.topic(given["topic"] or "", given["topics"])
-        stances = {str(team): text for team, text in found.stances.items()}
-        return Motion(found.motion, {"stances": stances} if stances else {}, folder)
+            raise BadInput("topic", "the topic has a motion, and you also gave a question; leave one out")
+        topic, folder = files.topic(given["topic"] or "", given["topics"])
+        stances = {str(team): text for team, text in topic.stances.items()}
+        return Motion(topic.motion, {"stances": stances} if stances else {}, folder)
 
 
 def _styles(pairs: list[str]) -> dict[str, str]:

@@ -205,11 +205,11 @@ def is_reply(post: Post) -> bool:
     return post.kind in ("speech", "note", "bid", "decision") and team_of(post.seat) in TEAMS
 
 
-def fold(found: Story, posts: Iterable[Post]) -> Story:
+def fold(story: Story, posts: Iterable[Post]) -> Story:
     """The story after these posts too."""
     for post in posts:
-        found.take(post)
-    return found
+        story.take(post)
+    return story
 
 
 def of_settings(settings: Mapping[str, Any]) -> Story:

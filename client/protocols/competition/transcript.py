@@ -375,11 +375,11 @@ def _sums(fines: Sequence[Fine]) -> str:
 
 def _recounted(outcome: Outcome, story: Story) -> Story:
     """The figures of the outcome, where not every post was read."""
-    found = Story(story.format)
-    found.speeches = story.speeches
-    found.fines = list(outcome.fines)
-    found.totals = {**outcome.individual_totals, **outcome.team_totals}
-    return found
+    recounted = Story(story.format)
+    recounted.speeches = story.speeches
+    recounted.fines = list(outcome.fines)
+    recounted.totals = {**outcome.individual_totals, **outcome.team_totals}
+    return recounted
 
 
 def stage_words(r: Mapping[str, Any]) -> Iterator[str]:

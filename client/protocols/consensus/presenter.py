@@ -212,16 +212,16 @@ class ConsensusPresenter(Presenter):
         told = ("trend", "score", "band", *(("threshold",) if score is not None else ()))
         yield from self.certificate_figures(certificate, told)
 
-    def round_figures(self, found: dict[str, Any]) -> dict[str, Any]:
+    def round_figures(self, figures: dict[str, Any]) -> dict[str, Any]:
         """A round without the texts of its positions: its score, and who moved."""
-        positions = found.get("positions") or {}
+        positions = figures.get("positions") or {}
         return {
-            "round": found.get("round"),
-            "score": found.get("score"),
-            "band": found.get("band"),
-            "direction": found.get("direction"),
-            "source": found.get("source"),
-            "key_disagreements": found.get("key_disagreements") or [],
+            "round": figures.get("round"),
+            "score": figures.get("score"),
+            "band": figures.get("band"),
+            "direction": figures.get("direction"),
+            "source": figures.get("source"),
+            "key_disagreements": figures.get("key_disagreements") or [],
             "changes": {
                 seat: p.get("change") for seat, p in positions.items() if p.get("change") not in (None, "kept")
             },
@@ -229,24 +229,24 @@ class ConsensusPresenter(Presenter):
                 seat: p.get("change_reason") for seat, p in positions.items() if p.get("change") not in (None, "kept")
             },
             "flips_without_evidence": [seat for seat, p in positions.items() if p.get("flip_without_evidence")],
-            "missing": found.get("missing") or [],
+            "missing": figures.get("missing") or [],
         }
 
-    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def round_words(self, figures: Mapping[str, Any]) -> Iterator[str]:
         """Its score, who moved and how, who was missing, what was in dispute."""
-        if found["score"] is None:
-            yield f"Round {found['round']}: not scored."
+        if figures["score"] is None:
+            yield f"Round {figures['round']}: not scored."
         else:
-            source = "" if found["source"] == "analyst" else f", {line(str(found['source']))}"
-            band, direction = line(str(found["band"])), line(str(found["direction"]))
-            yield f"Round {found['round']}: {found['score']:g} ({band}{source}), {direction}."
-        for seat, change in found["changes"].items():
-            bare = " without a reason that was found" if seat in found["flips_without_evidence"] else ""
-            why = line(str(found["reasons"].get(seat) or ""), 300)
+            source = "" if figures["source"] == "analyst" else f", {line(str(figures['source']))}"
+            band, direction = line(str(figures["band"])), line(str(figures["direction"]))
+            yield f"Round {figures['round']}: {figures['score']:g} ({band}{source}), {direction}."
+        for seat, change in figures["changes"].items():
+            bare = " without a reason that was found" if seat in figures["flips_without_evidence"] else ""
+            why = line(str(figures["reasons"].get(seat) or ""), 300)
             yield f"  {line(seat)}: {line(str(change))}{bare}{': ' + why if why else ''}"
-        for seat in found["missing"]:
+        for seat in figures["missing"]:
             yield f"  {line(str(seat))} gave no position"
-        for disagreement in found["key_disagreements"]:
+        for disagreement in figures["key_disagreements"]:
             yield f"  disagreement: {line(str(disagreement), 300)}"
 
     def concluded(self, result: Result) -> Iterator[str]:
@@ -275,15 +275,15 @@ class ConsensusPresenter(Presenter):
 
 def _changes(result: Result) -> str:
     """Who changed its answer in which round, and by what: in one clause."""
-    found: dict[str, list[str]] = {}
+    changes: dict[str, list[str]] = {}
     for played in result.rounds:
         for p in mapping(played.get("positions")).values():
             if by := mapping(p).get("moved"):
-                found.setdefault(words(by), []).append(str(played.get("round")))
-    if not found:
+                changes.setdefault(words(by), []).append(str(played.get("round")))
+    if not changes:
         return "; all the same from the start" if len(result.rounds) < 2 else "; nobody changed its answer"
     told = []
-    for by, rounds in found.items():
+    for by, rounds in changes.items():
         n = "one changed its answer" if len(rounds) == 1 else f"{len(rounds)} changed their answers"
         told.append(f"{n} {_BY.get(by, line(by))} in round {' and '.join(dict.fromkeys(rounds))}")
     return "; " + ", ".join(told)

@@ -96,11 +96,11 @@ class CriticPresenter(Presenter):
 
     def dissent(self, result: Result) -> str:
         """Objections that the answer does not meet."""
-        found = [o for o in items(result.outcome.get("objections")) if not o.get("answered")]
-        if not found:
+        unanswered = [o for o in items(result.outcome.get("objections")) if not o.get("answered")]
+        if not unanswered:
             return "no objection is open" if self.answer(result) else ""
-        return f"{count(len(found), 'objection')} open: " + "; ".join(
-            line(str(o.get("text")), _BRIEF) for o in found[:2]
+        return f"{count(len(unanswered), 'objection')} open: " + "; ".join(
+            line(str(o.get("text")), _BRIEF) for o in unanswered[:2]
         )
 
     def in_short(self, result: Result) -> str:
@@ -151,9 +151,9 @@ class CriticPresenter(Presenter):
         yield f"Open at the end: {transcript.named(left) if left else 'no objection'}."
         yield from self.certificate_figures(certificate, ("trend", "open_objections"))
 
-    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def round_words(self, figures: Mapping[str, Any]) -> Iterator[str]:
         """What was answered, objected and compared."""
-        return transcript.round_words(found)
+        return transcript.round_words(figures)
 
     def foot(self, round_: int) -> str:
         """The judge's confidence so far."""

@@ -53,11 +53,11 @@ def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[Styl
 
 def by_words(rounds: Sequence[Body]) -> Iterator[StyledLine]:
     """One warning where objections were compared by words because what was to do it failed."""
-    found = [c for r in rounds for c in r.get("comparisons") or ()]
-    failed = [str(c["why"]) for c in found if c.get("why")]
+    comparisons = [c for r in rounds for c in r.get("comparisons") or ()]
+    failed = [str(c["why"]) for c in comparisons if c.get("why")]
     if failed:
         told = "; ".join(line(why, _WIDE) for why in dict.fromkeys(failed))
-        yield "score", f"Warning: {len(failed)} of {len(found)} objections were compared by words alone: {told}"
+        yield "score", f"Warning: {len(failed)} of {len(comparisons)} objections were compared by words alone: {told}"
 
 
 def _pressed(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:

@@ -36,8 +36,8 @@ class Told:
         match body:
             case Passages():
                 documents = len({p.document for p in body.passages})
-                found = "from the plan's queries" if body.queries else "for the question"
-                yield "quiet", f"  {count(len(body.passages), 'passage')} {found}, from {count(documents, 'document')}"
+                source = "from the plan's queries" if body.queries else "for the question"
+                yield "quiet", f"  {count(len(body.passages), 'passage')} {source}, from {count(documents, 'document')}"
             case Blind():
                 yield "seat", f"  {line(post.seat)}, alone: {shares(body.belief, _TOP)}"
             case Merged():
@@ -82,7 +82,7 @@ def beside(result: Result) -> Iterator[StyledLine]:
     for ruled in outcome.record:
         kept, times = best.get(_key(ruled), (ruled, 0))
         best[_key(ruled)] = (max(kept, ruled, key=_worth), times + 1)
-    ranked = sorted(best.values(), key=lambda found: -_worth(found[0]))
+    ranked = sorted(best.values(), key=lambda pair: -_worth(pair[0]))
     told = f"Arguments: {len(best)} different admitted, {count(outcome.refused, 'refusal')}"
     yield "quiet", told + ("; the strongest:" if ranked else "")
     for ruled, times in ranked[:_CARRIED]:
@@ -96,29 +96,29 @@ def _worth(ruled: Ruled) -> float:
     return (ruled.crit or 0.0) * (1.0 if ruled.q is None else ruled.q)
 
 
-def dissent(found: Story, result: Result) -> str:
+def dissent(story: Story, result: Result) -> str:
     """Debaters that hold something else in the end; empty where nobody knows."""
-    if not found.rounds:
+    if not story.rounds:
         return ""
-    held = {seat: _first(belief) for seat, belief in found.rounds[-1].beliefs.items()}
+    held = {seat: _first(belief) for seat, belief in story.rounds[-1].beliefs.items()}
     others = {seat: name for seat, name in held.items() if name != result.outcome.get("answer")}
     return "; ".join(f"{line(seat)} holds {line(name, _NAME)}" for seat, name in others.items()) or "nobody"
 
 
-def in_short(found: Story, result: Result, confidence: str) -> str:
+def in_short(story: Story, result: Result, confidence: str) -> str:
     """Who agreed from when on, what the debate changed, what to find out next."""
     outcome = outcome_of(result.outcome)
-    answer, seats = outcome.answer, len(found.blind)
+    answer, seats = outcome.answer, len(story.blind)
     name = line(answer, _NAME)
     everybody = "both" if seats == 2 else f"all {seats}"
-    alone = [_first(blind.belief) for blind in found.blind.values()]
-    apart = dissent(found, result)
+    alone = [_first(blind.belief) for blind in story.blind.values()]
+    apart = dissent(story, result)
     if not seats:
         told = f"{name}, {confidence}"
     elif apart not in ("", "nobody"):
         told = f"no agreement: {name}, {confidence}; {apart}"
     elif all(first == answer for first in alone):
-        stood = any(r.signals.advocate for r in found.rounds)
+        stood = any(r.signals.advocate for r in story.rounds)
         what = "it stood a devil's advocate" if stood else "the debate changed nothing"
         told = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
     else:

@@ -57,8 +57,8 @@ def card(body: Any, documents: Mapping[str, str], before: str) -> Card | None:
 
 def most_probable(belief: Belief | Mapping[str, float]) -> str:
     """The outcome that is held most probable; empty: the belief has none."""
-    found = top(belief, 1)
-    return found[0].outcome if found else ""
+    likeliest = top(belief, 1)
+    return likeliest[0].outcome if likeliest else ""
 
 
 def _shares(belief: Belief | Mapping[str, float]) -> list[tuple[str, float]]:
@@ -104,17 +104,17 @@ def _round(body: Round) -> Card:
 
 def signals(rounds: Sequence[Round]) -> tuple[Series, ...]:
     """Each signal by round; of those that have a gate, the gate of the last round."""
-    return tuple(found for name in SHOWN if (found := _series(name, [r.signals for r in rounds])) is not None)
+    return tuple(series for name in SHOWN if (series := _series(name, [r.signals for r in rounds])) is not None)
 
 
-def _series(name: str, found: Sequence[Signals]) -> Series | None:
-    values = tuple(getattr(s, name) for s in found)
+def _series(name: str, rounds: Sequence[Signals]) -> Series | None:
+    values = tuple(getattr(s, name) for s in rounds)
     if all(v is None for v in values):
         return None
     sign, what = _NAMES[name]
-    gate = getattr(found[-1], _GATES[name]) if name in _GATES else None
+    gate = getattr(rounds[-1], _GATES[name]) if name in _GATES else None
     return Series(
-        name=name, label=f"{sign}, {what}", rounds=tuple(float(s.round) for s in found), values=values, threshold=gate,
+        name=name, label=f"{sign}, {what}", rounds=tuple(float(s.round) for s in rounds), values=values, threshold=gate,
         threshold_label=f"gate {gate:.2f}" if gate is not None else "", least=0.0,
         most=None if name == "information_gain" else 1.0,
     )  # fmt: skip

@@ -27,21 +27,21 @@ def read_outcomes(given: str) -> list[str]:
     except (OSError, ValueError):  # too long for a path, and so a list
         there = False
     if there:
-        found = _of_text(_text(path), str(path))
+        outcomes = _of_text(_text(path), str(path))
     elif given.lstrip().startswith(("[", "{")):
-        found = _of_json(given, "it")
+        outcomes = _of_json(given, "it")
     elif "," in given:
-        found = [part.strip() for part in given.split(",")]
-        if not all(found):
+        outcomes = [part.strip() for part in given.split(",")]
+        if not all(outcomes):
             raise BadInput(_FIELD, f"got {given!r}: nothing stands between two of the commas")
     else:
         raise BadInput(_FIELD, f"got {given!r}: no such file, and no list of outcomes between commas")
-    if len(found) < 2:
-        raise BadInput(_FIELD, f"{given} names {len(found)}, expected two or more")
-    for name in found:
+    if len(outcomes) < 2:
+        raise BadInput(_FIELD, f"{given} names {len(outcomes)}, expected two or more")
+    for name in outcomes:
         if clean(name) != name or "\n" in name or "\t" in name:
             raise BadInput(_FIELD, f"got {name!r}: a name has no control characters")
-    return found
+    return outcomes
 
 
 def _text(path: Path) -> str:

@@ -26,39 +26,39 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
     by_seat: tuple[str, ...] = ()
 
 
-def facts_of(found: Story, result: Result | None) -> dict[str, Any]:
+def facts_of(story: Story, result: Result | None) -> dict[str, Any]:
     """The values that the template shows."""
     outcome = _outcome(result)
     certificate = result.stop.certificate if result is not None else {}
-    mixture = found.rounds[-1].signals.mixture if found.rounds else {}
-    seats = list(found.rounds[-1].beliefs) if found.rounds else []
+    mixture = story.rounds[-1].signals.mixture if story.rounds else {}
+    seats = list(story.rounds[-1].beliefs) if story.rounds else []
     return {
         "stops": transcript.stops_of(certificate),
         "agreement": transcript.agreement(certificate) if certificate.get("near_consensus") else "",
         "columns": transcript.COLUMNS,
-        "rows": [_row(r) for r in found.rounds],
-        "held": [r.signals.round for r in found.rounds if r.signals.held],
-        "next": _next(found),
-        "chart": _chart(found, result),
+        "rows": [_row(r) for r in story.rounds],
+        "held": [r.signals.round for r in story.rounds if r.signals.held],
+        "next": _next(story),
+        "chart": _chart(story, result),
         "seats": seats,
-        "bars": _bars(found, top(mixture, _OUTCOMES, outcome.answer if outcome else ""), seats),
+        "bars": _bars(story, top(mixture, _OUTCOMES, outcome.answer if outcome else ""), seats),
         "others": max(0, len(mixture) - _OUTCOMES),
         "rounds": [
             (
                 r,
-                [h for h in found.arguments if h.round == r.signals.round],
-                [c for c in found.cases if c.round == r.signals.round],
+                [h for h in story.arguments if h.round == r.signals.round],
+                [c for c in story.cases if c.round == r.signals.round],
             )
-            for r in found.rounds
+            for r in story.rounds
         ],
         "fate": _fate,
         "score": transcript.score_words,
-        "document": _documents(found),
-        "blind": found.blind,
+        "document": _documents(story),
+        "blind": story.blind,
         "shares": transcript.shares,
-        "groups": found.groups.groups if found.groups else (),
-        "plan": found.plan,
-        "passages": [(p, found.found_by.get(p.id, ())) for p in found.passages],
+        "groups": story.groups.groups if story.groups else (),
+        "plan": story.plan,
+        "passages": [(p, story.found_by.get(p.id, ())) for p in story.passages],
         "notes": _notes(outcome),
     }
 
@@ -84,22 +84,22 @@ def _row(body: Round) -> dict[str, Any]:
     return {"round": s.round, "cells": cells, "held": s.held}
 
 
-def _next(found: Story) -> str:
-    dials = transcript.coming(found.rounds[-1]) if found.rounds else None
+def _next(story: Story) -> str:
+    dials = transcript.coming(story.rounds[-1]) if story.rounds else None
     return transcript.dial_words(dials) if dials else ""
 
 
-def _chart(found: Story, result: Result | None) -> str:
+def _chart(story: Story, result: Result | None) -> str:
     """The picture, base64: as an image it can neither run nor load anything, whatever its texts are."""
-    if not found.rounds:
+    if not story.rounds:
         return ""
-    return base64.b64encode(draw(found, result.stop if result else None, "svg")).decode()
+    return base64.b64encode(draw(story, result.stop if result else None, "svg")).decode()
 
 
-def _bars(found: Story, shares: list[Share], seats: list[str]) -> list[Bar]:
-    if not found.rounds:
+def _bars(story: Story, shares: list[Share], seats: list[str]) -> list[Bar]:
+    if not story.rounds:
         return []
-    beliefs = {seat: {s.outcome: s.p for s in found.rounds[-1].beliefs[seat]} for seat in seats}
+    beliefs = {seat: {s.outcome: s.p for s in story.rounds[-1].beliefs[seat]} for seat in seats}
     return [
         Bar(
             name=share.outcome, p=f"{share.p:.2f}", percent=f"{100 * min(1.0, max(0.0, share.p)):.1f}",
@@ -114,6 +114,6 @@ def _fate(argued: GatedArgument) -> str:
     return passed(ruled) if ruled.admitted else why_refused(ruled)
 
 
-def _documents(found: Story) -> Callable[[str], str]:
-    names = {p.id: p.document for p in found.passages}
+def _documents(story: Story) -> Callable[[str], str]:
+    names = {p.id: p.document for p in story.passages}
     return lambda passage: names.get(passage, "")

@@ -31,16 +31,16 @@ _DIALS = (
 _COLOURS = ("#1f5fa8", "#c1272d", "#0f7173", "#8a5a00", "#6b3fa0")
 
 
-def draw(found: Story, stop: Stop | None, form: str) -> bytes:
+def draw(story: Story, stop: Stop | None, form: str) -> bytes:
     """The picture as a file of this format; the same story gives the same bytes. `found` has at least one round."""
 
     def paint(figure: "Figure") -> None:
         axes: Sequence[Axes] = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2.2, 2.4, 2.4))
-        last = found.rounds[-1].signals.round
-        _signals(axes[0], found.rounds)
-        _dials(axes[1], found.rounds)
-        _gates(axes[2], found.rounds, found.arguments)
-        _mixture(axes[3], found.rounds)
+        last = story.rounds[-1].signals.round
+        _signals(axes[0], story.rounds)
+        _dials(axes[1], story.rounds)
+        _gates(axes[2], story.rounds, story.arguments)
+        _mixture(axes[3], story.rounds)
         for part in axes:
             _frame(part, last, stop)
         if stop is not None:

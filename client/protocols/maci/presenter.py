@@ -60,10 +60,10 @@ class MaciPresenter(Presenter):
     def card(self, post: Post) -> Card:
         """A post as data."""
         body = body_of(post)
-        found = cards.card(body, self._documents, self._held.get(post.seat, ""))
-        if found is not None and isinstance(body, Blind | Case):
-            self._held[post.seat] = found.position
-        return found or super().card(post)
+        card = cards.card(body, self._documents, self._held.get(post.seat, ""))
+        if card is not None and isinstance(body, Blind | Case):
+            self._held[post.seat] = card.position
+        return card or super().card(post)
 
     def signals(self) -> tuple[Series, ...]:
         """Each signal by round."""
@@ -75,8 +75,8 @@ class MaciPresenter(Presenter):
 
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines."""
-        if self.brief and (found := body_of(post)) is not None:
-            return self._told.lines(post, found)
+        if self.brief and (body := body_of(post)) is not None:
+            return self._told.lines(post, body)
         return transcript.post_lines(post, width) or raw_post(post, width)
 
     def missing(self, post: Post) -> tuple[str, ...] | None:
@@ -130,14 +130,14 @@ class MaciPresenter(Presenter):
         """Agreement, plateau, stalemate, budget, round limit."""
         return transcript.stops_of(certificate)
 
-    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def round_words(self, figures: Mapping[str, Any]) -> Iterator[str]:
         """Nothing: the posts tell more of it (`explained`)."""
         return iter(())
 
     def explained(self, session: str, entries: Sequence[log.Entry]) -> Iterator[str]:
         """Signals and dials by round, arguments, beliefs."""
-        found = story(self._posts)
-        return transcript.explained(found) if found.rounds else iter(())
+        told = story(self._posts)
+        return transcript.explained(told) if told.rounds else iter(())
 
     def page(self, posts: Sequence[Post], result: Result | None) -> PagePart:
         """Mixture, tests, signals, arguments, plan."""
@@ -146,10 +146,10 @@ class MaciPresenter(Presenter):
 
     def draw(self, stop: Stop | None, form: str) -> bytes:
         """Signals, dials, gates and mixture by round."""
-        found = story(self._posts)
-        if not found.rounds:
+        told = story(self._posts)
+        if not told.rounds:
             raise NoPicture("ended before its first round: there are no signals to draw")
-        return draw(found, stop, form)
+        return draw(told, stop, form)
 
     def foot(self, round_: int) -> str:
         """The last round's signals, and the dials of the next."""

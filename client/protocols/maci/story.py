@@ -83,8 +83,8 @@ def story(posts: Iterable[Post]) -> Story:
             for p, r in held[Ruled]
         ),
         cases=tuple(Told(round=p.round, seat=p.seat, case=c) for p, c in held[Case]),
-        passages=tuple(found for _, body in held[Passages] for found in body.passages),
-        found_by={found.id: body.queries for _, body in held[Passages] for found in body.passages},
+        passages=tuple(passage for _, body in held[Passages] for passage in body.passages),
+        found_by={passage.id: body.queries for _, body in held[Passages] for passage in body.passages},
         blind={p.seat: b for p, b in held[Blind]},
         groups=merged[-1][1] if merged else None,
         plan=plans[-1][1] if plans else None,

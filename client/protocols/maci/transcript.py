@@ -67,8 +67,8 @@ def foot(post: Post) -> str:
 
 def coming(body: Round) -> Dials | None:
     """The dials of the round after this one; None: there is none."""
-    found = (body.next_cl, body.next_tau_q, body.next_tau_crit)
-    return None if all(v is None for v in found) else found
+    dials = (body.next_cl, body.next_tau_q, body.next_tau_crit)
+    return None if all(v is None for v in dials) else dials
 
 
 def dial_words(dials: Dials) -> str:
@@ -227,21 +227,21 @@ _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"
 def stops_of(certificate: Mapping[str, Any]) -> list[StopRule]:
     """The reasons that a certificate tests, in the order in which they are asked; none for a session that ended outside
     that order (cancelled, too few seats)."""
-    found = certificate.get("stops") or {}
+    stops = certificate.get("stops") or {}
     return [
-        StopRule(name=name, holds=bool(found[name]["holds"]), tests=tuple(map(test_of, found[name]["tests"])))
+        StopRule(name=name, holds=bool(stops[name]["holds"]), tests=tuple(map(test_of, stops[name]["tests"])))
         for name in _ORDER
-        if name in found
+        if name in stops
     ]
 
 
-def test_of(found: Mapping[str, Any]) -> StopTest:
+def test_of(test: Mapping[str, Any]) -> StopTest:
     """One of them."""
-    value, limit, what = found.get("value"), found.get("limit"), line(str(found.get("test")))
-    holds = bool(found.get("holds"))
+    value, limit, what = test.get("value"), test.get("limit"), line(str(test.get("test")))
+    holds = bool(test.get("holds"))
     if isinstance(value, str):  # why the next round does not fit the budget; empty: it does
         return StopTest(what="the next round", value=line(value, _WIDE) or "fits the budget", wanted="", holds=holds)
-    relation = _WANTED.get(str(found.get("relation")), line(str(found.get("relation"))))
+    relation = _WANTED.get(str(test.get("relation")), line(str(test.get("relation"))))
     return StopTest(what=what, value=_number(value), wanted=f"{relation} {_number(limit)}", holds=holds)
 
 
@@ -251,9 +251,9 @@ def _number(value: Any) -> str:
 
 def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
     """Below a stop: the tests that decided."""
-    for found in stops_of(certificate):
-        if found.name == reason:
-            yield from (("quiet", f"      {test.words}") for test in found.tests)
+    for rule in stops_of(certificate):
+        if rule.name == reason:
+            yield from (("quiet", f"      {test.words}") for test in rule.tests)
     if reason == "plateau" and certificate.get("near_consensus"):
         yield "quiet", f"      {agreement(certificate)}"
     first, last = certificate.get("gates_first"), certificate.get("gates")
@@ -265,10 +265,10 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLi
 
 def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
     """Of each reason that would have been convergence: the tests that failed."""
-    for found in stops_of(certificate):
-        failed = [test.words for test in found.tests if not test.holds]
-        if found.name in _CONVERGES and failed:
-            yield "quiet", f"      no {line(found.name)}: {'; '.join(failed)}"
+    for rule in stops_of(certificate):
+        failed = [test.words for test in rule.tests if not test.holds]
+        if rule.name in _CONVERGES and failed:
+            yield "quiet", f"      no {line(rule.name)}: {'; '.join(failed)}"
 
 
 _SHORT = {
@@ -289,10 +289,10 @@ _ATTACK = {"rounds in which a devil's advocate argued against it", "most that a 
 def kept_apart(certificate: Mapping[str, Any]) -> str:
     """The tests of agreement and plateau that failed, in short: `D 0.31 is above near_consensus 0.10; O 0.12 is below
     tau_o 0.30`. Empty where it converged, or where nothing was tested."""
-    found = certificate.get("stops")
-    if not found or certificate.get("converged"):
+    stops = certificate.get("stops")
+    if not stops or certificate.get("converged"):
         return ""
-    tests = [test for name in _CONVERGES for test in (found.get(name) or {}).get("tests", ())]
+    tests = [test for name in _CONVERGES for test in (stops.get(name) or {}).get("tests", ())]
     failed = [test for test in (certificate.get("near_consensus"), *tests) if test and not test["holds"]]
     names = {test["test"] for test in failed}
     told = []
@@ -313,9 +313,9 @@ def agreement(certificate: Mapping[str, Any]) -> str:
 def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
     """Every predicate with value and threshold."""
     yield "Why it stopped, test by test; the first reason of which every test holds is the one:"
-    for found in stops_of(certificate):
-        yield f"  {line(found.name)}: {'holds' if found.holds else 'does not hold'}"
-        for test in found.tests:
+    for rule in stops_of(certificate):
+        yield f"  {line(rule.name)}: {'holds' if rule.holds else 'does not hold'}"
+        for test in rule.tests:
             yield f"    {'yes' if test.holds else 'no ':3} {test.words}"
     if certificate.get("near_consensus"):
         yield f"  {agreement(certificate)}"
@@ -367,14 +367,14 @@ def regime_words(regime: Mapping[str, Any]) -> Iterator[str]:
 # ---------------------------------------------------------------- explained
 
 
-def explained(found: Story) -> Iterator[str]:
+def explained(story: Story) -> Iterator[str]:
     """The dials' history, and round by round what was admitted, refused and believed."""
     yield "Signals and the dials in force, by round:"
-    yield from (f"  {text}" for text in table([r.signals for r in found.rounds]))
-    for body in found.rounds:
+    yield from (f"  {text}" for text in table([r.signals for r in story.rounds]))
+    for body in story.rounds:
         t = body.signals.round
         yield f"Round {t}: {signal_words(body.signals)}."
-        for heard in found.arguments:
+        for heard in story.arguments:
             if heard.round == t:
                 fate = f"admitted, {passed(heard.ruled)}"
                 told = fate if heard.ruled.admitted else f"refused, {why_refused(heard.ruled)}"

@@ -45,7 +45,9 @@ def refuse_missing(command: str, data: bytes) -> None:
         more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
         names = ", ".join(map(line, there[:_NAMED])) + more if there else "no file"
         told = f"{_missing(command, program)} in the folder; {line(folder) or 'its top'} has {names}"
-        raise BadInput("--check", f"{told}; one that the task is to make runs by another, as in --check 'sh test.sh'")
+        raise BadInput(
+            "--check", f"{told}; if the task makes the program, run it by another one, as in --check 'sh test.sh'"
+        )
 
 
 def _missing(command: str, program: str) -> str:

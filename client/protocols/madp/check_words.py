@@ -41,18 +41,18 @@ def run_words(body: Checked) -> str:
     return f"{', '.join(told)} ({body.seconds:.1f} s)"
 
 
-def outcome_lines(found: Mapping[str, Any] | None) -> Iterator[StyledLine]:
+def outcome_lines(proof: Mapping[str, Any] | None) -> Iterator[StyledLine]:
     """`Check: python -m pytest -q: 4 failed, 12 passed (3.1 s) -> 16 passed (3.0 s)`."""
-    if not found:
+    if not proof:
         return
-    runs = [msgspec.convert(found[when], Checked) for when in ("before", "after") if found.get(when)]
+    runs = [msgspec.convert(proof[when], Checked) for when in ("before", "after") if proof.get(when)]
     told = " -> ".join(map(run_words, runs)) or "not run"
-    yield "stop" if found.get("ok") else "score", f"Check: {line(found['command'], WIDE)}: {told}"
-    if found.get("why"):
-        yield "score", f"      {line(found['why'], WIDE)}"
+    yield "stop" if proof.get("ok") else "score", f"Check: {line(proof['command'], WIDE)}: {told}"
+    if proof.get("why"):
+        yield "score", f"      {line(proof['why'], WIDE)}"
 
 
-def certified(found: Mapping[str, Any], runs: Iterable[Checked]) -> str:
+def certified(proof: Mapping[str, Any], runs: Iterable[Checked]) -> str:
     """A certificate's check: `before: exit status 1, 2 failed; after: no result (it did not end)`.
 
     Parameters
@@ -63,7 +63,7 @@ def certified(found: Mapping[str, Any], runs: Iterable[Checked]) -> str:
         As they were posted, which know why one came to no result.
     """
     why = {run.when: run.ended for run in runs if run.ended}
-    return "; ".join(_certified(when, found[when], why.get(when, "")) for when in ("before", "after") if when in found)
+    return "; ".join(_certified(when, proof[when], why.get(when, "")) for when in ("before", "after") if when in proof)
 
 
 def _certified(when: Any, run: Mapping[str, Any], why: str) -> str:

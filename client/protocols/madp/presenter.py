@@ -143,9 +143,9 @@ class MadpPresenter(Presenter):
         runs = (body for _, body in self.story.steps if isinstance(body, Checked))
         return {**certificate, "check": check_words.certified(certificate["check"], runs)}
 
-    def round_words(self, found: Mapping[str, Any]) -> Iterator[str]:
+    def round_words(self, figures: Mapping[str, Any]) -> Iterator[str]:
         """One turn of work."""
-        return transcript.round_words(found)
+        return transcript.round_words(figures)
 
     def explained(self, session: str, entries: Sequence[log.Entry]) -> Iterator[str]:
         """The coordination with its cost, then tools, support and reviews."""

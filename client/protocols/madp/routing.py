@@ -108,9 +108,9 @@ class TaskRouter:
             The reader cannot be had here.
         """
         started = time.perf_counter()
-        found = await self._matched(tasks)
+        matched = await self._matched(tasks)
         each = (time.perf_counter() - started) / max(1, len(tasks))
-        return [self.routed(task, m, each) for task, m in zip(tasks, found, strict=True)]
+        return [self.routed(task, m, each) for task, m in zip(tasks, matched, strict=True)]
 
     async def _matched(self, tasks: Sequence[Task]) -> list[Matched]:
         if self._keyword:
@@ -120,21 +120,21 @@ class TaskRouter:
         except EncoderError as error:
             raise _no_encoder(error) from error
 
-    def routed(self, task: Task, found: Matched, seconds: float = 0.0) -> Route:
+    def routed(self, task: Task, matched: Matched, seconds: float = 0.0) -> Route:
         """What a task comes to that has been matched, which took so many seconds."""
         started = time.perf_counter()
-        session = self._coordinated(task, found)
+        session = self._coordinated(task, matched)
         consensus = decode(next(p.body for p in session.posts if p.kind == "consensus"), Consensus)
         route = _route(task, session.inner, consensus)
         took = (seconds + time.perf_counter() - started) * 1e3
         return msgspec.structs.replace(route, duration_ms=round(took, 3))
 
-    def _coordinated(self, task: Task, found: Matched) -> Session:
+    def _coordinated(self, task: Task, matched: Matched) -> Session:
         """The session up to its consensus."""
         settings = {**self._opened.settings, "files_mentioned": task.files_mentioned}
         opened = msgspec.structs.replace(self._opened, question=task.prompt, settings=settings)
         session, _ = begin(MADP, f"route-{next(self._numbers)}", opened, _AT_NS)
-        event: Event = Replied(turn=next(iter(session.turns)), body=raw(found))
+        event: Event = Replied(turn=next(iter(session.turns)), body=raw(matched))
         session, _ = step(MADP, session, event, _AT_NS)
         candidates = {c.expert for c in session.inner.candidates}
         order = sorted(self._hears, key=lambda x: (x in candidates, x))
@@ -177,14 +177,14 @@ def _no_encoder(error: EncoderError) -> BadInput:
     return BadInput("encoder", f"{error}; --keyword needs none")
 
 
-def _route(task: Task, state: State, found: Consensus) -> Route:
-    lead = found.outcome.lead
-    why = [found.rationale, *(n for n in found.notes if n != found.rationale)]
-    if found.how == "general":
+def _route(task: Task, state: State, decision: Consensus) -> Route:
+    lead = decision.outcome.lead
+    why = [decision.rationale, *(n for n in decision.notes if n != decision.rationale)]
+    if decision.how == "general":
         why += [f"{lead.agent_id}, the general-purpose expert, would take it, with a warning"] if lead else []
         lead = None
-    if found.conflict and found.conflict not in why:
-        why.append(f"in doubt, a human would be asked: {found.conflict}")
+    if decision.conflict and decision.conflict not in why:
+        why.append(f"in doubt, a human would be asked: {decision.conflict}")
     assert state.factors is not None, "it was matched"
     return Route(
         task=task.prompt, depth=state.depth or "instant", factors=state.factors,
@@ -192,9 +192,9 @@ def _route(task: Task, state: State, found: Consensus) -> Route:
             Candidate(expert=c.expert, relevance=c.relevance, confidence=c.confidence) for c in state.candidates
         ),
         lead=Part(expert=lead.agent_id, responsibility=lead.responsibility) if lead else None,
-        support=tuple(Part(expert=a.agent_id, responsibility=a.responsibility) for a in found.outcome.support),
-        excluded=tuple(Left(expert=x.agent_id, reason=x.reason) for x in found.outcome.excluded),
-        rationale="; ".join(why), token_cost=found.token_cost, duration_ms=0.0,
+        support=tuple(Part(expert=a.agent_id, responsibility=a.responsibility) for a in decision.outcome.support),
+        excluded=tuple(Left(expert=x.agent_id, reason=x.reason) for x in decision.outcome.excluded),
+        rationale="; ".join(why), token_cost=decision.token_cost, duration_ms=0.0,
     )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ class MadpSetup(Setup):
     ) -> tuple[Mapping[str, Any], str]:
         """The check: the one that is given, else the command by which the folder's manifest has it tested."""
         there = tuple(workers)
-        found, said = self._check(data, there, settings.get("check"))
+        check, said = self._check(data, there, settings.get("check"))
         experts = [w for w in there if "expert" in w.roles]
         if experts and not any(w.tools for w in experts):
             without = "one that leaves it as it is ends as a plan (planned, exit status 3)"
@@ -80,7 +80,7 @@ class MadpSetup(Setup):
             said = f"run is off, so experts run no command: {why}; {said}"
         if lost := next((w.no_tools for w in experts if w.tools and w.no_tools), None):
             said = f"some tools are not there, and experts work without them: {lost}; {said}"
-        return found, said
+        return check, said
 
     def check_here(self, data: bytes, settings: Mapping[str, Any]) -> None:
         """The program of the check stands in the folder, or is found on PATH. Raises BadInput."""
@@ -101,14 +101,16 @@ class MadpSetup(Setup):
         from schemas.folders.manifest import test_command
 
         try:
-            found = test_command({path: content for path, (content, _) in unpacked(data).items()})
+            command = test_command({path: content for path, (content, _) in unpacked(data).items()})
         except FolderError as error:
             return {}, f"no check is run: {error}"
-        if found is not None and (why := next((w.no_run for w in workers if w.no_run), None)):
+        if command is not None and (why := next((w.no_run for w in workers if w.no_run), None)):
             return {}, f"no check is run ({why}): nothing but reviews will say whether the work is right"
-        if found is None:
+        if command is None:
             return {}, "no check is run: the folder names no command that tests it; --check COMMAND gives one"
-        return {"check": found.command}, f"the check is `{found.command}` ({found.source}), {how}; --check off: none"
+        return {
+            "check": command.command
+        }, f"the check is `{command.command}` ({command.source}), {how}; --check off: none"
 
     def routing(self) -> "Routing":
         """The machine up to who leads, in this process."""

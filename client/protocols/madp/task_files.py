@@ -30,7 +30,7 @@ def conversation(path: Path) -> list[dict[str, str]]:
     BadInput
         Names the file and the line.
     """
-    found: list[dict[str, str]] = []
+    messages: list[dict[str, str]] = []
     for number, text in enumerate(_text("conversation", path, MAX_CONVERSATION).split("\n"), 1):
         if not text.strip():
             continue
@@ -41,10 +41,10 @@ def conversation(path: Path) -> list[dict[str, str]]:
         if message.role not in _SPEAKERS:
             told = f"role: got {line(message.role)!r}, expected {' or '.join(_SPEAKERS)}"
             raise BadInput("conversation", f"{path}, line {number}: {told}")
-        found.append(msgspec.to_builtins(message))
-    if not found:
+        messages.append(msgspec.to_builtins(message))
+    if not messages:
         raise BadInput("conversation", f"{path} has no message; expected lines such as " + _MESSAGE)
-    return found
+    return messages
 
 
 def _text(field: str, path: Path, most: int) -> str:

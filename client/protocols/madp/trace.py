@@ -88,10 +88,10 @@ class _Fold:
         self._opened = entry
 
     def _replied(self, entry: log.Entry, event: log.Replied) -> None:
-        found = self._open.pop(event.turn, None)
-        if found is None:
+        opened = self._open.pop(event.turn, None)
+        if opened is None:
             return
-        ask, asked_ns = found
+        ask, asked_ns = opened
         tokens = event.usage.input_tokens + event.usage.output_tokens
         if ask.kind in COORDINATION:
             self._tokens[COORDINATION[ask.kind]] += tokens
@@ -118,8 +118,8 @@ class _Fold:
                 if self._claims is not None and worded is not None:
                     self._claims = in_words(self._claims, worded)
             case "challenges":
-                found = _body(say.body, Challenges)
-                self._challenges += found.challenges if found is not None else ()
+                challenges = _body(say.body, Challenges)
+                self._challenges += challenges.challenges if challenges is not None else ()
             case "consensus":
                 self._consensus = _body(say.body, Consensus) or self._consensus
                 self._assigned_ns = self._assigned_ns or entry.at_ns

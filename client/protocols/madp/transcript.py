@@ -202,19 +202,19 @@ def _challenges(body: Challenges) -> Iterator[StyledLine]:
         yield "seat", f"  {who} ({c.proposed_resolution}): {line(c.reason, WIDE)}"
 
 
-def who_words(found: Consensus, story: Story) -> str:
+def who_words(decision: Consensus, story: Story) -> str:
     """Who takes it, why, who supports and how deep it went, on one line."""
-    lead = found.outcome.lead
+    lead = decision.outcome.lead
     if lead is None:
-        return f"nobody takes it: {line(found.rationale, WIDE)}"
-    relevance, confidence = story.sure(lead.agent_id) if found.how not in _BY_HUMAN else ("", None)
+        return f"nobody takes it: {line(decision.rationale, WIDE)}"
+    relevance, confidence = story.sure(lead.agent_id) if decision.how not in _BY_HUMAN else ("", None)
     figures = ", ".join((
         *([f"relevance {relevance}"] if relevance else []),
         *([f"confidence {confidence:.2f}"] if confidence is not None else []),
     ))  # fmt: skip
-    why = HOW.get(found.how) or line(story.words(lead.agent_id) or lead.responsibility or found.rationale, _CLAIM)
+    why = HOW.get(decision.how) or line(story.words(lead.agent_id) or lead.responsibility or decision.rationale, _CLAIM)
     told = "; ".join(part for part in (figures, why.rstrip("."), _who_was_asked(story)) if part)
-    names = [line(a.agent_id) for a in found.outcome.support]
+    names = [line(a.agent_id) for a in decision.outcome.support]
     support = f", and may ask {' and '.join(names)} for support" if names else ""
     depth = f"; {story.task.depth}" if story.task is not None else ""
     return f"{line(lead.agent_id)} leads ({told}){support}{depth}"
@@ -320,13 +320,13 @@ def open_item(item: Item) -> OpenItem:
     )  # fmt: skip
 
 
-def answered_words(found: Mapping[str, Any]) -> str:
+def answered_words(answer: Mapping[str, Any]) -> str:
     """What was answered, and by whom."""
-    choice, note = line(str(found.get("choice")), WIDE), str(found.get("note") or "")
+    choice, note = line(str(answer.get("choice")), WIDE), str(answer.get("note") or "")
     told = f" ({line(note, WIDE)})" if note else ""
-    if found.get("author"):
-        return f"item {line(str(found['id']))}: {line(str(found['author']))} answered {choice}{told}"
-    return f"item {line(str(found['id']))}: nobody answered; the default holds: {choice}"
+    if answer.get("author"):
+        return f"item {line(str(answer['id']))}: {line(str(answer['author']))} answered {choice}{told}"
+    return f"item {line(str(answer['id']))}: nobody answered; the default holds: {choice}"
 
 
 # ---------------------------------------------------------------- what it came to
@@ -335,12 +335,12 @@ def answered_words(found: Mapping[str, Any]) -> str:
 def lead_words(outcome: Mapping[str, Any], story: Story | None = None) -> str:
     """Who leads and why, on one line; empty where no consensus is told."""
     try:
-        found = msgspec.convert(outcome.get("consensus"), Consensus)
+        decision = msgspec.convert(outcome.get("consensus"), Consensus)
     except (msgspec.ValidationError, SchemaError):
         return ""
     if story is not None and story.consensus is not None:
-        return who_words(found, story)
-    return who_words(found, of_outcome(outcome))
+        return who_words(decision, story)
+    return who_words(decision, of_outcome(outcome))
 
 
 def of_outcome(outcome: Mapping[str, Any]) -> Story:
@@ -445,15 +445,15 @@ def steps_words(story: Story) -> Iterator[str]:
             yield from (text for _, text in call_lines(body.calls))
 
 
-def trace_words(found: CoordinationTrace) -> Iterator[str]:
+def trace_words(trace: CoordinationTrace) -> Iterator[str]:
     """What the coordination took, and what came after it."""
-    used = found.token_usage
-    if found.duration_ms is not None:
-        yield f"Assigned after {found.duration_ms:,.1f} ms."
+    used = trace.token_usage
+    if trace.duration_ms is not None:
+        yield f"Assigned after {trace.duration_ms:,.1f} ms."
     yield (
         f"Tokens of the coordination: {used.total:,} (intake {used.intake:,}, claims {used.claims:,}, challenges"
-        f" {used.challenges:,}, consensus {used.consensus:,}); of execution {found.execution.tokens:,}, of reviews"
-        f" {found.review.tokens:,}, of sessions beneath {found.deliberation.tokens:,}."
+        f" {used.challenges:,}, consensus {used.consensus:,}); of execution {trace.execution.tokens:,}, of reviews"
+        f" {trace.review.tokens:,}, of sessions beneath {trace.deliberation.tokens:,}."
     )
 
 

@@ -72,11 +72,11 @@ def finding_lines(findings: Sequence[Finding], indent: str = "  ") -> Iterator[S
         yield "quiet", f"{indent}{f.severity}{at}: {_joined(line(f.description, WIDE), line(f.suggested_fix, WIDE))}"
 
 
-def _joined(found: str, fix: str) -> str:
+def _joined(fault: str, fix: str) -> str:
     """A finding and what is suggested, as two sentences."""
     if not fix:
-        return found
-    return f"{found}{'' if found.endswith(('.', '!', '?', '…')) else '.'} Suggestion: {fix}"
+        return fault
+    return f"{fault}{'' if fault.endswith(('.', '!', '?', '…')) else '.'} Suggestion: {fix}"
 
 
 def goes_back(lead: str, revision: int, most: Any) -> StyledLine:

@@ -1,4 +1,5 @@
-"""competition: what is counted of a session that is closed. Its course is fixed, so no stop rule could save calls."""
+"""competition: the figures that are counted when a session is closed. Its course is fixed, so no stop rule could save
+calls."""
 
 from coordinator.protocols.competition.rules import votes
 from coordinator.protocols.competition.state import State

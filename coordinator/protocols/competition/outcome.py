@@ -1,4 +1,4 @@
-"""competition: what every certificate holds, and what a session came to, for the result frame.
+"""competition: what every certificate holds, and the result of a session, for its result frame.
 
 Debaters read the result, on `control`: it has figures, and none of the judge's words beside its review. Those are on
 `scores` and `judge_notes`.
@@ -26,9 +26,9 @@ from coordinator.protocols.competition.state import (
     Silent,
     State,
     Utterance,
+    body_of,
     format_of,
     marks,
-    read,
     said,
 )
 from coordinator.table import View
@@ -39,14 +39,14 @@ from schemas.protocols.competition.messages import Outcome, Review
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
     f = format_of(v)
-    found = points(s, v, says)
+    scored = points(s, v, says)
     return {
         "format": f.name,
         "stages": len(f.stages),
         "stages_played": len(f.stages) if s.complete else s.stage,
         "speeches": sum(x.post is not None for x in s.lines),
-        "team_totals": found.team,
-        "individual_totals": found.individual,
+        "team_totals": scored.team,
+        "individual_totals": scored.individual,
         "winner": winner(s, v, says),
         "decided_by": f.decided_by,
         "best": best(s, v, says),
@@ -68,7 +68,7 @@ def _silent(x: Silent, f: Format) -> str:
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(Outcome as builtins, one object a stage that was begun)."""
-    f, found = format_of(v), points(s, v)
+    f, scored = format_of(v), points(s, v)
     kinds: Counter[str] = Counter()
     for line in s.lines:
         given = marks(v, (), line)
@@ -79,9 +79,9 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         winner=winner(s, v),
         decided_by=f.decided_by,
         complete=s.complete,
-        review=read(v, (), s.review, Review).text if s.review is not None else "",
-        team_totals=found.team,
-        individual_totals=found.individual,
+        review=body_of(v, (), s.review, Review).text if s.review is not None else "",
+        team_totals=scored.team,
+        individual_totals=scored.individual,
         best=best(s, v),
         fines=fines(s, v),
         violations=dict(sorted(kinds.items())),

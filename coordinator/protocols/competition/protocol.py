@@ -37,12 +37,12 @@ from coordinator.protocols.competition.state import (
     State,
     Utterance,
     author,
+    body_of,
     channel_of,
     format_of,
     free_of,
     item_of,
     longest_silent,
-    read,
     stage_of,
     team_of,
     turn_of,
@@ -234,7 +234,7 @@ def _bids_in(s: State, v: View, says: Says) -> Step:
     """The captain picks among the bids; nobody bid: the seat that was silent the longest speaks."""
     if v.open_turns:
         return s, says
-    bids = {author(v, says, n): read(v, says, n, Bid) for n in s.bids}
+    bids = {author(v, says, n): body_of(v, says, n, Bid) for n in s.bids}
     if not any(b.wants for b in bids.values()):
         return _longest_silent(s, v, says)
     return replace(s, phase=Phase.DECIDING), (*says, ask_captain(s, v, says, _at_turn(s, v), bids))
@@ -327,7 +327,7 @@ def _after_score(s: State, v: View, says: Says) -> Step:
     match item:
         case Exchange() if line.act == "question":
             assert line.post is not None
-            asked = read(v, says, line.post, Said)
+            asked = body_of(v, says, line.post, Said)
             return replace(s, phase=Phase.ANSWERING), (*says, ask_answer(s, v, says, item, asked))
         case Free():
             return _next_place(s, v, says)

@@ -15,11 +15,11 @@ from coordinator.protocols.competition.state import (
     State,
     Utterance,
     author,
+    body_of,
     format_of,
     free_of,
     left,
     new_post,
-    read,
     stage_of,
 )
 from coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER, SCORE, SUMMARIZE
@@ -67,7 +67,7 @@ def overtime_alone(s: State, v: View, says: Says) -> Says:
     """A speech that is not to be scored costs overtime all the same."""
     line = s.lines[-1]
     assert line.post is not None
-    fines = fines_for(line.seat, read(v, says, line.post, Said), None, format_of(v))
+    fines = fines_for(line.seat, body_of(v, says, line.post, Said), None, format_of(v))
     return tuple(say(s, SCORES, "fine", fine, line.seat) for fine in fines)
 
 
@@ -75,7 +75,7 @@ def settle(s: State, v: View, given: Marks | None, says: Says) -> tuple[State, S
     """Marks, fines and totals of what was just said, posted where debaters do not read."""
     line, f = s.lines[-1], format_of(v)
     assert line.post is not None, "silence is not scored"
-    fines = fines_for(line.seat, read(v, says, line.post, Said), given, f)
+    fines = fines_for(line.seat, body_of(v, says, line.post, Said), given, f)
     post = Scored(post=line.post, seat=line.seat, marks=given, score=score(given, f), fines=fines, totals={})
     s = replace(s, lines=(*s.lines[:-1], replace(line, scored=new_post(v, says))))
     totals = points(s, v, (*says, say(s, SCORES, "scored", post, line.seat))).all()
@@ -84,7 +84,7 @@ def settle(s: State, v: View, given: Marks | None, says: Says) -> tuple[State, S
 
 def tally(s: State, v: View, name: Literal["before", "after"], says: Says) -> tuple[State, Says]:
     """The ballots of a vote, counted."""
-    ballots = {author(v, says, n): read(v, says, n, Ballot).choice for n in s.ballots}
+    ballots = {author(v, says, n): body_of(v, says, n, Ballot).choice for n in s.ballots}
     chosen = tuple(ballots.values())
     votes = {choice: chosen.count(choice) for choice in ("pro", "con", "undecided")}
     s = replace(s, tallies=(*s.tallies, new_post(v, says)))

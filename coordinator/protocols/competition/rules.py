@@ -13,11 +13,11 @@ from coordinator.protocols.competition.state import (
     Says,
     State,
     Utterance,
+    body_of,
     debaters,
     format_of,
     item_of,
     marks,
-    read,
     said,
     team_of,
 )
@@ -139,7 +139,7 @@ def best(s: State, v: View, says: Says = ()) -> tuple[str, ...]:
 
 def votes(s: State, v: View, says: Says = ()) -> tuple[Tally, ...]:
     """The votes taken so far."""
-    return tuple(read(v, says, n, Tally) for n in s.tallies)
+    return tuple(body_of(v, says, n, Tally) for n in s.tallies)
 
 
 def swing(taken: tuple[Tally, ...]) -> dict[str, int]:

@@ -1,5 +1,5 @@
-"""competition: who sits down. Every seat is a queue of its own, because what is served by one queue can be taken by
-whoever serves it."""
+"""competition: which seats a session has. Every seat is a queue of its own, because what is served by one queue can be
+taken by whoever serves it."""
 
 from collections.abc import Iterator
 from typing import Any

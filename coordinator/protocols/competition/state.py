@@ -1,4 +1,4 @@
-"""competition: what a session remembers. What was said and what the judge made of it live in posts; the state refers to
+"""competition: the state of a session. What was said and what the judge made of it live in posts; the state refers to
 them by number, and every total is computed from them."""
 
 from enum import StrEnum, auto
@@ -127,8 +127,8 @@ Says = tuple[Wish, ...]
 
 def format_of(v: View) -> Format:
     """The rules of this session."""
-    found: Format = v.settings.format
-    return found
+    format_: Format = v.settings.format
+    return format_
 
 
 def stage_of(s: State, v: View) -> Stage:
@@ -175,7 +175,7 @@ def on_channel(v: View, says: Says, channel: str, but: str = "") -> tuple[int, .
     return (*before, *(v.next_post + i for i, w in enumerate(now) if w.channel == channel and w.kind != but))
 
 
-def read(v: View, says: Says, post: int, as_type: type[T]) -> T:
+def body_of(v: View, says: Says, post: int, as_type: type[T]) -> T:
     """The body of a post, which may be one of this transition."""
     if post < v.next_post:
         return decode(v.posts[post].body, as_type)
@@ -192,12 +192,12 @@ def author(v: View, says: Says, post: int) -> str:
 
 def said(v: View, says: Says, line: Utterance) -> Said | None:
     """What was said; None for silence."""
-    return None if line.post is None else read(v, says, line.post, Said)
+    return None if line.post is None else body_of(v, says, line.post, Said)
 
 
 def marks(v: View, says: Says, line: Utterance) -> Marks | None:
     """What the judge made of it; None where there is nothing."""
-    return None if line.scored is None else read(v, says, line.scored, Scored).marks
+    return None if line.scored is None else body_of(v, says, line.scored, Scored).marks
 
 
 def turn_of(s: State, v: View) -> Team | None:

@@ -1,4 +1,4 @@
-"""competition: what each turn is asked with, and so what each seat gets to see.
+"""competition: builds the turns: what each seat is asked, and what it is shown.
 
 Debaters see what was said in public and their own team's channel; the judge what was said in public and its notes; the
 audience what was said in public. Nobody is shown `scores`.
@@ -16,6 +16,7 @@ from coordinator.protocols.competition.state import (
     PUBLIC,
     Says,
     State,
+    body_of,
     channel_of,
     format_of,
     free_of,
@@ -23,7 +24,6 @@ from coordinator.protocols.competition.state import (
     left,
     must_speak,
     on_channel,
-    read,
     stage_of,
     team_of,
     unspoken,
@@ -92,7 +92,7 @@ def identity(v: View, seat: str) -> Identity:
     )
 
 
-def shown(v: View, says: Says, *channels: str, but: str = "") -> tuple[int, ...]:
+def last_posts(v: View, says: Says, *channels: str, but: str = "") -> tuple[int, ...]:
     """The last posts of some channels, in the order in which they were posted; `but`: those of a kind are left out."""
     most = v.settings.context_posts
     return tuple(sorted(n for c in channels for n in on_channel(v, says, c, but)[-most:]))
@@ -102,7 +102,7 @@ def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, 
     """A turn of a debater; `own`: its reply belongs on its team's channel. A captain's direction is for one speech, and
     stands in its brief: whoever speaks is not shown those that were for others."""
     team = channel_of(team_of(seat))
-    sees = shown(v, says, PUBLIC, team, but=DECISION if kind == SPEAK else "")
+    sees = last_posts(v, says, PUBLIC, team, but=DECISION if kind == SPEAK else "")
     return AskSeat(
         seat=seat, kind=kind, round=s.stage + 1, brief=raw(brief), sees=sees, caps=caps(v),
         stream=v.settings.stream and kind not in (BID, CAPTAIN), channel=team if own else "",
@@ -118,14 +118,14 @@ def ask_confer(s: State, v: View, says: Says, team: str) -> AskSeat:
     seats = seats_of(f, team)
     done = s.conferred[TEAMS.index(team)]
     seat = seats[done % len(seats)]
-    ahead = tuple(line for item in stage.agenda for line in told(item, team, f))
+    ahead = tuple(line for item in stage.agenda for line in agenda_lines(item, team, f))
     brief = ConferBrief(
         me=identity(v, seat), stage=stage.title, ahead=ahead, turn=done // len(seats) + 1, turns=stage.confer
     )  # fmt: skip
     return _ask(v, says, s, seat, CONFER, brief, own=True)
 
 
-def told(item: Item, team: str, f: Format) -> tuple[str, ...]:
+def agenda_lines(item: Item, team: str, f: Format) -> tuple[str, ...]:
     """What an item of the agenda asks of a team, in a line; nothing where it asks nothing."""
     match item:
         case Speech(seat=seat) if team_of(seat) == team:
@@ -232,7 +232,7 @@ def ask_score(s: State, v: View, says: Says) -> AskSeat:
     """The last line; its post is the last one shown."""
     line = s.lines[-1]
     assert line.post is not None, "silence is not scored"
-    speech = read(v, says, line.post, Said)
+    speech = body_of(v, says, line.post, Said)
     item = item_of(s, v)
     task = item.task if isinstance(item, Speech) else ""
     brief = ScoreBrief(
@@ -251,7 +251,7 @@ def ask_summary(s: State, v: View, says: Says) -> AskSeat:
 def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object) -> AskSeat:
     """Its replies are heard by nobody else."""
     return AskSeat(
-        seat=JUDGE, kind=kind, round=s.stage + 1, brief=raw(brief), sees=shown(v, says, PUBLIC, JUDGE_NOTES),
+        seat=JUDGE, kind=kind, round=s.stage + 1, brief=raw(brief), sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
         caps=caps(v), channel=JUDGE_NOTES,
     )  # fmt: skip
 
@@ -262,7 +262,7 @@ def ask_review(s: State, v: View, says: Says) -> AskSeat:
         totals=points(s, v, says).all(), winner=winner(s, v, says), best=", ".join(best(s, v, says))
     )  # fmt: skip
     return AskSeat(
-        seat=JUDGE, kind=REVIEW, round=s.stage + 1, brief=raw(brief), sees=shown(v, says, PUBLIC, JUDGE_NOTES),
+        seat=JUDGE, kind=REVIEW, round=s.stage + 1, brief=raw(brief), sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
         caps=caps(v), stream=v.settings.stream, final=True,
     )  # fmt: skip
 
@@ -270,7 +270,7 @@ def ask_review(s: State, v: View, says: Says) -> AskSeat:
 def ask_votes(s: State, v: View, says: Says, item: Vote) -> tuple[AskSeat, ...]:
     """The whole audience at once; none sees what another votes."""
     brief = raw(BallotBrief(name=item.name, stances=stances(v)))
-    sees = shown(v, says, PUBLIC)
+    sees = last_posts(v, says, PUBLIC)
     return tuple(
         AskSeat(seat=seat, kind=VOTE, round=s.stage + 1, brief=brief, sees=sees, caps=caps(v))
         for seat in audience_of(format_of(v))

@@ -1,4 +1,4 @@
-"""consensus: how a round is read: who holds the same, who changed and by what, and the score that follows."""
+"""consensus: evaluates a round: which seats hold the same answer, which changed and why, and the score."""
 
 from typing import Any
 
@@ -37,23 +37,23 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
     if by_meaning(v):
         labels = labels_by_words(s, v, {seat: s.held[seat] for seat in current})
         s = msgspec.structs.replace(s, called={**s.labels, **labels})
-        found = sides(s, v)
+        answer_groups = sides(s, v)
         return compared(
             s, v, Comparison(
                 comment="words were compared: no analyst",
-                agreements=(found[0].answer[:1_000],) if len(found) == 1 else (),
-                key_disagreements=tuple(d[:1_000] for d in disagreements(found)[:20]),
+                agreements=(answer_groups[0].answer[:1_000],) if len(answer_groups) == 1 else (),
+                key_disagreements=tuple(d[:1_000] for d in disagreements(answer_groups)[:20]),
                 groups=(), approach=parts["approach"], priority=parts["priority"],
                 argued=tuple(m.post for m in moves(s, current)),
             ), "lexical_fallback", (),
         )  # fmt: skip
-    found = groups(current, w)
+    answer_groups = groups(current, w)
     return assess(
         s, v, Analysis(
             score=score(parts, shares(v)),
             dimensions={name: round(value, 2) for name, value in parts.items()},
-            agreements=(found[0].answer,) if len(found) == 1 else (),
-            key_disagreements=disagreements(found),
+            agreements=(answer_groups[0].answer,) if len(answer_groups) == 1 else (),
+            key_disagreements=disagreements(answer_groups),
             comment="lexical score: no analyst",
         ), "lexical_fallback", (),
     )  # fmt: skip
@@ -79,9 +79,9 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
         moved=moved,
     )  # fmt: skip
     s = msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
-    found, w = sides(s, v), weights(v)
+    answer_groups, w = sides(s, v), weights(v)
     parts = {
-        "facts": facts([[w[seat] for seat in g.seats] for g in found]),
+        "facts": facts([[w[seat] for seat in g.seats] for g in answer_groups]),
         "approach": c.approach,
         "priority": c.priority,
     }
@@ -92,7 +92,7 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
         key_disagreements=c.key_disagreements,
         comment=c.comment,
     )
-    told = tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in found)
+    told = tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups)
     return assess(s, v, analysis, source, before, told)
 
 
@@ -139,8 +139,8 @@ def figures(s: State, v: View) -> dict[str, Any]:
     trend = s.trend()
     more: dict[str, Any] = {}
     if by_meaning(v) and all(post < v.next_post for post in s.held.values()):  # else they come with this very step
-        found = sides(s, v)
-        more = {"groups": {g.label: len(g.seats) for g in found}, "changed": changes_by(s)}
+        answer_groups = sides(s, v)
+        more = {"groups": {g.label: len(g.seats) for g in answer_groups}, "changed": changes_by(s)}
     return {
         **more,
         "score": trend[-1] if trend else None,

@@ -34,8 +34,8 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 
 
 def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    found = _quotes(p, view) or _moved(turn, p, view) or _first(turn, p, view)
-    return found or (_argument(turn, p) if view.opened.version >= BY_MEANING else _change(turn, p, view))
+    fault = _quotes(p, view) or _moved(turn, p, view) or _first(turn, p, view)
+    return fault or (_argument(turn, p) if view.opened.version >= BY_MEANING else _change(turn, p, view))
 
 
 def _document(view: View, name: str) -> Document | None:
@@ -146,27 +146,27 @@ def _partition(turn: OpenTurn, c: Comparison) -> str:
     return ""
 
 
-def departs(c: Conclusion, found: Sequence[Group]) -> str:
+def departs(c: Conclusion, answer_groups: Sequence[Group]) -> str:
     """The label of the answer that a conclusion words in the place of the one that prevailed; empty if it does not."""
     said = normalise(c.answer)
-    other = next((g.label for g in found[1:] if said in (normalise(g.answer), normalise(g.label))), "")
-    return other or ("" if normalise(c.group) == normalise(found[0].label) else c.group)
+    other = next((g.label for g in answer_groups[1:] if said in (normalise(g.answer), normalise(g.label))), "")
+    return other or ("" if normalise(c.group) == normalise(answer_groups[0].label) else c.group)
 
 
 def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
     """It words the answer that prevailed. Refused once; given again, it is shown as departing (outcome.departing)."""
-    found = sides(state, view)
-    other = departs(c, found)
+    answer_groups = sides(state, view)
+    other = departs(c, answer_groups)
     if turn.ask.attempt > 1 or not other:
         return ""
     return (
-        f"group: the answer that prevailed is {found[0].label!r}, and you word {other!r}; word the one that prevailed,"
-        " and put what speaks for the other into reasoning"
+        f"group: the answer that prevailed is {answer_groups[0].label!r}, and you word {other!r};"
+        " word the one that prevailed, and put what speaks for the other into reasoning"
     )
 
 
 def _panel_answer(state: State, s: Synthesis, view: View) -> str:
     """A synthesis may word the panel's answer better; it may not put another seat's in its place."""
-    found = groups(voters(view, state.held), weights(view))
-    wrong = normalise(s.answer) in {normalise(g.answer) for g in found[1:]}
-    return f"answer: the panel's answer is {found[0].answer!r}; {s.answer!r} is a minority's" if wrong else ""
+    answer_groups = groups(voters(view, state.held), weights(view))
+    wrong = normalise(s.answer) in {normalise(g.answer) for g in answer_groups[1:]}
+    return f"answer: the panel's answer is {answer_groups[0].answer!r}; {s.answer!r} is a minority's" if wrong else ""

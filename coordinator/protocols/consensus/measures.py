@@ -1,4 +1,4 @@
-"""consensus: what is counted of a session that is closed."""
+"""consensus: the figures that are counted when a session is closed."""
 
 from collections import Counter
 
@@ -21,11 +21,11 @@ NO_DEBATE, UNANIMITY, UNCHANGED = "no_debate", "unanimity", "unchanged"
 def measured(session: Session, view: View) -> Measured:
     """Agreement is the last score; disagreement the share of the weight that stands against the leading answer."""
     s: State = session.inner
-    scores, found = s.trend(), sides(s, view)
-    weight = sum(g.weight for g in found)
+    scores, answer_groups = s.trend(), sides(s, view)
+    weight = sum(g.weight for g in answer_groups)
     return Measured(
         agreement=scores[-1] / 100 if scores else None,
-        disagreement=1 - found[0].weight / weight if weight else None,
+        disagreement=1 - answer_groups[0].weight / weight if weight else None,
         plateau=session.stopped is not None and session.stopped.reason == "stuck",
         flips=_flips(s),
         rules=_rules(s, view),
@@ -34,27 +34,27 @@ def measured(session: Session, view: View) -> Measured:
 
 def _flips(s: State) -> dict[str, int]:
     """Before version 4 it is only known which of them nothing explains; the others are counted as argued."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for r in s.rounds:
         if r.moved:
-            found.update(_BECAUSE[by] for by in r.moved.values())
+            counts.update(_BECAUSE[by] for by in r.moved.values())
         else:
-            found["unexplained"] += len(r.bare_flips)
-            found["argued"] += len(r.flips) - len(r.bare_flips)
-    return {because: n for because, n in found.items() if n}
+            counts["unexplained"] += len(r.bare_flips)
+            counts["argued"] += len(r.flips) - len(r.bare_flips)
+    return {because: n for because, n in counts.items() if n}
 
 
 def _rules(s: State, view: View) -> dict[str, int]:
     """A round that was not played to its end is not looked at."""
     whole = [r for r in s.rounds if r.posts]
-    found = {}
+    counts = {}
     if whole:
-        found[NO_DEBATE] = whole[0].number
+        counts[NO_DEBATE] = whole[0].number
     for name, holds in ((UNANIMITY, _unanimous), (UNCHANGED, _unchanged)):
         first = next((r.number for r in whole if holds(s, view, r)), None)
         if first is not None:
-            found[name] = first
-    return found
+            counts[name] = first
+    return counts
 
 
 def _unanimous(s: State, view: View, r: Round) -> bool:

@@ -1,4 +1,4 @@
-"""consensus: what a session came to, for the result frame."""
+"""consensus: the result of a session, for its result frame."""
 
 from collections.abc import Mapping
 from itertools import zip_longest
@@ -36,30 +36,30 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     The prevailing answer is the weighted plurality's. Its confidence is that of the seats that hold it (their weighted
     median; before version 4 the weighted mean) times their share of the voters' weight."""
     votes = voters(view, state.held)
-    found = sides(state, view)
+    answer_groups = sides(state, view)
     size = sum(len(bytes(view.posts[n].body)) for r in state.rounds for n in r.posts.values())
     by_meaning = view.opened.version > 3
     rounds = tuple(_round(r, view, state.labels, size <= _FULL_BYTES) for r in state.rounds)
     flips = sum(len(r.bare_flips) for r in state.rounds)
-    if not found:
+    if not answer_groups:
         nothing = Outcome(
             answer="", confidence=0.0, reasoning="", source="none", minority=(), first_round_majority=None,
             flips_without_evidence=flips, passages=_bearing(state, view) if view.opened.version > 2 else (),
         )  # fmt: skip
         return _without_empty(nothing), rounds
-    best = found[0]
+    best = answer_groups[0]
     spoken = votes[best.seats[0]]
-    synthesis, departing = _worded(state, view, found)
+    synthesis, departing = _worded(state, view, answer_groups)
     more: dict[str, Any] = {}
     if by_meaning:
         more = {"label": best.label, "agree": len(best.seats), "changed": changes_by(state), "departing": departing}
     result = Outcome(
         **more,
         answer=synthesis.answer if synthesis else spoken.answer,
-        confidence=round(confidence(found), 4),
+        confidence=round(confidence(answer_groups), 4),
         reasoning=synthesis.reasoning if synthesis else spoken.reasoning,
         source="synthesis" if synthesis else "plurality",
-        minority=tuple(_minority(seat, votes[seat]) for g in found[1:] for seat in g.seats),
+        minority=tuple(_minority(seat, votes[seat]) for g in answer_groups[1:] for seat in g.seats),
         first_round_majority=first_round_majority(state, view),
         flips_without_evidence=flips,
         citations=_evidence(best, votes),
@@ -67,7 +67,7 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     return _without_empty(result), rounds
 
 
-def _worded(state: State, view: View, found: list[Group]) -> tuple[Synthesis | Conclusion | None, str]:
+def _worded(state: State, view: View, answer_groups: list[Group]) -> tuple[Synthesis | Conclusion | None, str]:
     """(What the analyst wrote of the panel's answer, if anything; what it wrote of another in its place)."""
     if state.synthesis is None:
         return None, ""
@@ -75,13 +75,13 @@ def _worded(state: State, view: View, found: list[Group]) -> tuple[Synthesis | C
     if view.opened.version <= 3:
         return decode(body, Synthesis), ""
     said = decode(body, Conclusion)
-    return (None, said.answer) if departs(said, found) else (said, "")
+    return (None, said.answer) if departs(said, answer_groups) else (said, "")
 
 
 def _without_empty(outcome: Outcome) -> dict[str, Any]:
     """As builtins; without `passages` where there are none, which is how sessions before version 3 said it."""
-    found: dict[str, Any] = _builtins(outcome)
-    return found if outcome.passages else {name: value for name, value in found.items() if name != "passages"}
+    fields: dict[str, Any] = _builtins(outcome)
+    return fields if outcome.passages else {name: value for name, value in fields.items() if name != "passages"}
 
 
 def _bearing(state: State, view: View) -> tuple[Citation, ...]:
@@ -96,9 +96,9 @@ def ends_round(post: log.Say) -> str:
     return f"score {decode(post.body, Assessment).score:g}" if post.kind == "assessment" else ""
 
 
-def confidence(found: list[Group]) -> float:
+def confidence(answer_groups: list[Group]) -> float:
     """Of the leading group: its confidence times its share of the weight, 0 to 1."""
-    return found[0].confidence * found[0].weight / sum(g.weight for g in found)
+    return answer_groups[0].confidence * answer_groups[0].weight / sum(g.weight for g in answer_groups)
 
 
 def first_round_majority(state: State, view: View) -> str | None:

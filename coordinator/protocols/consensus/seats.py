@@ -1,4 +1,4 @@
-"""consensus: who sits down, and what each seat's word weighs."""
+"""consensus: which seats a session has, and the weight of each."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""consensus: what a session remembers, and how positions are read, grouped and measured. Scores are 0 to 100."""
+"""consensus: the state of a session, and how positions are read, grouped and measured. Scores are 0 to 100."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -152,7 +152,7 @@ def groups(
     for seat, p in positions.items():
         label = (labels or {}).get(seat) or normalise(p.answer)
         by_answer.setdefault(label, []).append(seat)
-    found = []
+    answer_groups = []
     for label, seats in by_answer.items():
         total = sum(weight[s] for s in seats)
         sure = [positions[s].confidence for s in seats]
@@ -161,8 +161,8 @@ def groups(
         else:
             confidence = weighted_median(sure, [weight[s] for s in seats])
         ranked = tuple(sorted(seats, key=lambda s: -positions[s].confidence))
-        found.append(Group(positions[ranked[0]].answer, ranked, total, confidence, label))
-    return sorted(found, key=lambda g: (-g.weight, -g.confidence))
+        answer_groups.append(Group(positions[ranked[0]].answer, ranked, total, confidence, label))
+    return sorted(answer_groups, key=lambda g: (-g.weight, -g.confidence))
 
 
 def sides(state: State, view: View) -> list[Group]:
@@ -181,12 +181,12 @@ def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[
     """Number of the post -> label, where no analyst compared: that of a position with the same words, else the answer
     itself."""
     known = {normalise(position(view, int(post)).answer): label for post, label in state.labels.items()}
-    found = {}
+    labels = {}
     for post in posts.values():
         if not state.label(post):
             answer = position(view, post).answer
-            found[str(post)] = known.setdefault(normalise(answer), squeeze(answer)[:MAX_LABEL])
-    return found
+            labels[str(post)] = known.setdefault(normalise(answer), squeeze(answer)[:MAX_LABEL])
+    return labels
 
 
 def is_flip(before: Position | None, now: Position) -> bool:
@@ -207,6 +207,9 @@ def changes_by(state: State) -> dict[str, int]:
     return dict(Counter(by for played in state.rounds for by in (played.moved or {}).values()))
 
 
-def disagreements(found: Sequence[Group]) -> tuple[str, ...]:
+def disagreements(answer_groups: Sequence[Group]) -> tuple[str, ...]:
     """What stands against the leading answer, in words: for when there is no analyst."""
-    return tuple(f"{g.answer} ({len(g.seats)}) against {found[0].answer} ({len(found[0].seats)})" for g in found[1:])
+    return tuple(
+        f"{g.answer} ({len(g.seats)}) against {answer_groups[0].answer} ({len(answer_groups[0].seats)})"
+        for g in answer_groups[1:]
+    )

@@ -1,4 +1,4 @@
-"""consensus: what each seat is asked, and what it is shown."""
+"""consensus: builds the turns: what each seat is asked, and what it is shown."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -126,8 +126,8 @@ def _ask_compare(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
 def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
     """Positions of this round that name the argument that moved them. `current`: seat -> its position; who abstains has
     none."""
-    found = ((post, current[seat]) for seat, post in s.rounds[-1].posts.items() if seat in current)
-    return tuple(Moved(post=post, by=p.argument) for post, p in found if p.argument)
+    positions = ((post, current[seat]) for seat, post in s.rounds[-1].posts.items() if seat in current)
+    return tuple(Moved(post=post, by=p.argument) for post, p in positions if p.argument)
 
 
 def _ask_score(s: State, v: View, speaking: Iterable[str]) -> AskSeat:

@@ -1,4 +1,4 @@
-"""critic: what is counted of a session that is closed."""
+"""critic: the figures that are counted when a session is closed."""
 
 from coordinator.protocols.critic.state import State
 from coordinator.table import Counted, Measured, Session, View

@@ -1,4 +1,4 @@
-"""critic: what every certificate holds, and what a session came to, for the result frame."""
+"""critic: what every certificate holds, and the result of a session, for its result frame."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from coordinator.protocols.critic.state import (
     Round,
     State,
     answer,
+    body_of,
     comparison,
     label,
     raised,
-    read,
     verdict,
 )
 from coordinator.table import View
@@ -29,7 +29,7 @@ _FULL_BYTES = 1_000_000
 def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
     bodies = [*(p.body for p in v.posts), *(w.body for w in says if isinstance(w, SayOn))]
-    found = [decode(bodies[n], Comparison) for r in s.rounds for n in r.comparisons]
+    comparisons = [decode(bodies[n], Comparison) for r in s.rounds for n in r.comparisons]
     biases = [r.bias for r in s.rounds if r.bias is not None]
     certificate: dict[str, Any] = {
         "confidence": s.confidence,
@@ -43,7 +43,7 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "open_objections": s.open_objections(),
         "exhausted": bool(s.rounds) and s.now.exhausted,
         "pressed_rounds": [r.number for r in s.rounds if r.pressed],
-        "duplicates": [_builtins(c) for c in found if c.duplicate],
+        "duplicates": [_builtins(c) for c in comparisons if c.duplicate],
         "source": s.now.source if s.rounds else "",
         "missing": [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing],
         "judge_bias": _bias(biases) if v.settings.measure_bias else None,
@@ -54,11 +54,11 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
     return certificate
 
 
-def _bias(found: list[Bias]) -> dict[str, Any]:
+def _bias(biases: list[Bias]) -> dict[str, Any]:
     """Each pair's two scores and their difference, and the mean difference in points: above 0, who comes first is
     favoured where that is the answer."""
-    mean = sum(b.difference for b in found) / len(found) if found else None
-    return {"pairs": [_builtins(b) for b in found], "mean_difference": None if mean is None else round(mean, 2)}
+    mean = sum(b.difference for b in biases) / len(biases) if biases else None
+    return {"pairs": [_builtins(b) for b in biases], "mean_difference": None if mean is None else round(mean, 2)}
 
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -73,7 +73,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         more = {"ruling": last.ruling, "assumptions": last.assumptions}
     elif written is not None and why:
         more = {"departing": written.answer, "departs": why}
-    rewritten = read(v, s.question, Rewritten)
+    rewritten = body_of(v, s.question, Rewritten)
     result = Outcome(
         question=rewritten.question if rewritten else "",
         answer=last.answer if last else standing.answer if standing else "",
@@ -91,7 +91,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
 
 
 def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
-    given, judged, tally = answer(v, r.answer), read(v, r.judgement, Judgement), read(v, r.tally, Tally)
+    given, judged, tally = answer(v, r.answer), body_of(v, r.judgement, Judgement), body_of(v, r.tally, Tally)
     told: dict[str, Any] | None = None
     if given is not None:
         told = _builtins(given) | {"post": r.answer}

@@ -30,11 +30,11 @@ from coordinator.protocols.critic.state import (
     Round,
     State,
     answer_first,
+    body_of,
     direction,
     label,
     move,
     raised,
-    read,
     seat_of,
 )
 from coordinator.protocols.critic.turns import (
@@ -267,7 +267,7 @@ def _on_not_rejudged(s: State, e: Missed | Unaffordable, v: View) -> Step:
 
 
 def _counted(s: State, v: View) -> Judgement | None:
-    return read(v, s.now.judgement, Judgement)
+    return body_of(v, s.now.judgement, Judgement)
 
 
 def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, Says]:

@@ -1,4 +1,4 @@
-"""critic: who sits down. One seat a role."""
+"""critic: which seats a session has. Each role has one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,8 +24,8 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     Inadmissible
         A role without a living queue, with two seats, or none of this protocol's; settings that contradict each other.
     """
-    if found := contradiction(request.settings):
-        setting, why = found
+    if fault := contradiction(request.settings):
+        setting, why = fault
         raise Inadmissible(f"critic.{setting}", why)
     names = [role.name for role in ROLES]
     for s in request.seats:

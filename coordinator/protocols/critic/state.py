@@ -1,4 +1,4 @@
-"""critic: what a session remembers, and how the judge's confidence moves. Confidence is in points, 0 to 100."""
+"""critic: the state of a session, and how the judge's confidence moves. Confidence is in points, 0 to 100."""
 
 from enum import StrEnum, auto
 from hashlib import blake2b
@@ -109,19 +109,19 @@ def seat_of(view: View, role: str) -> str:
     return view.seats(role)[0].seat
 
 
-def read(view: View, post: int | None, as_type: type[T]) -> T | None:
+def body_of(view: View, post: int | None, as_type: type[T]) -> T | None:
     """The body of a post; None for none."""
     return None if post is None else decode(view.posts[post].body, as_type)
 
 
 def answer(view: View, post: int | None) -> Answer | None:
     """The answer that a post holds."""
-    return read(view, post, Answer)
+    return body_of(view, post, Answer)
 
 
 def raised(view: View, post: int | None) -> Raised | None:
     """The critic's word that a post holds."""
-    return read(view, post, Raised)
+    return body_of(view, post, Raised)
 
 
 def comparison(view: View, post: int) -> Comparison:
@@ -131,7 +131,7 @@ def comparison(view: View, post: int) -> Comparison:
 
 def verdict(view: View, post: int | None) -> Verdict | None:
     """The verdict that a post holds."""
-    return read(view, post, Verdict)
+    return body_of(view, post, Verdict)
 
 
 def label(confidence: float) -> str:

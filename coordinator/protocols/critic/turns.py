@@ -1,4 +1,4 @@
-"""critic: what each turn is asked with, and so what each seat gets to see.
+"""critic: builds the turns: what each seat is asked, and what it is shown.
 
 The answerer sees the rewritten question and the profile, nothing that it said before. The critic sees the answer that
 stands and its profile. The judge sees the round's pair. The helper sees texts of objections alone. What was closed as

@@ -1,9 +1,9 @@
-"""maci: what is counted of a session that is closed."""
+"""maci: the figures that are counted when a session is closed."""
 
 from collections import Counter
 from collections.abc import Callable
 
-from coordinator.protocols.maci.state import Round, State, control, read
+from coordinator.protocols.maci.state import Round, State, body_of, control
 from coordinator.schedulers import controller, stop_rule
 from coordinator.table import Counted, Measured, Session, View
 from schemas.belief import Belief
@@ -54,24 +54,24 @@ def _rules(view: View, rounds: tuple[Signals, ...]) -> dict[str, int]:
         UNCHANGED: lambda t: t > 0 and stop_rule.still(config, rounds[t]),
         PLATEAU: lambda t: all(test["holds"] for test in stop_rule.plateau(config, rounds[: t + 1])),
     }
-    found = {}
+    counts = {}
     for name, held in holds.items():
         first = next((rounds[t].round for t in range(len(rounds)) if held(t)), None)
         if first is not None:
-            found[name] = first
-    return found
+            counts[name] = first
+    return counts
 
 
 def _flips(s: State, view: View) -> dict[str, int]:
     """Debaters whose most probable answer is another one than a round before. Quoted: an argument of somebody else with
     evidence was admitted in that round, which the debater was shown; argued: one without."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for before, now in zip(s.rounds, s.rounds[1:], strict=False):
-        held, holds = (read(view, r.post, Post).beliefs for r in (before, now))
+        held, holds = (body_of(view, r.post, Post).beliefs for r in (before, now))
         for seat in held.keys() & holds.keys():
             if _leading(held[seat]) != _leading(holds[seat]):
-                found[_because(view, before, seat)] += 1
-    return dict(found)
+                counts[_because(view, before, seat)] += 1
+    return dict(counts)
 
 
 def _leading(belief: Belief) -> frozenset[str]:
@@ -80,7 +80,7 @@ def _leading(belief: Belief) -> frozenset[str]:
 
 
 def _because(view: View, before: Round, seat: str) -> str:
-    shown = [read(view, entry.post, Ruled) for entry in before.admitted if entry.seat != seat]
+    shown = [body_of(view, entry.post, Ruled) for entry in before.admitted if entry.seat != seat]
     return "quoted" if any(a.spans for a in shown) else "argued" if shown else "unexplained"
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from coordinator.protocols.maci.plan import top
 from coordinator.protocols.maci.seats import foreign
-from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, control, minds_move, passages, read
+from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, body_of, control, minds_move, passages
 from coordinator.schedulers import start
 from coordinator.signals import regime
 from coordinator.table import View
@@ -63,13 +63,13 @@ def figures(s: State, v: View) -> dict[str, Any]:
 
 def _advocates(s: State) -> list[dict[str, Any]]:
     """Who was devil's advocate in which round, and what of its arguments came through."""
-    found = []
+    advocates = []
     for r in s.rounds:
         if r.attacks is not msgspec.UNSET:
             seat = s.dials.rounds[r.number].advocate
             admitted = sum(entry.seat == seat for entry in r.admitted)
-            found.append({"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted})
-    return found
+            advocates.append({"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted})
+    return advocates
 
 
 def cross_family(v: View) -> bool:
@@ -94,7 +94,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         regime=_regime(s, v),
         record=tuple(_ruled(entry.post, v, full) for entry in s.record),
         refused=sum(len(r.refused) for r in s.rounds),
-        plan=None if s.plan is None else read(v, s.plan, Plan),
+        plan=None if s.plan is None else body_of(v, s.plan, Plan),
         cross_family=cross_family(v),
         left_out=s.left_out,
     )
@@ -109,30 +109,30 @@ def _regime(s: State, v: View) -> dict[str, Any]:
         return {}
     blind = s.control.rounds[0]
     bins = start.bins(control(v))
-    citing = sum(bool(read(v, post, Blind).spans) for post in s.blind.values())
+    citing = sum(bool(body_of(v, post, Blind).spans) for post in s.blind.values())
     sources = {p.document for p in passages(s, v)}
-    found = regime.classify(
+    classified = regime.classify(
         control(v), outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
         overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
     )  # fmt: skip
-    told: dict[str, Any] = msgspec.to_builtins(found)
+    told: dict[str, Any] = msgspec.to_builtins(classified)
     return told
 
 
 def _ruled(post: int, v: View, full: bool) -> Ruled:
-    said = read(v, post, Ruled)
+    said = body_of(v, post, Ruled)
     return said if full else msgspec.structs.replace(said, claim=said.claim[:200], reasons=(), spans=(), scores=())
 
 
 def _figures(post: int, v: View) -> dict[str, Any]:
-    said = read(v, post, Ruled)
+    said = body_of(v, post, Ruled)
     return {name: getattr(said, name) for name in ("id", "q", "crit", "tau_q", "tau_crit")} | {"post": post}
 
 
 def _round(r: Round, v: View, full: bool, ended: str) -> dict[str, Any]:
     """The post `signals` of a round, with the figures of what was refused in it: debaters read the result, so the words
     are on `scores` alone."""
-    told: dict[str, Any] = msgspec.to_builtins(read(v, r.post, Post))
+    told: dict[str, Any] = msgspec.to_builtins(body_of(v, r.post, Post))
     told["round"] = r.number
     told["refused"] = [_figures(n, v) for n in r.refused]
     if ended:

@@ -28,11 +28,11 @@ from coordinator.protocols.maci.state import (
     Phase,
     Round,
     State,
+    body_of,
     caps,
     control,
     one,
     passages,
-    read,
     round_limit_name,
     shares,
 )
@@ -99,8 +99,8 @@ def _start(v: View) -> Step:
 def _on_retrieved(s: State, e: Answered, v: View) -> Step:
     """The task's passages are numbered, their Q(0) taken, and everybody is asked what it believes."""
     r: Retrieved = e.body
-    found = tuple(Passage(id=f"p{i}", document=p.document, text=p.text) for i, p in enumerate(r.passages, 1))
-    body = Passages(passages=found, q=maci_round.passages_quality(r.similar))
+    passages = tuple(Passage(id=f"p{i}", document=p.document, text=p.text) for i, p in enumerate(r.passages, 1))
+    body = Passages(passages=passages, q=maci_round.passages_quality(r.similar))
     s = replace(s, phase=Phase.BLIND, passages=(v.next_post,))
     return s, (_say(PUBLIC, "passages", 0, body), *ask_blind(s, v))
 
@@ -167,7 +167,7 @@ def _on_merge_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _blind(s: State, v: View) -> dict[str, Blind]:
-    return {name: read(v, post, Blind) for name, post in s.blind.items()}
+    return {name: body_of(v, post, Blind) for name, post in s.blind.items()}
 
 
 def _by_name(s: State, v: View) -> tuple[Group, ...]:
@@ -192,7 +192,7 @@ def _begin(
 ) -> Step:
     """The signals of round 0, and the dials that follow from them."""
     beliefs = {name: maci_round.merged(body.belief, names) for name, body in blind.items()}
-    q = read(v, s.passages[0], Passages).q or 0.0
+    q = body_of(v, s.passages[0], Passages).q or 0.0
     seen = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
     dials = maci_round.begin(s, v, seen)
     s = replace(s, control=dials, vote=maci_round.vote(seen, dials))
@@ -355,9 +355,9 @@ def _on_found_more(s: State, e: Answered, v: View) -> Step:
     new = [p for p in r.passages if squeeze(p.text) not in known]
     if not new:
         return _next_round(s, v, ())
-    found = tuple(Passage(id=f"p{number + i}", document=p.document, text=p.text) for i, p in enumerate(new, 1))
+    added = tuple(Passage(id=f"p{number + i}", document=p.document, text=p.text) for i, p in enumerate(new, 1))
     s = replace(s, passages=(*s.passages, v.next_post))
-    return _next_round(s, v, (_say(PUBLIC, "passages", e.round, Passages(passages=found, queries=queries)),))
+    return _next_round(s, v, (_say(PUBLIC, "passages", e.round, Passages(passages=added, queries=queries)),))
 
 
 def _on_nothing_more(s: State, e: Missed, v: View) -> Step:

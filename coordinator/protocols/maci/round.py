@@ -1,5 +1,5 @@
-"""maci: what a round came to. Its arguments with their evidence and scores, the dual gate, and the observation that the
-controller is given."""
+"""maci: the result of a round. Its arguments with their evidence and scores, the dual gate, and the observation that
+the controller is given."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from coordinator.budget import least, reservation
-from coordinator.protocols.maci.state import ANALYST, DEBATER, State, caps, control, minds_move, read
+from coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps, control, minds_move
 from coordinator.schedulers import controller
 from coordinator.signals import crit
 from coordinator.signals.beliefs import parse_belief
@@ -75,7 +75,7 @@ def _recorded(s: State, v: View) -> tuple[Span, ...]:
     """Quotations of the record before the round, the oldest first; the paper's reading looks at the round alone."""
     if control(v).reading == "paper":
         return ()
-    return tuple(span for entry in s.record for span in read(v, entry.post, Ruled).spans)
+    return tuple(span for entry in s.record for span in body_of(v, entry.post, Ruled).spans)
 
 
 def _stood(s: State, v: View) -> float:
@@ -129,7 +129,7 @@ def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[t
             id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
             rebuts=arg.rebuts or msgspec.UNSET,
-            rebuts_id=read(v, arg.rebuts, Ruled).id if arg.rebuts else msgspec.UNSET,
+            rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else msgspec.UNSET,
         )  # fmt: skip
         ruled.append(rule)
     members = {m for a, r in zip(said, ruled, strict=True) if r.admitted for m in a.members}
@@ -152,12 +152,12 @@ def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> cont
     if control(v).reading == "debate":
         spans = {seat: [] for seat in s.debaters}
         for entry in s.record:
-            spans[entry.seat] += read(v, entry.post, Ruled).spans
+            spans[entry.seat] += body_of(v, entry.post, Ruled).spans
         for a, ruled in zip(listed(s, said), judged.ruled, strict=True):
             spans[a.seat] += ruled.spans if ruled.admitted else ()
     return controller.Observation(
         beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in said.items()},
-        evidence={seat: cited(found) for seat, found in spans.items()},
+        evidence={seat: cited(own) for seat, own in spans.items()},
         crit=judged.crit,
         crit_mean=judged.crit_mean,
         crit_variance=judged.crit_variance,

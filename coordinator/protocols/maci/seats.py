@@ -1,5 +1,5 @@
-"""maci: who sits down. A seat for each debater's queue, K judges on as many queues, of another model family where there
-are any, one analyst, one helper."""
+"""maci: which seats a session has. A seat for each debater's queue, K judges on as many queues, of another model family
+where there are any, one analyst, one helper."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""maci: what a session remembers.
+"""maci: the state of a session.
 
 What was said lives in posts, to which it refers by number. A round's replies are kept here until the round is closed:
 nobody may see them before, and debaters never see some of them.
@@ -140,14 +140,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return self.control
 
 
-def read(view: View, post: int, as_type: type[T]) -> T:
+def body_of(view: View, post: int, as_type: type[T]) -> T:
     """The body of a post."""
     return decode(view.posts[post].body, as_type)
 
 
 def passages(s: State, view: View) -> tuple[Passage, ...]:
     """All that may be cited, in the order of their numbers."""
-    return tuple(p for post in s.passages for p in read(view, post, Passages).passages)
+    return tuple(p for post in s.passages for p in body_of(view, post, Passages).passages)
 
 
 def one(view: View, role: str) -> str:

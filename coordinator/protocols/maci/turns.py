@@ -1,4 +1,4 @@
-"""maci: what each turn is asked with, and so what each seat gets to see.
+"""maci: builds the turns: what each seat is asked, and what it is shown.
 
 Debaters see the passages and the curated record, nothing else that was said. Judges see texts of arguments, in an order
 of their own. The helper sees passages and quotations, the analyst what may be seen by all.
@@ -19,12 +19,12 @@ from coordinator.protocols.maci.state import (
     HELPER,
     JUDGE,
     State,
+    body_of,
     caps,
     control,
     minds_move,
     one,
     passages,
-    read,
     shares,
 )
 from coordinator.schedulers import controller
@@ -208,7 +208,7 @@ def _items(s: State, v: View, round_: int, judge: str, said: tuple[NumberedArgum
 def _rebutted(v: View, a: Argument) -> Rebutted | msgspec.UnsetType:
     if not a.rebuts:
         return msgspec.UNSET
-    there = read(v, a.rebuts, Ruled)
+    there = body_of(v, a.rebuts, Ruled)
     return Rebutted(claim=there.claim, reasons=there.reasons, quotes=tuple(span.quote for span in there.spans))
 
 

@@ -105,7 +105,9 @@ def _worded(body: Worded, state: State) -> str:
     by: dict[str, list[Challenge]] = {}
     for c in body.challenges:
         by.setdefault(c.challenger_id, []).append(c)
-    faults = (challenges_fault(Challenges(challenges=tuple(found[:8])), x, state.claims) for x, found in by.items())
+    faults = (
+        challenges_fault(Challenges(challenges=tuple(challenges[:8])), x, state.claims) for x, challenges in by.items()
+    )
     return next((fault for fault in faults if fault), "")
 
 

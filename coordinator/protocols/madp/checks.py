@@ -1,5 +1,5 @@
-"""madp: the check comes back (since version 2): before the work to the lead, after it to whoever reviews, or to the
-lead as a finding. It is run by a seat of its own (role `check`), whose key is no expert's; what it proves is
+"""madp: handles the result of a check (since version 2): before the work to the lead, after it to whoever reviews, or
+to the lead as a finding. It is run by a seat of its own (role `check`), whose key is no expert's; what it proves is
 coordinator/protocols/madp/proof.py."""
 
 import msgspec
@@ -26,40 +26,42 @@ def on_not_checked(s: State, e: Missed, v: View) -> Step:
     settings: Settings = v.settings
     why = f"nobody ran it: {e.why}"[:1_000]
     when = "after" if s.rounds else "before"
-    found = Checked(when=when, command=settings.check, ended=why)  # type: ignore[arg-type]
-    return _checked(s, v, replace(found, ran=False) if by_4(v) else found, "")
+    checked = Checked(when=when, command=settings.check, ended=why)  # type: ignore[arg-type]
+    return _checked(s, v, replace(checked, ran=False) if by_4(v) else checked, "")
 
 
-def _checked(s: State, v: View, found: Checked, seat: str) -> Step:
-    says: Says = (say(s, "checked", found, seat),)
-    if found.ended:
-        s, says = warn(s, says, f"the check `{found.command}` came to no result {found.when} the work: {found.ended}")
-    s = replace(s, checks=(*(c for c in checks(s) if c.when == "before"), found))
-    if found.when == "before":
-        return _before(s, v, says, found)
+def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
+    says: Says = (say(s, "checked", checked, seat),)
+    if checked.ended:
+        s, says = warn(
+            s, says, f"the check `{checked.command}` came to no result {checked.when} the work: {checked.ended}"
+        )
+    s = replace(s, checks=(*(c for c in checks(s) if c.when == "before"), checked))
+    if checked.when == "before":
+        return _before(s, v, says, checked)
     ok, why = proven(s, v)
-    if ok or (found.exit is None and not _ended_by_a_limit(found, v)):
+    if ok or (checked.exit is None and not _ended_by_a_limit(checked, v)):
         why = why or (_UNCOMPARED if by_4(v) and _no_result(s) else "")
         if ok and why:
-            s, says = warn(s, says, f"the check `{found.command}`: {why}")
+            s, says = warn(s, says, f"the check `{checked.command}`: {why}")
         return review(s, v, says, read_work(s, v))
-    text = f"The check `{found.command}` does not show that the work is right: {why}"
+    text = f"The check `{checked.command}` does not show that the work is right: {why}"
     s = replace(s, findings=(Finding(severity="critical", description=text[:4_000]),))
     if s.revisions >= v.settings.max_reviews:
         return stuck(s, v, says)
     return to_work(replace(s, revisions=s.revisions + 1), v, says)
 
 
-def _before(s: State, v: View, says: Says, found: Checked) -> Step:
+def _before(s: State, v: View, says: Says, checked: Checked) -> Step:
     """Where the check cannot be run, no work could be approved: since version 4 none is begun, and none is paid."""
-    if by_4(v) and found.ran is False:
-        return end(s, v, says, "no_check", why=found.ended)
+    if by_4(v) and checked.ran is False:
+        return end(s, v, says, "no_check", why=checked.ended)
     return to_work(s, v, says)
 
 
-def _ended_by_a_limit(found: Checked, v: View) -> bool:
+def _ended_by_a_limit(checked: Checked, v: View) -> bool:
     """It ran and did not come to its end, as work that hangs does: since version 4 that is the lead's to repair."""
-    return by_4(v) and found.exit is None and found.ran is True
+    return by_4(v) and checked.exit is None and checked.ran is True
 
 
 def _no_result(s: State) -> bool:

@@ -121,8 +121,8 @@ def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
 def named_by_human(s: State, v: View, says: Says, expert: str) -> Step:
     """`--expert`: leads whatever intake found; counted as an override."""
     excluded = left_out(s, expert, f"a human chose {expert}")
-    found = consensus(v, alone(s, expert), f"a human chose {expert}", "override", excluded=excluded)
-    return assign(replace(s, overrides=s.overrides + 1), v, says, found)
+    decision = consensus(v, alone(s, expert), f"a human chose {expert}", "override", excluded=excluded)
+    return assign(replace(s, overrides=s.overrides + 1), v, says, decision)
 
 
 def _implicit(s: State, v: View, says: Says, skip: bool) -> Step:
@@ -131,11 +131,11 @@ def _implicit(s: State, v: View, says: Says, skip: bool) -> Step:
     why = "the only match, and a clear one"
     if skip:
         why = "coordination is degraded: the task's words choose"
-    found = consensus(
+    decision = consensus(
         v, alone(s, lead), f"{lead}: {why}", "degraded" if skip else "implicit",
         excluded=left_out(s, lead, "the task's words fit it less"), notes=(tie,) if tie else (),
     )  # fmt: skip
-    return assign(s, v, says, found)
+    return assign(s, v, says, decision)
 
 
 def best(s: State, v: View, confidence: dict[str, float]) -> tuple[str, str]:
@@ -390,11 +390,11 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
     lead, tie = best(s, v, sure)
     failure = LATE if s.claims else "no candidate claimed it in time"
     s, says = warn(s, says, f"{failure}: {lead} leads, as the most confident")
-    found = consensus(
+    decision = consensus(
         v, alone(s, lead), f"{failure}: the most confident leads", "timeout",
         excluded=left_out(s, lead, failure), notes=(tie,) if tie else (),
     )  # fmt: skip
-    return assign(s, v, says, found, failure=failure)
+    return assign(s, v, says, decision, failure=failure)
 
 
 def _by_words(s: State, v: View, says: Says) -> Step:
@@ -402,11 +402,11 @@ def _by_words(s: State, v: View, says: Says) -> Step:
     if not s.claims:
         return general(s, v, says, "no expert's words are in the task", failure=s.unmatched or "")
     lead, tie = best(s, v, {x: claim.confidence for x, claim in s.claims.items()})
-    found = consensus(
+    decision = consensus(
         v, alone(s, lead), f"{lead}: coordination is degraded: the task's words choose", "degraded",
         excluded=left_out(s, lead, "the task's words fit it less"), notes=(s.unmatched or "", *((tie,) if tie else ())),
     )  # fmt: skip
-    return assign(s, v, says, found, failure=s.unmatched or "")
+    return assign(s, v, says, decision, failure=s.unmatched or "")
 
 
 # ---------------------------------------------------------------- challenges

@@ -119,9 +119,9 @@ def _review_limit(s: State, v: View, says: Says, choice: str, note: str, by: str
         return to_work(replace(s, revisions=s.revisions + 1, advice=note), v, says)
     if choice == "reject":
         return end(s, v, says, "rejected", by=by, why=note or "a human rejected the work")
-    if v.settings.check and read_work(s, v).performed and not (found := proven(s, v)).ok:
-        s, says = warn(s, says, f"emitted although the check does not show that it is right ({found.why})")
-        return end(s, v, says, "unproven", by=by, why=found.why)
+    if v.settings.check and read_work(s, v).performed and not (proof := proven(s, v)).ok:
+        s, says = warn(s, says, f"emitted although the check does not show that it is right ({proof.why})")
+        return end(s, v, says, "unproven", by=by, why=proof.why)
     s, says = warn(s, says, f"emitted although reviews still ask for a revision, after {revisions(s)}")
     return end(s, v, says, "review_limit", by=by)
 
@@ -146,8 +146,8 @@ def _override(s: State, e: Decided, v: View, says: Says) -> Step:
         if s.phase == Phase.CLAIMING:
             said, s = posted_claims(s, v, False)
             says = (*says, *said)
-        found = consensus(v, alone(s, e.choice), why, "human", excluded=left_out(s, e.choice, why))
-        return assign(replace(s, overrides=s.overrides + 1), v, says, found)
+        decision = consensus(v, alone(s, e.choice), why, "human", excluded=left_out(s, e.choice, why))
+        return assign(replace(s, overrides=s.overrides + 1), v, says, decision)
     if not s.rounds and s.phase == Phase.WAITING:
         return reassign(s, v, says, e.choice, why)
     if s.phase == Phase.WORKING:

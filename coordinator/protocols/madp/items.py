@@ -54,8 +54,8 @@ def warn(s: State, says: Says, text: str) -> tuple[State, Says]:
 
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
-    found = {c.when: {"exit": c.exit, "failed": len(c.failed)} for c in checks(s)}
-    return ({"check": found} if found else {}) | {
+    by_time = {c.when: {"exit": c.exit, "failed": len(c.failed)} for c in checks(s)}
+    return ({"check": by_time} if by_time else {}) | {
         "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,
         "verdicts": verdicts(s.rounds[-1], v) if s.rounds else {}, "handoffs": s.handoffs, "overrides": s.overrides,
         "items": len(s.items),

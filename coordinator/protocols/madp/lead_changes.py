@@ -1,4 +1,4 @@
-"""madp: who leads is agreed, or changes (seeds/madp.md 4.5, 5.2, 9.1)."""
+"""madp: the experts agree who leads, or the lead changes (seeds/madp.md 4.5, 5.2, 9.1)."""
 
 import msgspec
 
@@ -50,21 +50,21 @@ def _usual(v: View) -> bool:
 
 
 def assign(
-    s: State, v: View, says: Says, found: Consensus, *, failure: str = "", contenders: tuple[str, ...] = ()
+    s: State, v: View, says: Says, decision: Consensus, *, failure: str = "", contenders: tuple[str, ...] = ()
 ) -> Step:
     """The consensus is posted, and its lead begins; where it is in doubt, a human is asked first (9.3)."""
-    lead = found.outcome.lead
+    lead = decision.outcome.lead
     assert lead is not None, "a task that nobody takes ends"
     s = replace(
-        s, phase=Phase.WORKING, wording=(), consensus=number(v, says), conflict=found.conflict,
-        team=found.outcome.support, excluded=found.outcome.excluded, folder=v.settings.folder,
+        s, phase=Phase.WORKING, wording=(), consensus=number(v, says), conflict=decision.conflict,
+        team=decision.outcome.support, excluded=decision.outcome.excluded, folder=v.settings.folder,
     )  # fmt: skip
-    says = (*says, say(s, "consensus", found), tell_breaker(v, failure), CloseWindow(name=COORDINATION))
+    says = (*says, say(s, "consensus", decision), tell_breaker(v, failure), CloseWindow(name=COORDINATION))
     s = replace(s, lead=lead.agent_id, responsibility=lead.responsibility)
-    if found.conflict:
-        question = f"{found.conflict}. Who leads?"
+    if decision.conflict:
+        question = f"{decision.conflict}. Who leads?"
         return open_item(s, v, says, "conflict", question, contenders or (s.lead,), s.lead)
-    if found.how in ("override", "human"):
+    if decision.how in ("override", "human"):
         return to_work(s, v, says)
     return unless_unsafe(s, v, says)
 
@@ -107,13 +107,13 @@ def general(s: State, v: View, says: Says, why: str, failure: str = "") -> Step:
     depth = s.depth or "instant"
     if not s.general:
         s, says = warn(replace(s, depth=depth), says, f"{why}; no general-purpose expert is there either")
-        found = consensus(v, None, why, "general", excluded=left_out(s, "", "it passed"), notes=(why,))
-        s = replace(s, consensus=number(v, says), excluded=found.outcome.excluded)
-        return end(s, v, (*says, say(s, "consensus", found), tell_breaker(v, failure)), "nobody", why=why)
+        decision = consensus(v, None, why, "general", excluded=left_out(s, "", "it passed"), notes=(why,))
+        s = replace(s, consensus=number(v, says), excluded=decision.outcome.excluded)
+        return end(s, v, (*says, say(s, "consensus", decision), tell_breaker(v, failure)), "nobody", why=why)
     s, says = warn(replace(s, depth=depth), says, f"{why}: {s.general} takes it, as a general-purpose expert")
     excluded = left_out(s, s.general, "it passed" if s.passed else why)
-    found = consensus(v, alone(s, s.general), why, "general", excluded=excluded, notes=(why,))
-    return assign(s, v, says, found, failure=failure)
+    decision = consensus(v, alone(s, s.general), why, "general", excluded=excluded, notes=(why,))
+    return assign(s, v, says, decision, failure=failure)
 
 
 # ---------------------------------------------------------------- another lead
@@ -130,12 +130,12 @@ def reassign(s: State, v: View, says: Says, lead: str, rationale: str) -> Step:
     """A human settles who leads before the work began."""
     mine, team = swap(s, lead)
     excluded = tuple(x for x in s.excluded if x.agent_id != lead)
-    found = consensus(v, mine, rationale, "human", support=team, excluded=excluded)
+    decision = consensus(v, mine, rationale, "human", support=team, excluded=excluded)
     s = replace(
         s, lead=lead, responsibility=mine.responsibility, team=team, excluded=excluded, consensus=number(v, says),
         overrides=s.overrides + 1, conflict="",
     )  # fmt: skip
-    return to_work(s, v, (*says, say(s, "consensus", found)))
+    return to_work(s, v, (*says, say(s, "consensus", decision)))
 
 
 def hand_over(s: State, v: View, says: Says, lead: str, reason: str, by: str, state: TaskState | None = None) -> Step:

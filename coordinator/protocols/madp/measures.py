@@ -31,9 +31,9 @@ def _assigned(session: Session) -> Iterator[Sample]:
     first = next((p for p in session.posts if p.kind == "consensus"), None)
     if first is None:
         return
-    found, depth = decode(first.body, Consensus), _depth(session)
-    yield Sample("tasks_total", {"depth": depth, "how": found.how})
-    yield Sample("coordination_tokens", {"depth": depth}, found.token_cost)
+    decision, depth = decode(first.body, Consensus), _depth(session)
+    yield Sample("tasks_total", {"depth": depth, "how": decision.how})
+    yield Sample("coordination_tokens", {"depth": depth}, decision.token_cost)
     yield Sample("coordination_seconds", {"depth": depth}, max(0, first.at_ns - session.opened_ns) / 1e9)
 
 

@@ -1,10 +1,10 @@
-"""madp: what a task came to, for the result frame."""
+"""madp: the result of a task, for its result frame."""
 
 from typing import Any
 
 import msgspec
 
-from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, by_2, checks, read, task_of, verdicts
+from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, body_of, by_2, checks, task_of, verdicts
 from coordinator.protocols.madp.turns import proven
 from coordinator.table import Session, View
 from schemas.folders.paths import runs_by_itself
@@ -23,7 +23,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     not finished, where none was; `confidence` is left to the reviews: `reviewed` has their
     verdicts.
     """
-    work = read(v, s.work, Work) if s.work is not None else None
+    work = body_of(v, s.work, Work) if s.work is not None else None
     result = {
         "task": task_of(v),
         "depth": s.depth,
@@ -31,7 +31,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "matcher": s.matcher,
         "candidates": s.candidates,
         "states": {x: agent_state(s, x) for x in _concerned(s)},
-        "consensus": read(v, s.consensus, Consensus) if s.consensus is not None else None,
+        "consensus": body_of(v, s.consensus, Consensus) if s.consensus is not None else None,
         "lead": s.lead,
         "responsibility": s.responsibility,
         "support": s.team,
@@ -67,7 +67,7 @@ def routed(session: Session) -> dict[str, Any] | None:
         return None
     c = decode(session.posts[s.consensus].body, Consensus)
     o = c.outcome
-    found = {
+    fields = {
         "task": session.opened.question,
         "depth": s.depth,
         "candidates": [
@@ -84,7 +84,7 @@ def routed(session: Session) -> dict[str, Any] | None:
         "notes": c.notes,
         "warnings": s.warnings,
     }
-    builtins: dict[str, Any] = msgspec.to_builtins(found)
+    builtins: dict[str, Any] = msgspec.to_builtins(fields)
     return builtins
 
 
@@ -101,11 +101,11 @@ def _concerned(s: State) -> list[str]:
 def _check(s: State, v: View) -> dict[str, Any]:
     """What the check came to; `ok` is None where there was no work that it could prove."""
     runs = {c.when: c for c in checks(s)}
-    done = s.work is not None and read(v, s.work, Work).performed
-    found = proven(s, v) if done else None
+    done = s.work is not None and body_of(v, s.work, Work).performed
+    proof = proven(s, v) if done else None
     return {
         "command": v.settings.check, "before": runs.get("before"), "after": runs.get("after"),
-        "ok": found.ok if found else None, "why": found.why if found else "",
+        "ok": proof.ok if proof else None, "why": proof.why if proof else "",
     }  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _work(work: Work, s: State, v: View) -> dict[str, Any]:
 
 
 def _diff(s: State, v: View) -> str:
-    return read(v, s.changed, Work).diff if s.changed is not None else ""
+    return body_of(v, s.changed, Work).diff if s.changed is not None else ""
 
 
 def _of_diff(diff: str) -> tuple[str, ...]:
@@ -129,14 +129,14 @@ def _of_diff(diff: str) -> tuple[str, ...]:
     kept = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
     run = [path for rest in kept if runs_by_itself(path := rest[: (len(rest) - len(" b/")) // 2])]
     names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
-    found = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
+    warnings = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
     cut = "the diff is too long to be shown in full: look at the folder before you use it"
-    return (*found, cut) if diff.endswith(CUT) else found
+    return (*warnings, cut) if diff.endswith(CUT) else warnings
 
 
 def _supported(n: int, v: View) -> dict[str, Any]:
     """What support gave back, without its text, which the post has."""
-    given = read(v, n, Supported)
+    given = body_of(v, n, Supported)
     return {
         "agent_id": given.agent_id, "sub_task": given.sub_task, "summary": given.summary, "post": n,
         "artifacts": given.artifacts, "calls": len(given.calls),
@@ -144,7 +144,7 @@ def _supported(n: int, v: View) -> dict[str, Any]:
 
 
 def _handoff(n: int, v: View) -> dict[str, Any]:
-    told = read(v, n, HandedOver)
+    told = body_of(v, n, HandedOver)
     return {"from_agent": told.from_agent, "to_agent": told.to_agent, "reason": told.reason, "post": n}
 
 
@@ -164,7 +164,7 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
 
 def _round(n: int, r: Round, v: View) -> dict[str, Any]:
     """A turn of work without its text, which its post has."""
-    work = read(v, r.post, Work) if r.post is not None else None
+    work = body_of(v, r.post, Work) if r.post is not None else None
     return {
         "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": work.summary if work else "",
         "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),

@@ -90,8 +90,8 @@ def names(task: str, failure: str) -> bool:
     """
     plain = re.sub(r"\[.*\]\Z", "", failure, flags=re.DOTALL)
     path, *inside = re.split(r"::| > | › ", plain)
-    found = {plain, path, path.rsplit("/", 1)[-1], *inside}
-    words = (w for w in found if len(w) >= _LEAST_NAME)
+    spellings = {plain, path, path.rsplit("/", 1)[-1], *inside}
+    words = (w for w in spellings if len(w) >= _LEAST_NAME)
     return any(re.search(rf"(?<![\w]){re.escape(w)}(?![\w])", task) for w in words)
 
 

@@ -1,5 +1,5 @@
-"""madp: who sits down at the opening: the helper, if one is there. Experts get a seat when the task needs them. And
-what would argue a question that blocks."""
+"""madp: which seats a task has at its opening: the helper, if one is there. Experts get a seat when the task needs
+them. And what would argue a question that blocks."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""madp: what a task remembers.
+"""madp: the state of a task.
 
 Work, support and reviews live in posts, to which it refers by number. Of a specification it keeps what the coordination
 needs: whole ones come with the helper's reply, which the log has.
@@ -235,7 +235,7 @@ def number(v: View, says: Says) -> int:
     return v.next_post + sum(isinstance(w, SayOn) for w in says)
 
 
-def read(v: View, post: int, as_type: type[T]) -> T:
+def body_of(v: View, post: int, as_type: type[T]) -> T:
     """The body of a post."""
     return decode(v.posts[post].body, as_type)
 
@@ -243,12 +243,12 @@ def read(v: View, post: int, as_type: type[T]) -> T:
 def read_said(v: View, says: Says, post: int, as_type: type[T]) -> T:
     """The same of a post that this transition may say first."""
     said = [w for w in says if isinstance(w, SayOn)]
-    return read(v, post, as_type) if post < v.next_post else decode(said[post - v.next_post].body, as_type)
+    return body_of(v, post, as_type) if post < v.next_post else decode(said[post - v.next_post].body, as_type)
 
 
 def verdicts(r: Round, v: View) -> dict[str, str]:
     """Reviewer -> what it found, of those whose posts the view has."""
-    return {x: read(v, n, Reviewed).verdict for x, n in r.reviews.items() if n < len(v.posts)}
+    return {x: body_of(v, n, Reviewed).verdict for x, n in r.reviews.items() if n < len(v.posts)}
 
 
 def confidence(s: State, expert: str) -> float:

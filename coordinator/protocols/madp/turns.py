@@ -1,4 +1,4 @@
-"""madp: what each turn is asked with. A brief has all that a turn needs: experts are shown no posts beside it."""
+"""madp: builds the turns. A brief has all that a turn needs: experts are shown no posts beside it."""
 
 from typing import Literal, TypeVar
 
@@ -15,11 +15,11 @@ from coordinator.protocols.madp.state import (
     Says,
     State,
     announced,
+    body_of,
     by_2,
     caps,
     checks,
     degraded,
-    read,
     read_said,
     task_of,
 )
@@ -168,7 +168,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     settings = v.settings
     if settings.check and settings.folder and not checks(s) and not s.rounds:
         return ask_check(s, v, says)
-    previous = read(v, s.work, Work) if s.work is not None else None
+    previous = body_of(v, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
     told = _told(s, v)
     calls = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
@@ -200,12 +200,12 @@ def _seen(s: State, v: View, says: Says) -> tuple[str, ...]:
     last = s.rounds[-1] if s.rounds else None
     if last is None or last.lead != s.lead or last.post is None:
         return ()
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for call in read_said(v, says, last.post, Work).calls:
         if call.ok and call.tool == READS:
             path = _argument(call.arguments, "path")
-            found |= {path: None} if path else {}
-    return tuple(found)[:MOST_SEEN]
+            paths |= {path: None} if path else {}
+    return tuple(paths)[:MOST_SEEN]
 
 
 def _argument(arguments: str, name: str) -> str:
@@ -237,7 +237,7 @@ def proven(s: State, v: View) -> Proof:
 def read_work(s: State, v: View) -> Work:
     """The last work that was done."""
     assert s.work is not None, "what is checked or reviewed is done"
-    return read(v, s.work, Work)
+    return body_of(v, s.work, Work)
 
 
 def _told(s: State, v: View) -> tuple[Supported, ...]:
@@ -248,7 +248,7 @@ def _told(s: State, v: View) -> tuple[Supported, ...]:
         size += len(bytes(v.posts[n].body))
         if size > MOST_TOLD:
             break
-        kept.append(without_calls(read(v, n, Supported)))
+        kept.append(without_calls(body_of(v, n, Supported)))
     return tuple(reversed(kept))
 
 
@@ -287,7 +287,7 @@ def whole_diff(s: State, v: View, work: Work) -> str:
     """Of all that the task changed so far: this work's, else the last that a turn handed in with its folder."""
     if work.diff or work.folder is not None or s.changed is None:
         return work.diff
-    return read(v, s.changed, Work).diff
+    return body_of(v, s.changed, Work).diff
 
 
 def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:

@@ -120,7 +120,7 @@ def deferrals(claims: Mapping[str, Claim]) -> tuple[Edge, ...]:
 
 def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """(topic, those in the circle, in its order) for each circle over one topic."""
-    found = []
+    cycles = []
     by_topic: dict[str, dict[str, list[str]]] = {}
     for e in edges:
         by_topic.setdefault(e.topic, {}).setdefault(e.one, []).append(e.other)
@@ -131,9 +131,9 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
                 continue
             path = _way_back(graph, start, left)
             if path:
-                found.append((topic, path))
+                cycles.append((topic, path))
                 left -= set(path)
-    return tuple(found)
+    return tuple(cycles)
 
 
 def _way_back(graph: Mapping[str, list[str]], start: str, left: set[str]) -> tuple[str, ...]:
@@ -209,8 +209,8 @@ class _Floor:
             if c.proposed_resolution == "lead" and c.challenged_id in self.said.claims
         )
         edges = [*deferrals(self.said.claims), *conceded]
-        while found := circles(edges):
-            topic, path = found[0]
+        while cycles := circles(edges):
+            topic, path = cycles[0]
             # an expert of the circle that did not claim is the end of no deferral: circles are of claimants alone
             winner, _ = self.first(path)
             what = f"over {topic!r}" if topic else "over the whole task"

@@ -93,8 +93,8 @@ def _agree(s: State, v: View, says: Says) -> Step:
             tie_variance=v.settings.tie_variance,
         )
     )
-    found = consensus(
+    decision = consensus(
         v, r.lead, r.rationale, "implicit" if s.depth == "quick" else "explicit", support=r.support,
         excluded=r.excluded, conflict=r.conflict, notes=r.notes,
     )  # fmt: skip
-    return assign(s, v, says, found, contenders=r.contenders)
+    return assign(s, v, says, decision, contenders=r.contenders)

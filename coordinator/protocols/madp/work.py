@@ -19,8 +19,8 @@ from coordinator.protocols.madp.state import (
     Says,
     State,
     announced,
+    body_of,
     number,
-    read,
     revisions,
     room,
     say,
@@ -252,10 +252,10 @@ def _verdict(s: State, v: View, says: Says, new: Reviewed | None) -> Step:
     let it ship."""
     if v.open_turns:
         return s, says
-    given = [read(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
+    given = [body_of(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
     given += [new] if new is not None else []
     assert s.work is not None, "what is reviewed is done"
-    performed = read(v, s.work, Work).performed
+    performed = body_of(v, s.work, Work).performed
     if not given:
         s, says = warn(s, says, "not reviewed: no reviewer gave a verdict")
         return _over(s, v, says, "unreviewed", performed)
@@ -280,15 +280,15 @@ def _question(findings: tuple[Finding, ...]) -> str:
 
 def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: Any) -> Step:
     """The end of a task whose work is done: a plan is none, and what the check does not bear out is not approved."""
-    if performed and v.settings.check and not (found := proven(s, v)).ok:
-        return end(s, v, says, "unproven", why=found.why, **more)
+    if performed and v.settings.check and not (proof := proven(s, v)).ok:
+        return end(s, v, says, "unproven", why=proof.why, **more)
     return end(s, v, says, reason if performed else "planned", **more)
 
 
 def stuck(s: State, v: View, says: Says) -> Step:
     """9.1: more than so many iterations: the work is emitted with a warning, unless a human says otherwise."""
     what = "Reviews still ask for a revision"
-    if v.settings.check and read_work(s, v).performed and not (found := proven(s, v)).ok:
-        what = f"The check `{v.settings.check}` does not show that the work is right ({found.why})"
+    if v.settings.check and read_work(s, v).performed and not (proof := proven(s, v)).ok:
+        what = f"The check `{v.settings.check}` does not show that the work is right ({proof.why})"
     question = f"{what} after {revisions(s)}. What becomes of the work?"
     return open_item(s, v, says, "review_limit", question, ("emit", "revise", "reject"), "emit")

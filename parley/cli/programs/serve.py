@@ -14,33 +14,35 @@ def serve(
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65_535)] = 0,
     keys: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of the keys of those who may (NAME.json with NAME.token)."),
+        typer.Option(metavar="DIR", help="Folder with NAME.json and NAME.token of each user who may sign in."),
     ] = None,
     cookie_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Key that signs cookies (default: web.key in --keys).")
     ] = None,
     public_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A further name under which browsers reach it; repeatable."),
+        typer.Option(metavar="NAME", help="A further host name of the page; repeatable."),
     ] = None,
     panels: Panels = None,
     roots: Roots = None,
     on_disconnect: Annotated[
         str,
         typer.Option(
-            metavar="cancel|leave", help="What becomes of a session whose program goes away while it waits for it."
+            metavar="cancel|leave", help="What happens to a session if the program that waits for it goes away."
         ),
     ] = "cancel",
     task_model: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="Model for titles and tags of chat front ends, at PARLEY_TASK_BASE_URL with PARLEY_TASK_API_KEY; "
-            "without it they are refused.",
+            help="Model that writes titles and tags for chat front ends. Its server is PARLEY_TASK_BASE_URL, its key "
+            "PARLEY_TASK_API_KEY. Without it, such requests are refused.",
         ),
     ] = "",
-    secure: Annotated[bool, typer.Option("--secure", help="Browsers come by https (a proxy in front of it).")] = False,
-    open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser, where there is one.")] = False,
+    secure: Annotated[
+        bool, typer.Option("--secure", help="Browsers reach the page over https, through a proxy.")
+    ] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser, if there is one.")] = False,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     panel_file: PanelFile = None,
@@ -51,10 +53,10 @@ def serve(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Open the web page, and the doors for other programs, until Ctrl-C.
+    """Serve the web page, and the interfaces for other programs, until Ctrl-C.
 
-    It starts the stack on this machine if none runs, and prints a link that opens the page once. On an address beyond
-    this machine it needs --keys: each token there stands for a user of the bus, who may do what the bus lets it do.
+    It starts the stack on this machine if none runs, and prints a link that opens the page once. If other machines can
+    reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives that user's rights.
 
     \b
     Examples:
@@ -70,9 +72,9 @@ def serve(
 
         wanted = serving.Serve(
             plan=plan_of(settings).of_every_protocol(), host=host, port=port, keys=keys, cookie_key=cookie_key,
-            public_hosts=serving.said(public_host or ()), secure=secure, panels=panels, roots=tuple(roots or ()),
-            on_disconnect=on_disconnect, task_model=task_model, metrics_host=metrics_host, metrics_port=metrics_port,
-            open=open_, json=json,
+            public_hosts=serving.checked_hosts(public_host or ()), secure=secure, panels=panels,
+            roots=tuple(roots or ()), on_disconnect=on_disconnect, task_model=task_model,
+            metrics_host=metrics_host, metrics_port=metrics_port, open=open_, json=json,
         )  # fmt: skip
         code = serving.serve(wanted)
     raise typer.Exit(code)

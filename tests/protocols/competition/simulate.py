@@ -86,7 +86,7 @@ def run(
     """Play a session to its end; a seat without a model of its own is extractive."""
     given = {"format": msgspec.to_builtins(format_), **settings}
     if "styles" in given:
-        given["personalities"] = msgspec.to_builtins(personas.read())
+        given["personalities"] = msgspec.to_builtins(personas.load())
     return asyncio.run(_play(question, documents, models or {}, given, format_))
 
 

@@ -44,7 +44,7 @@ def me(seat: str, style: str = "", **more: Any) -> Identity:
     given: dict[str, Any] = {"stance": "for the motion" if team == "pro" else "against the motion", **more}
     return Identity(
         team=names[team], team_name=team.title(), position=int(position),
-        personality=personas.read()[style] if style else None, **given,
+        personality=personas.load()[style] if style else None, **given,
     )  # fmt: skip
 
 

@@ -443,7 +443,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "NaN": ('{"outcomes": NaN}', "the file: got 'NaN', which is no number in JSON"),
     "key twice": (
         '{"rounds": [{"beliefs": {"u": [1], "u": [1]}}]}',
-        "rounds[0].beliefs.u: got 'u', it stands twice, allowed is once",
+        "rounds[0].beliefs.u: got 'u', it is given twice, expected once",
     ),
     "half a character": (
         '{"outcomes": ["\\ud800", "b"]}',

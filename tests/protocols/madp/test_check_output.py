@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.protocols.madp.check_output import read
+from agents.protocols.madp.check_output import parse
 
 PYTEST = """..F.E                                                                    [100%]
 =================================== FAILURES ===================================
@@ -56,8 +56,8 @@ TAP = "1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # todo later\n"
 def test_the_names_of_failures_and_the_number_of_passes_are_read(
     output: str, passed: int | None, failed: tuple[str, ...]
 ) -> None:
-    assert read(output) == (passed, failed)
+    assert parse(output) == (passed, failed)
 
 
 def test_of_many_failures_so_many_are_kept_as_a_result_may_hold() -> None:
-    assert len(read("".join(f"FAILED t.py::test_{n}\n" for n in range(900))).failed) == 500
+    assert len(parse("".join(f"FAILED t.py::test_{n}\n" for n in range(900))).failed) == 500

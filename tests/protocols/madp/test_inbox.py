@@ -103,5 +103,5 @@ def test_where_nothing_ever_ran_nothing_waits_and_nothing_is_answered(tmp_path: 
 
 
 def test_what_was_answered_is_told_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    inbox.taken("s1", "1", "Post\x1b[2Jgres\nnow")
+    inbox.print_answered("s1", "1", "Post\x1b[2Jgres\nnow")
     assert capsys.readouterr().out == "session s1: 1 is answered with Post\\x1b[2Jgres now\n"

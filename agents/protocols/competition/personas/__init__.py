@@ -40,7 +40,7 @@ class PersonalityError(ValueError):
         super().__init__(f"{source}: {field}: {why}" if field else f"{source}: {why}")
 
 
-def read(path: Path = BUILTIN) -> dict[str, Personality]:
+def load(path: Path = BUILTIN) -> dict[str, Personality]:
     """Personalities by name, from a YAML file.
 
     Raises
@@ -64,13 +64,13 @@ def read(path: Path = BUILTIN) -> dict[str, Personality]:
 
 
 def parse(text: str, source: str = "personalities") -> dict[str, Personality]:
-    """Personalities by name, from YAML; errors as of `read`."""
+    """Personalities by name, from YAML; errors as of `load`."""
     try:
-        data = strict_yaml.read(text)
+        data = strict_yaml.load(text)
     except strict_yaml.BadYaml as error:
         raise PersonalityError(source, "", error.why) from error
     if not isinstance(data, dict) or not data:
-        raise PersonalityError(source, "", "a mapping of names to personalities is wanted")
+        raise PersonalityError(source, "", "expected a mapping of names to personalities")
     if len(data) > MOST:
         raise PersonalityError(source, "", f"has {len(data)} personalities, the limit is {MOST}")
     return {_name(key, source): _one(key, value, source) for key, value in data.items()}
@@ -85,7 +85,7 @@ def _name(key: object, source: str) -> str:
 
 def _one(key: str, value: Any, source: str) -> Personality:
     if not isinstance(value, dict):
-        raise PersonalityError(source, key, "a mapping with name and characteristics is wanted")
+        raise PersonalityError(source, key, "expected a mapping with name and characteristics")
     for field in value:
         if field not in _FIELDS:
             near = difflib.get_close_matches(str(field), _FIELDS, 1)
@@ -97,7 +97,7 @@ def _one(key: str, value: Any, source: str) -> Personality:
             raise PersonalityError(source, f"{key}.{field}", "it is missing")
         text = value[field]
         if not isinstance(text, str):
-            raise PersonalityError(source, f"{key}.{field}", f"got {text!r}, a text is wanted")
+            raise PersonalityError(source, f"{key}.{field}", f"got {text!r}, expected a text")
         bad = next((c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cs")), "")
         if bad:
             raise PersonalityError(source, f"{key}.{field}", f"control character U+{ord(bad):04X}; none is allowed")
