@@ -91,7 +91,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            pool = await stack.enter_async_context(connections(config.url))
+            pool = await stack.enter_async_context(connections(config.url, config.metrics))
             app.state.shared = Shared(config, principals, pool)
             for door in doors:
                 if door.lifespan is not None:

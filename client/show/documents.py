@@ -22,7 +22,7 @@ def document(found: Record | Seen) -> dict[str, Any]:
     whole = {"entries": [_value(found.sid, text) for text in found.record.entries]} if found.record else {}
     return {
         "session": found.sid,
-        "opened": None if found.opened is None else msgspec.to_builtins(found.opened),
+        "opened": _opened(found),
         "posts": [_value(found.sid, msgspec.json.encode(p)) for p in found.posts],
         "result": None if result is None else msgspec.to_builtins(result),
         "fork": None if found.fork is None else msgspec.to_builtins(found.fork),
@@ -30,6 +30,16 @@ def document(found: Record | Seen) -> dict[str, Any]:
         "left_out": found.left_out,
         **whole,
     }
+
+
+def _opened(found: Seen) -> dict[str, Any] | None:
+    """The opening; to whom the log is closed as much of it as the list of sessions has; None: nobody asked there."""
+    if found.opened is not None:
+        return dict(msgspec.to_builtins(found.opened))
+    row = found.row
+    return None if row is None else {
+        "protocol": row.protocol, "question": row.question, "owner": row.owner, "opened_ns": row.opened_ns,
+    }  # fmt: skip
 
 
 def _value(sid: str, text: str | bytes) -> Any:

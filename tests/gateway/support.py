@@ -149,6 +149,17 @@ class Browser:
             return [event async for event in self.events(f"/api/sessions/{sid}/events{query}")]
 
 
+class Site(NamedTuple):
+    """A bus with its gateway, and who asks. The auditor reads the sessions of all, and does nothing with them."""
+
+    bus: Engine
+    web: Web
+    owner: Browser
+    alice: Browser
+    bob: Browser
+    auditor: Browser
+
+
 @asynccontextmanager
 async def browser(url: str, token: str) -> AsyncIterator[Browser]:
     """One who asks a gateway, by its token."""
