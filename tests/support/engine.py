@@ -67,6 +67,7 @@ class Engine:
             pins=pins,
             readers={"audit": ("alice",), "auditor": ("*",)},
             viewers=viewers,
+            probes=("probe",),
         )
         self.credentials: dict[str, Credentials] = mint(self.users)
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))

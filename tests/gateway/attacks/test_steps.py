@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 
 from gateway.guard import BODY, UNKNOWN_BURST
 from gateway.principals import Principals, new_token
-from tests.gateway.attacks.target import BODY_S, Target, target
+from tests.gateway.attacks.target import BODY_S, HEAD_S, Target, target
 from tests.gateway.support import Web
 from tests.support.engine import until
 
@@ -175,6 +175,53 @@ async def test_a_body_that_comes_too_slowly_is_cut(attacked: Target) -> None:
         answer = await attacked.ask("POST", path, headers | who, b"{")
         assert answer.status == 408, path
         assert asyncio.get_running_loop().time() - started >= BODY_S
+
+
+async def test_a_head_that_comes_byte_by_byte_or_never_is_cut(attacked: Target) -> None:
+    """The first one of a connection, a later one, and a connection that says nothing at all."""
+    head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{attacked.port}\r\n"
+
+    async def slowly(begin: str) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", attacked.port)
+        writer.write(begin.encode())
+
+        async def drips() -> None:
+            while not writer.is_closing():
+                writer.write(b"X-Slow: 1\r\n")
+                await asyncio.wait((cut,), timeout=0.2)
+                if cut.done():
+                    return
+
+        cut = asyncio.ensure_future(reader.read())
+        dripping = asyncio.ensure_future(drips()) if begin else None
+        try:
+            async with asyncio.timeout(HEAD_S + 5):
+                return await cut
+        except ConnectionError:
+            return b"HTTP/1.1 408 "
+        finally:
+            if dripping is not None:
+                dripping.cancel()
+            writer.close()
+
+    started = asyncio.get_running_loop().time()
+    found = await asyncio.gather(slowly(head), slowly(f"{head}\r\n{head}"), slowly(""))
+    assert asyncio.get_running_loop().time() - started >= HEAD_S
+    assert [told.count(b"HTTP/1.1 408 ") for told in found] == [1, 1, 1]
+    assert b'{"ok":true}' in found[1], "the request before it was answered"
+
+
+async def test_a_stream_outlives_the_limits_of_heads_and_bodies(attacked: Target) -> None:
+    async with attacked.browser("alice") as alice, asyncio.timeout(HEAD_S + BODY_S + 10):
+        async with alice.http.stream("GET", f"/api/sessions/{attacked.open}/events") as stream:
+            assert stream.status_code == 200
+            told = stream.aiter_raw()
+            while True:
+                try:
+                    await asyncio.wait_for(anext(told), HEAD_S + BODY_S)
+                except TimeoutError:
+                    break  # quiet for longer than both limits, and not cut
+        assert (await alice.get(f"/api/sessions/{attacked.open}"))["status"] == "open"
 
 
 async def test_who_is_not_known_has_no_body_read(attacked: Target) -> None:
