@@ -14,7 +14,7 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | owner | CLIENTS | read all sessions, ask for their list, for logs and living workers, and erase sessions |
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
 | observer | OBSERVERS | read LOG, look at streams and consumers, and write the totals of all sessions |
-| probe | OBSERVERS | ask who is alive, and nothing else: for health checks |
+| probe | OBSERVERS | ask who is alive, for health checks; tell its own copies which cookies were ended |
 | operator | SYS | reload and monitor the server |
 
 A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue). An expert

@@ -145,10 +145,11 @@ def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
             "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
         }
     live = _heard_live(user)
+    among = [subjects.SIGNED_OUT, subjects.WHO_SIGNED_OUT] if user.kind == PROBE else []
     live += [subjects.here_of(ROLE)] if user.role in channels.MATCHING else []
     return {
-        "publish": {"allow": [*(c.local for c in _services(user)), *_live(user)]},
-        "subscribe": {"allow": [inbox, *dict.fromkeys(c.local for c in _heard(user)), *live]},
+        "publish": {"allow": [*(c.local for c in _services(user)), *_live(user), *among]},
+        "subscribe": {"allow": [inbox, *dict.fromkeys(c.local for c in _heard(user)), *live, *among]},
     }
 
 

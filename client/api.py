@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bus.errors import BadKeyFile, BusError
 from client import evidence as documents_of
 from client import task_folder, task_history
-from client.errors import BadInput, Unreachable
+from client.errors import BadInput, NotAllowed, Unreachable
 from client.evidence import Sources
 from client.protocols import all_setups, setup_of
 from client.show.told import Result, to_api
@@ -243,7 +243,7 @@ class Parley:
         from client.records import record_of
 
         if not self.client.owner:
-            raise BadInput("continue", "an owner's credentials are needed to read an earlier session")
+            raise NotAllowed("continue", "an owner's credentials are needed to read an earlier session")
         entries = await self.client.log(sid)
         if not entries:
             raise BadInput("continue", f"there is no session {sid}, or nothing is left of it")

@@ -20,7 +20,7 @@ from bus.errors import BusError, LocalFault, ModeratorsBusy
 from bus.posts import Reader
 from bus.storage.index import OPEN
 from bus.storage.storing import lacks_room
-from client.errors import BadInput, Refusal, Unanswered, Unreachable
+from client.errors import BadInput, NotAllowed, Refusal, Unanswered, Unreachable
 from client.show.session_list import Listed
 from observability import caller
 from schemas.post import (
@@ -92,6 +92,11 @@ class Client:
     def bus_missing(self) -> int:
         """How many of the bus's servers are not there, as far as is known."""
         return self._connection.nc.missing
+
+    @property
+    def user(self) -> str:
+        """The user that it is."""
+        return self._user
 
     # -- submitting
     async def open(self, request: OpenSession, sid: str | None = None) -> str:
@@ -181,7 +186,7 @@ class Client:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
         submission."""
         if self._connection.credentials.kind == VIEWER_KIND:
-            raise BadInput("creds", f"{self._user!r} is a viewer, and a viewer may only read")
+            raise NotAllowed("creds", f"{self._user!r} is a viewer, and a viewer may only read")
         data = encode(submission)
         limit = self._connection.max_size - 1_024
         if len(data) > limit:
@@ -353,7 +358,7 @@ class Client:
     # -- asking
     def _owners_only(self, what: str) -> None:
         if not self.owner:
-            raise BadInput("creds", f"{what}; the credentials of {self._user!r} are a client's")
+            raise NotAllowed("creds", f"{what}; the credentials of {self._user!r} are a client's")
 
     def _deadline(self) -> float:
         return time.monotonic() + self._patience_s

@@ -2,6 +2,7 @@
 
 ParleyError
 ├── BadInput          the caller's: a field, what is wrong with it, and what is allowed       exit status 2
+│   └── NotAllowed    the same for other credentials would be done: theirs do not allow it
 ├── Refusal           a moderator refused the session, and why                                exit status 2
 ├── Unreachable       the environment's: no bus, no moderator, wrong credentials              exit status 2
 │   └── Unanswered    what became of an opening is not known: the session may still run
@@ -25,6 +26,10 @@ class BadInput(ParleyError):
         self.field = field
         self.why = why
         super().__init__(why if why.startswith(field) else f"{field}: {why}")
+
+
+class NotAllowed(BadInput):
+    """These credentials do not allow it; others may. Names the field. The caller's fault."""
 
 
 class Refusal(ParleyError):

@@ -12,7 +12,7 @@ from client.show.presenter import Presenter
 from client.turns import Turns
 from schemas import log
 from schemas.afterwards.fork import FORK, Fork
-from schemas.post import Post, read
+from schemas.post import Post, SessionRow, read
 from schemas.result import Result
 
 
@@ -26,6 +26,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     turns: Turns
     record: Record | None
     """The whole record, where nothing in it is closed to whoever asks."""
+    row: SessionRow | None = None
+    """What the list of sessions says of it, where somebody asked."""
     left_out: int = 0
     """Posts on channels that are not shown; 0 also where nobody knows."""
 
@@ -33,12 +35,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     def protocol(self) -> str:
         """Its protocol; empty: not known."""
         result = self.result
-        return self.opened.protocol if self.opened else result.protocol if result else ""
+        if self.opened is not None or result is not None:
+            return self.opened.protocol if self.opened else result.protocol if result else ""
+        return self.row.protocol if self.row else ""
 
     @property
     def question(self) -> str:
         """Its question; empty: not known."""
-        return self.opened.question if self.opened else ""
+        return self.opened.question if self.opened else self.row.question if self.row else ""
 
     @property
     def result(self) -> Result | None:

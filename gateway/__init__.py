@@ -12,8 +12,10 @@ Three rules keep it so:
 | module | what it is |
 |---|---|
 | app | the ASGI application: routes of all doors, their order, start and end |
+| heads | how long the head of a request may take |
 | guard | checks that come before every route: host, origin, who asks, rate and size; headers of every answer |
 | principals | who may: tokens, cookies, one-time links; keys from a folder |
+| signed_out | cookies that were ended, told among the copies |
 | counted | series: requests by door and status |
 | connections | one connection to the bus for each principal |
 | doors | which doors are opened, and what the operator says of them |

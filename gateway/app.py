@@ -22,6 +22,7 @@ from gateway.counted import Counted
 from gateway.errors import ErrorForm, Forms, JsonResponse
 from gateway.guard import BODY_S, Guard, cookie_of, set_cookie
 from gateway.principals import COOKIE_S, Principal, Principals
+from gateway.signed_out import SignedOut, signed_out
 from observability.metrics import Metrics
 from schemas.session import SESSION_ID
 
@@ -64,8 +65,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 class Shared:
     """What the routes of all doors use; `request.app.state.shared`."""
 
-    def __init__(self, config: Config, principals: Principals, pool: Connections) -> None:
-        self.config, self.principals, self.pool = config, principals, pool
+    def __init__(self, config: Config, principals: Principals, pool: Connections, signed_out: SignedOut) -> None:
+        self.config, self.principals, self.pool, self.signed_out = config, principals, pool, signed_out
 
 
 def shared_of(request: Request) -> Shared:
@@ -91,8 +92,9 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            pool = await stack.enter_async_context(connections(config.url))
-            app.state.shared = Shared(config, principals, pool)
+            pool = await stack.enter_async_context(connections(config.url, config.metrics))
+            told = await stack.enter_async_context(signed_out(pool, _own(config), principals))
+            app.state.shared = Shared(config, principals, pool, told)
             for door in doors:
                 if door.lifespan is not None:
                     await stack.enter_async_context(door.lifespan(app))
@@ -136,13 +138,17 @@ async def _alive(request: Request) -> Response:
     return JsonResponse({"ok": True})
 
 
+def _own(config: Config) -> Principal | None:
+    return None if config.own is None else Principal(name=OWN, credentials=config.own, fingerprint=OWN)
+
+
 async def _ready(request: Request) -> Response:
     """Whether a moderator answers: 200, or 503 with why not. It says nothing of sessions or workers."""
     shared = shared_of(request)
-    if shared.config.own is None:
+    asker = _own(shared.config)
+    if asker is None:
         return JsonResponse({"ok": True})
     try:
-        asker = Principal(name=OWN, credentials=shared.config.own, fingerprint=OWN)
         await (await shared.pool.client(asker)).workers(READY_S)
     except (ParleyError, BusError) as error:
         return JsonResponse({"ok": False, "why": errors.told(error)[2]}, 503)
@@ -180,7 +186,8 @@ def _form(failed: str) -> Response:
 
 
 async def _logout(request: Request) -> Response:
-    shared_of(request).principals.ends(cookie_of(request.headers))
+    shared = shared_of(request)
+    await shared.signed_out.tell(shared.principals.ends(cookie_of(request.headers)))
     response = RedirectResponse("/login", 303)
     set_cookie(response, "", secure=shared_of(request).config.secure, seconds=0)
     return response

@@ -17,19 +17,38 @@ from bus.channels import CLIENTS, readable_by
 from bus.errors import BusError, UnknownSession
 from client.api import Parley
 from client.client import Client, new_sid
-from client.errors import BadInput, ParleyError
+from client.errors import BadInput, NotAllowed, ParleyError
 from client.follow_up import document_of
 from client.post_order import in_order
 from client.records import closing, record_of
 from client.session_view import Seen, seen
 from client.turns import Turns
 from observability import caller
-from schemas.post import Post
+from schemas.post import Post, SessionRow
 from schemas.session import EVERYBODY, SESSION_ID, Document, OpenSession
 
 T = TypeVar("T")
 _CANCEL_S = 5.0
 """So long a session that nobody waits for any more is cancelled, or its opening awaited first."""
+
+
+async def acted_on(client: Client, sid: str, *, own: bool = False) -> SessionRow:
+    """The row of a session with which the client may do something: of its own ones, or as an owner of any. `own`: of
+    its own ones alone, owners too.
+
+    Raises
+    ------
+    UnknownSession
+        There is none that the client may see.
+    NotAllowed
+        It may be read, and it is another's.
+    """
+    row = await client.row(sid)
+    if row is None:
+        raise UnknownSession(sid)
+    if row.owner != client.user and (own or not client.owner):
+        raise NotAllowed("session", f"session {sid} was opened by somebody else: you may read it, and no more")
+    return row
 
 
 class Left(Exception):
@@ -80,7 +99,8 @@ async def so_far(client: Client, sid: str) -> Seen:
         raise UnknownSession(sid)
     found = [post for channel in readable_by(CLIENTS) for post in await client.history(sid, channel)]
     found.sort(key=lambda post: post.n)
-    return Seen(sid=sid, opened=None, posts=tuple(found), turns=Turns(), record=None)
+    row = await client.row(sid)
+    return Seen(sid=sid, opened=None, posts=tuple(found), turns=Turns(), record=None, row=row)
 
 
 async def previous(client: Client, sid: str) -> Document:
@@ -95,11 +115,7 @@ async def previous(client: Client, sid: str) -> Document:
         There is no such session, or it is another's.
     """
     found = await so_far(client, sid)
-    question = found.question
-    if not question:
-        row = await client.row(sid)
-        question = row.question if row is not None else ""
-    return document_of(sid, question, closing(sid, found.posts), found.posts)
+    return document_of(sid, found.question, closing(sid, found.posts), found.posts)
 
 
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
-from bus.errors import BusError
+from bus.errors import BusError, WrongCredentials
 from client.api import CONNECT_S
 from client.client import Client
 from client.errors import Unreachable
 from gateway.principals import Principal
+from observability.metrics import Metrics
 
 PATIENCE_S = 10.0
 """A moderator is waited for so long: a page would rather read that none answers."""
@@ -23,13 +24,16 @@ class Connections:
     ----------
     url
         Of the bus.
+    metrics
+        Say whether all of them stand.
     patience_s
         How long a moderator is waited for.
     """
 
-    def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S) -> None:
         self.url = url
-        self._patience_s = patience_s
+        self._metrics, self._patience_s = metrics, patience_s
+        metrics.bus_connected.set(1)
         self._open: dict[tuple[str, str], Connection] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
@@ -39,8 +43,31 @@ class Connections:
         async with self._locks.setdefault(key, asyncio.Lock()):
             found = self._open.get(key)
             if found is None or found.nc.is_closed:
-                found = self._open[key] = await _connected(self.url, principal.credentials)
+                try:
+                    found = await _connected(self.url, principal.credentials)
+                except Unreachable as error:
+                    if not isinstance(error.__cause__, WrongCredentials):  # that is this principal's trouble alone
+                        self._metrics.bus_connected.set(0)
+                    raise
+                self._open[key] = found
+                self._watch(found)
             return found
+
+    def _watch(self, connection: Connection) -> None:
+        """Show what becomes of it."""
+
+        def back() -> None:
+            self._metrics.bus_reconnects.inc()
+            self._shows()
+
+        connection.on_reconnect.append(back)
+        connection.on_disconnect.append(lambda: self._metrics.bus_connected.set(0))
+        connection.on_denied.append(self._metrics.bus_denied.inc)
+        self._shows()
+
+    def _shows(self) -> None:
+        standing = all(one.nc.is_connected for one in self._open.values() if not one.nc.is_closed)
+        self._metrics.bus_connected.set(float(standing))
 
     async def client(self, principal: Principal) -> Client:
         """What the principal does on the bus, in its own name. Raises Unreachable."""
@@ -64,9 +91,9 @@ class Connections:
 
 
 @contextlib.asynccontextmanager
-async def connections(url: str, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Connections]:
+async def connections(url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Connections]:
     """Connections that end with the block."""
-    found = Connections(url, patience_s=patience_s)
+    found = Connections(url, metrics, patience_s=patience_s)
     try:
         yield found
     finally:

@@ -6,7 +6,9 @@ from observability.metrics import Metrics
 
 DOORS = (("/v1", "openai"), ("/mcp", "mcp"), ("/static", "static"), ("/healthz", "health"), ("/readyz", "health"),
          ("/login", "login"), ("/logout", "login"))  # fmt: skip
-"""Beginning of a path -> the door; anything else is the web page's."""
+"""Beginning of a path -> the door."""
+OTHER = "web"
+"""The door of any other path: the page's."""
 
 
 class Counted:
@@ -20,6 +22,8 @@ class Counted:
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
+        for door in (*dict.fromkeys(door for _, door in DOORS), OTHER):  # from the first one on, a failure counts
+            metrics.gateway_requests.labels(door=door, status="503")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the request on."""
@@ -38,4 +42,4 @@ class Counted:
 
 def door_of(path: str) -> str:
     """The door of a path."""
-    return next((door for prefix, door in DOORS if path == prefix or path.startswith(f"{prefix}/")), "web")
+    return next((door for prefix, door in DOORS if path == prefix or path.startswith(f"{prefix}/")), OTHER)

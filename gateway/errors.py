@@ -3,6 +3,7 @@
 | error | status |
 |---|---|
 | BadInput, and what the schemas refuse | 400 |
+| NotAllowed | 403 |
 | UnknownSession | 404 |
 | Refusal | 409 |
 | TooLarge | 413 |
@@ -18,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bus.errors import BusError, UnknownSession
-from client.errors import BadInput, ParleyError, Refusal, Unreachable
+from client.errors import BadInput, NotAllowed, ParleyError, Refusal, Unreachable
 from client.text import clean
 from schemas.wire import InvalidValue, SchemaError
 
@@ -52,6 +53,8 @@ def told(error: BaseException) -> tuple[int, str, str]:
         return 404, "session", message
     if isinstance(error, TooLarge):
         return 413, field, message
+    if isinstance(error, NotAllowed):
+        return 403, field, message
     if isinstance(error, BadInput | InvalidValue | SchemaError):
         return 400, field, message
     if isinstance(error, Refusal):

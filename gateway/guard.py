@@ -30,6 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from client.errors import ParleyError
 from gateway import errors
 from gateway.principals import Principal, Principals
+from observability import caller
 
 COOKIE = "parley"
 OPEN = frozenset({"/login", "/healthz", "/readyz"})
@@ -48,6 +49,8 @@ RATE, BURST = 50.0, 200
 UNKNOWN_RATE, UNKNOWN_BURST = 1.0, 20
 """The same of one address that has shown no valid token."""
 _ADDRESSES = 10_000
+_TRACEPARENT = 55
+"""Characters of W3C's header."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -126,7 +129,8 @@ class Guard:
             await self._forms.answer(scope["path"], error)(scope, receive, send)
             return
         limit = UPLOAD if scope["path"].startswith(self._uploads) else BODY
-        await self._app(scope, _bounded(receive, limit, self._body_s), send)
+        with caller.within(traceparent_of(scope)):
+            await self._app(scope, _bounded(receive, limit, self._body_s), send)
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
@@ -183,6 +187,12 @@ class Guard:
 def is_visit(scope: Scope) -> bool:
     """Whether somebody looks at a page: a GET that takes HTML."""
     return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def traceparent_of(scope: Scope) -> str:
+    """The trace in which somebody known asks; empty: none."""
+    known = scope.get("state", {}).get("principal") is not None
+    return Headers(scope=scope).get("traceparent", "")[:_TRACEPARENT] if known else ""
 
 
 def name_of(host: str) -> str:

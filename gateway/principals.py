@@ -6,7 +6,8 @@ may do is what the broker lets its user do: an owner operates, a client asks, a 
 
 A cookie holds the principal's name, an end, a number of its own, and a fingerprint of its token, signed with the
 gateway's key. So each copy of the gateway knows the cookie, and a token that is removed or replaced takes its cookies
-with it. The copy that ends a cookie at a logout takes it no more; its number keeps it apart from others.
+with it. A cookie that is ended at a logout is taken no more; its number keeps it apart from others. Copies tell one
+another of it (gateway.signed_out).
 """
 
 import hashlib
@@ -143,14 +144,26 @@ class Principals:
         same = hmac.compare_digest(signature.encode(), self._signature(said, principal).encode())
         return principal if same else None
 
-    def ends(self, value: str) -> None:
-        """Take no such cookie any more, here: other copies know nothing of it. A token that is replaced takes its
-        cookies with it everywhere."""
+    def ends(self, value: str) -> Mapping[str, int]:
+        """Take no such cookie any more: its digest and its end, for other copies; empty: it was not valid. A token
+        that is replaced takes its cookies with it everywhere."""
         if self.of_cookie(value) is None:
-            return
+            return {}
+        found = {digest(value): int(value.split(".")[1])}
+        self.takes_no_more(found)
+        return found
+
+    @property
+    def ended(self) -> Mapping[str, int]:
+        """Digests of cookies that were ended -> until when they would be valid, in seconds since the epoch."""
         now = self._clock()
-        ended = {d: end for d, end in self._ended.items() if end > now} | {digest(value): int(value.split(".")[1])}
-        self._ended = dict(list(ended.items())[-_ENDED:])
+        return {d: end for d, end in self._ended.items() if end > now}
+
+    def takes_no_more(self, ended: Mapping[str, int]) -> None:
+        """Take cookies of these digests no more, until their ends."""
+        last = self._clock() + COOKIE_S
+        known = {**self.ended, **{d: end for d, end in ended.items() if end <= last}}
+        self._ended = dict(list(known.items())[-_ENDED:])
 
     def _signature(self, said: str, principal: Principal) -> str:
         return hmac.new(self._key, f"{said}.{principal.fingerprint}".encode(), hashlib.sha256).hexdigest()

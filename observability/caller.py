@@ -35,3 +35,15 @@ def root(name: str) -> Iterator[None]:
 
     with tracing.root(name):
         yield
+
+
+@contextmanager
+def within(traceparent: str) -> Iterator[None]:
+    """Around what is done for somebody who sent this header, in the caller's own trace; empty: there is none."""
+    if not traceparent or not _traces():
+        yield
+        return
+    from observability import tracing
+
+    with tracing.within(traceparent):
+        yield

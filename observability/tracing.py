@@ -185,6 +185,12 @@ def root(name: str) -> AbstractContextManager[Span]:
     return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
 
 
+def within(traceparent: str) -> AbstractContextManager[object]:
+    """Make spans that begin here children of a span elsewhere; of none, where this names none or there is no SDK."""
+    around = parsed(traceparent) if enabled() else None
+    return NOTHING if around is None else trace.use_span(NonRecordingSpan(around))
+
+
 def begin(session: str, headers: Mapping[str, str] | None) -> str:
     """Decide whether a session that opens now is traced: what its opening keeps of that; empty: it is not.
 

@@ -22,6 +22,7 @@ from bus.errors import BadKeyFile
 from client.errors import BadInput
 from gateway.app import Config, build
 from gateway.doors import Options, doors
+from gateway.heads import BoundedHeads
 from gateway.principals import COOKIE_KEY, SERVED, Principals, cookie_key
 from gateway.web.seats import seat_of, seats_in
 from observability.health import HealthServer
@@ -40,6 +41,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 replace = msgspec.structs.replace
 UVICORN: dict[str, Any] = {
     "access_log": False, "server_header": False, "date_header": False, "ws": "none", "proxy_headers": False,
+    "http": BoundedHeads,
 }  # fmt: skip
 """No line for each request (a one-time link has its code in the address), and nobody says its own address."""
 _END_S = 3

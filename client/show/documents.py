@@ -22,7 +22,7 @@ def document(session: Record | Seen) -> dict[str, Any]:
     whole = {"entries": [_value(session.sid, text) for text in session.record.entries]} if session.record else {}
     return {
         "session": session.sid,
-        "opened": None if session.opened is None else msgspec.to_builtins(session.opened),
+        "opened": _opened(session),
         "posts": [_value(session.sid, msgspec.json.encode(p)) for p in session.posts],
         "result": None if result is None else msgspec.to_builtins(result),
         "fork": None if session.fork is None else msgspec.to_builtins(session.fork),
@@ -30,6 +30,16 @@ def document(session: Record | Seen) -> dict[str, Any]:
         "left_out": session.left_out,
         **whole,
     }
+
+
+def _opened(found: Seen) -> dict[str, Any] | None:
+    """The opening; to whom the log is closed as much of it as the list of sessions has; None: nobody asked there."""
+    if found.opened is not None:
+        return dict(msgspec.to_builtins(found.opened))
+    row = found.row
+    return None if row is None else {
+        "protocol": row.protocol, "question": row.question, "owner": row.owner, "opened_ns": row.opened_ns,
+    }  # fmt: skip
 
 
 def _value(sid: str, text: str | bytes) -> Any:

@@ -10,6 +10,7 @@ from bus.channels import CLIENTS, may_read
 from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, posts_of, result_of
+from client.session_view import Seen
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
 from client.show.transcript import feedback_words, forked
@@ -19,25 +20,59 @@ from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log
 from schemas.afterwards.feedback import feedback_of
+from schemas.afterwards.fork import Fork
+from schemas.result import Result
 from schemas.stops import STOPS
 
+CLOSED_LOG = "Settings, models and replies that were refused stand in the log, which an owner's credentials read."
 
-def figures(record: Record) -> dict[str, Any]:
-    """Everything that the words rest on, as JSON values."""
-    result = result_of(record)
-    entries = entries_of(record)
-    opened = opening(record)
-    presenter = _presenter(record)
+
+def figures(found: Record | Seen) -> dict[str, Any]:
+    """Everything that the words rest on, as JSON values. Of a session whose log is closed to whoever asks (Seen): what
+    its posts, its result and its row in the list say; the rest is None."""
+    if isinstance(found, Seen):
+        return _seen_figures(found)
+    result, entries, opened = result_of(found), entries_of(found), opening(found)
+    presenter = _presenter(found)
     invited = (c.seat for e in entries for c in e.commands if isinstance(c, log.Invite))
     seats = (*opened.seats, *invited)
-    row = STOPS.get(result.stop.reason) if result else None
     return {
-        "session": record.sid,
+        **_result_figures(presenter, result),
+        "session": found.sid,
         "protocol": opened.protocol,
         "question": opened.question,
         "settings": opened.settings,
         "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in seats],
         "transitions": len(entries),
+        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=found.sid).failures,
+        "fork": None if opened.fork is msgspec.UNSET else msgspec.to_builtins(opened.fork),
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(posts_of(found))],
+        "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
+        **presenter.explained_figures(found.sid, entries),
+    }
+
+
+def _seen_figures(found: Seen) -> dict[str, Any]:
+    result, fork = found.result, found.fork
+    seats = dict.fromkeys(post.seat for post in found.posts if post.seat)
+    return {
+        **_result_figures(_presenter(found), result),
+        "session": found.sid,
+        "protocol": found.protocol,
+        "question": found.question,
+        "settings": None,
+        "seats": [{"seat": seat, "role": None, "weight": None, "model": None} for seat in seats],
+        "transitions": None,
+        "failures": None,
+        "fork": None if fork is None else msgspec.to_builtins(fork),
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(found.posts)],
+        "duration_s": result.duration_s if result else None,
+    }
+
+
+def _result_figures(presenter: Presenter, result: Result | None) -> dict[str, Any]:
+    row = STOPS.get(result.stop.reason) if result else None
+    return {
         "open": result is None,
         "stop": None if result is None else msgspec.to_builtins(result.stop),
         "words": row.told(result.stop.converged) if row and result else "",
@@ -45,20 +80,18 @@ def figures(record: Record) -> dict[str, Any]:
         "status": result.status if result else "open",
         "outcome": result.outcome if result else None,
         "rounds": [_round(presenter, r) for r in result.rounds] if result else [],
-        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=record.sid).failures,
-        "fork": None if opened.fork is msgspec.UNSET else msgspec.to_builtins(opened.fork),
-        "feedback": [msgspec.to_builtins(f) for f in feedback_of(posts_of(record))],
         "usage": msgspec.to_builtins(result.usage) if result else None,
-        "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
-        **presenter.explained_figures(record.sid, entries),
     }
 
 
-def _presenter(record: Record) -> Presenter:
+def _presenter(found: Record | Seen) -> Presenter:
     """The presenter of the session, after its last post."""
-    opened = opening(record)
-    presenter = face_of(opened.protocol).present(opened.settings)
-    for post in posts_of(record):
+    if isinstance(found, Seen):
+        presenter, posts = found.presenter(), list(found.posts)
+    else:
+        opened = opening(found)
+        presenter, posts = face_of(opened.protocol).present(opened.settings), posts_of(found)
+    for post in posts:
         presenter.take(post)
     return presenter
 
@@ -67,18 +100,20 @@ def _round(presenter: Presenter, figures: dict[str, Any]) -> dict[str, Any]:
     return dict(shaped(lambda: presenter.round_figures(figures).items(), figures.items))
 
 
-def words(record: Record) -> Iterator[str]:
+def words(given: Record | Seen) -> Iterator[str]:
     """The explanation in lines."""
-    explained = figures(record)
-    result = result_of(record)
-    presenter = _presenter(record)
-    yield f"Session {line(record.sid)}, {line(explained['protocol'])}: {line(explained['question'], 200)}"
-    fork = opening(record).fork
-    yield from forked(None if fork is msgspec.UNSET else fork)
+    explained = figures(given)
+    entries = [] if isinstance(given, Seen) else entries_of(given)
+    posts = given.posts if isinstance(given, Seen) else posts_of(given)
+    result = given.result if isinstance(given, Seen) else result_of(given)
+    presenter = _presenter(given)
+    yield f"Session {line(given.sid)}, {line(explained['protocol'] or 'protocol unknown')}: {line(explained['question'], 200)}"
+    yield from forked(_fork(given))
     if result is None:
-        yield f"It is still open after {explained['transitions']} transitions."
-        yield from presenter.explained(record.sid, entries_of(record))
-        yield from map(_failure, explained["failures"])
+        so_far = f"{explained['transitions']} transitions" if entries else count(len(posts), "post")
+        yield f"It is still open after {so_far}."
+        yield from presenter.explained(given.sid, entries) if entries else ()
+        yield from _failures(explained)
         return
     certificate, base = result.stop.certificate, Presenter()
     yield f"It ended with status {line(result.status)}: {presenter.stop_words(result)}."
@@ -86,18 +121,33 @@ def words(record: Record) -> Iterator[str]:
     if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement
         yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.certificate_words(certificate), lambda: base.certificate_words(certificate))
-    yield from presenter.explained(record.sid, entries_of(record))
+    yield from presenter.explained(given.sid, entries) if entries else ()
     for r in explained["rounds"]:
         yield from _round_words(presenter, r)
-    yield from map(_failure, explained["failures"])
+    yield from _failures(explained)
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
-    yield from feedback_words(feedback_of(posts_of(record)))
+    yield from feedback_words(feedback_of(posts))
     yield f"Used: {presenter.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
         turns, calls = count(used.turns, "turn"), count(used.calls, "call")
         yield f"  {line(seat)}: {turns}, {calls}, {tokens_words(used)}, {cost_words(used)}"
+
+
+def _fork(session: Record | Seen) -> Fork | None:
+    if isinstance(session, Seen):
+        return session.fork
+    fork = opening(session).fork
+    return None if fork is msgspec.UNSET else fork
+
+
+def _failures(figures: dict[str, Any]) -> Iterator[str]:
+    """Attempts that were no good, where they are known."""
+    if explained["failures"] is None:
+        yield CLOSED_LOG
+    else:
+        yield from map(_failure, explained["failures"])
 
 
 def _round_words(presenter: Presenter, figures: dict[str, Any]) -> list[str]:

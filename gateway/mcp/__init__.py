@@ -4,6 +4,7 @@
 |---|---|
 | server | the server: its tools and resources, registered |
 | tools | the tools: functions over whoever asks |
+| options | what the tools take, each option declared once |
 | results | what tools give back, as models with schemas |
 | following | a session followed to its end: progress, questions to a person, a client that leaves |
 | projects | a folder under an allowed root, as documents |

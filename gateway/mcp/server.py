@@ -10,6 +10,7 @@ import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import MCPServer, RequestStateSecurity
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.tools.base import Tool
 from mcp.types import ToolAnnotations
 
 from bus.errors import BusError, UnknownSession
@@ -19,6 +20,7 @@ from client.show import transcript as transcripts
 from gateway import asking, verdicts
 from gateway.errors import told
 from gateway.mcp.following import Asking
+from gateway.mcp.options import Checked, flat
 from gateway.mcp.tools import Tools, Who
 from gateway.offers import Offers
 
@@ -59,15 +61,12 @@ def make_server(
     """
     keys = [secret or secrets.token_bytes(32)]
     security = RequestStateSecurity(keys=keys, ttl=_STATE_S, bind_principal=name_of)
-    server: MCPServer[Any] = MCPServer(
-        NAME, title="Parley", version=_version(), instructions=_INSTRUCTIONS, log_level="WARNING",
-        request_state_security=security, warn_on_duplicate_tools=True, subscriptions=False,
-    )  # fmt: skip
     tools = Tools(who, offers, roots)
+    made: list[Tool] = []
     for tool, title, hints in (
-        (tools.iterative_debate, "Debate until they agree", _ASKS),
-        (tools.ask, "Ask a question", _ASKS),
-        (tools.start_debate, "Start a debate", _ASKS),
+        (flat(tools.iterative_debate), "Debate until they agree", _ASKS),
+        (flat(tools.ask), "Ask a question", _ASKS),
+        (flat(tools.start_debate), "Start a debate", _ASKS),
         (tools.get_debate, "Read a debate", _READS),
         (tools.stop_debate, "Stop a debate", _ENDS),
         (tools.explain, "Explain why a debate stopped", _READS),
@@ -75,7 +74,11 @@ def make_server(
         (tools.route, "Choose experts for a task", _READS),
     ):
         about = " ".join((tool.__doc__ or "").split())
-        server.add_tool(tool, title=title, description=about, annotations=hints)
+        made.append(Checked.of(tool, title=title, description=about, annotations=hints))
+    server: MCPServer[Any] = MCPServer(
+        NAME, title="Parley", version=_version(), instructions=_INSTRUCTIONS, log_level="WARNING", tools=made,
+        request_state_security=security, warn_on_duplicate_tools=True, subscriptions=False,
+    )  # fmt: skip
     _resources(server, who)
     return server
 

@@ -12,16 +12,16 @@ from pydantic import Field
 from agents.experts import ExpertError, builtin
 from client import records, what_if
 from client.api import Parley
-from client.errors import BadInput, Refusal
+from client.errors import BadInput, NotAllowed, Refusal
 from client.pasted import cleaned
-from client.protocols import face_of, panel_setup, setup_of
+from client.protocols import setup_of
 from client.records import Record, record_of
 from client.show import explain
-from client.show.untrusted import shaped
-from coordinator.protocols import DEFAULT, PROTOCOLS
+from coordinator.protocols import DEFAULT
 from gateway import asking, verdicts
 from gateway.mcp import projects
 from gateway.mcp.following import Asking, errors, run
+from gateway.mcp.options import PANEL, Iterations, Session, Start
 from gateway.mcp.results import (
     Debate,
     Expert,
@@ -33,7 +33,6 @@ from gateway.mcp.results import (
     Stopped,
     Verdict,
     WhatIf,
-    finished,
     transcript_uri,
     verdict_of,
 )
@@ -43,23 +42,7 @@ from schemas.wire import InvalidValue
 
 Who = Callable[[Asking], Awaitable[Parley]]
 """Whoever asks: its connection, in its own name. Raises ParleyError."""
-Question = Annotated[str, Field(description="What they argue about.", min_length=1, max_length=20_000)]
-Path_ = Annotated[
-    str | None,
-    Field(description="A folder whose texts everybody gets as documents. It lies under a root that the server allows."),
-]
-More = Annotated[str | None, Field(description="Further context in words, which everybody gets as a document.")]
-_PANEL = panel_setup().name
-_NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
-Protocol = Annotated[
-    str | None, Field(description=f"How they argue: {_NAMES}, or a saved panel of this server. Default: {DEFAULT}.")
-]
-Given = Annotated[
-    dict[str, Any] | None, Field(description='Settings of the protocol, such as {"threshold": 80, "round_limit": 3}.')
-]
-Limits = Annotated[dict[str, Any] | None, Field(description="Limits of the session: tokens, calls, cost_usd, seconds.")]
 Sid = Annotated[str, Field(description="The session's id.", min_length=1, max_length=64)]
-Earlier = Annotated[str | None, Field(description="The id of a finished session that this question follows up.")]
 _WIDE = 2_000
 MOST_ITERATIONS = 50
 """As the protocol allows."""
@@ -90,63 +73,30 @@ class Tools:
         self._who, self._offers, self._roots = who, offers, tuple(roots)
 
     # -- sessions
-    async def iterative_debate(
-        self,
-        question: Question,
-        ctx: Asking,
-        projectPath: Path_ = None,
-        maxIterations: Annotated[
-            int | None,
-            Field(description="Rounds at most. Default: 5.", json_schema_extra={"minimum": 1, "maximum": 50}),
-        ] = None,
-        consensusThreshold: Annotated[
-            float | None,
-            Field(
-                description="Agreement from which they stop, above 0 to 100. Default: 90.",
-                json_schema_extra={"exclusiveMinimum": 0, "maximum": 100},
-            ),
-        ] = None,
-        context: More = None,
-    ) -> Verdict | InputRequiredResult:
+    async def iterative_debate(self, options: Iterations, ctx: Asking) -> Verdict | InputRequiredResult:
         """A panel answers independently, sees all answers, and revises them round by round, until it agrees or the
         rounds are over. Waits for the result; progress tells what is said."""
         with errors():
-            settings = settings_of(maxIterations, consensusThreshold)
-        return await self._run(ctx, _PANEL, question, settings, None, projectPath, context, None, None)
+            settings = settings_of(options.maxIterations, options.consensusThreshold)
+        asked = Session(
+            question=options.question, protocol=PANEL, settings=settings, projectPath=options.projectPath,
+            context=options.context,
+        )  # fmt: skip
+        return await self.ask(asked, ctx)
 
-    async def ask(
-        self,
-        question: Question,
-        ctx: Asking,
-        protocol: Protocol = None,
-        settings: Given = None,
-        budget: Limits = None,
-        projectPath: Path_ = None,
-        context: More = None,
-        continues: Earlier = None,
-        seed: int | None = None,
-    ) -> Verdict | InputRequiredResult:
+    async def ask(self, options: Session, ctx: Asking) -> Verdict | InputRequiredResult:
         """One question by any protocol. Waits for the result; progress tells what is said."""
-        return await self._run(ctx, protocol, question, settings, budget, projectPath, context, continues, seed)
+        with errors():
+            parley = await self._who(ctx)
+            asked = await self._asked(parley, options)
+            result = await run(parley, asked.opening, ctx)
+        return result if isinstance(result, InputRequiredResult) else verdict_of(result, asked.left_out)
 
-    async def start_debate(
-        self,
-        question: Question,
-        ctx: Asking,
-        protocol: Protocol = _PANEL,
-        settings: Given = None,
-        budget: Limits = None,
-        projectPath: Path_ = None,
-        context: More = None,
-        continues: Earlier = None,
-        seed: int | None = None,
-    ) -> Started:
+    async def start_debate(self, options: Start, ctx: Asking) -> Started:
         """Start a session and come back at once. get_debate says how far it is, stop_debate ends it."""
         with errors():
             parley = await self._who(ctx)
-            asked = await self._asked(
-                parley, protocol, question, settings, budget, projectPath, context, continues, seed
-            )
+            asked = await self._asked(parley, options, PANEL)
             sid = await asking.opened(parley, asked.opening)
         return Started(
             session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid), left_out=list(asked.left_out)
@@ -194,6 +144,7 @@ class Tools:
             client = (await self._who(ctx)).client
             result = (await asking.so_far(client, session)).result
             if result is None:
+                await asking.acted_on(client, session)
                 try:
                     await client.cancel(session, reason)
                 except Refusal:  # it ended meanwhile
@@ -207,14 +158,9 @@ class Tools:
         """Why a session stopped, in words and figures."""
         with errors():
             client = (await self._who(ctx)).client
-            if client.owner:
-                record = await _record(client, session)
-                return Explanation(session=session, words=list(explain.words(record)), figures=explain.figures(record))
-            result = finished((await asking.so_far(client, session)).result, session)
-            presenter = face_of(result.protocol).present()
-            certificate = shaped(lambda: presenter.certificate_words(result.stop.certificate), lambda: ())
-            words = [f"It ended with status {result.status}: {verdicts.stop_words(result)}.", *certificate]
-            return Explanation(session=session, words=words, figures=verdicts.figures(result))
+            found = await asking.so_far(client, session)
+            record = record_of(session, await client.log(session)) if client.owner else found
+            return Explanation(session=session, words=list(explain.words(record)), figures=explain.figures(record))
 
     async def replay_what_if(
         self,
@@ -229,7 +175,7 @@ class Tools:
         with errors():
             client = (await self._who(ctx)).client
             if not client.owner:
-                raise BadInput("session", "a replay reads the session's log, which takes an owner's credentials")
+                raise NotAllowed("session", "a replay reads the session's log, which takes an owner's credentials")
             record = await _record(client, session)
             protocol = records.opening(record).protocol
             without_files(protocol, settings)
@@ -266,34 +212,23 @@ class Tools:
         )  # fmt: skip
 
     # -- opening
-    async def _run(
-        self, ctx: Asking, protocol: str | None, question: str, settings: dict[str, Any] | None,
-        budget: dict[str, Any] | None, path: str | None, context: str | None, continues: str | None, seed: int | None,
-    ) -> Verdict | InputRequiredResult:  # fmt: skip
-        with errors():
-            parley = await self._who(ctx)
-            asked = await self._asked(parley, protocol, question, settings, budget, path, context, continues, seed)
-            result = await run(parley, asked.opening, ctx)
-        return result if isinstance(result, InputRequiredResult) else verdict_of(result, asked.left_out)
-
-    async def _asked(
-        self, parley: Parley, protocol: str | None, question: str, settings: dict[str, Any] | None,
-        budget: dict[str, Any] | None, path: str | None, context: str | None, continues: str | None, seed: int | None,
-    ) -> _Asked:  # fmt: skip
-        """A session as it is asked for, checked. Raises BadInput."""
+    async def _asked(self, parley: Parley, options: Session, protocol: str = "") -> _Asked:
+        """A session as it is asked for, checked. `protocol`: where none is named; empty: the default one. Raises
+        BadInput."""
         documents: list[Document] = []
         left_out: tuple[str, ...] = ()
-        if path is not None:
-            folder = projects.under(self._roots, path)
+        if options.projectPath is not None:
+            folder = projects.under(self._roots, options.projectPath)
             project = await anyio.to_thread.run_sync(projects.read, folder)
             documents, left_out = list(project.documents), project.left_out
         try:
-            if context and context.strip():
-                documents.append(asking.document(_CONTEXT, context))
-            previous = await asking.previous(parley.client, continues) if continues else None
+            if options.context and options.context.strip():
+                documents.append(asking.document(_CONTEXT, options.context))
+            previous = await asking.previous(parley.client, options.continues) if options.continues else None
             opening = opening_of(
-                self._offers.of(protocol or ""), question, documents=documents, settings=settings, budget=budget,
-                seed=seed, previous=previous, continues=continues or "",
+                self._offers.of(options.protocol or protocol), options.question, documents=documents,
+                settings=options.settings, budget=options.budget, seed=options.seed, previous=previous,
+                continues=options.continues or "",
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error

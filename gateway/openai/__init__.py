@@ -8,6 +8,7 @@
 | running | a session that is followed while its client waits |
 | chat | /v1/chat/completions: the answer, and its chunks |
 | responses | /v1/responses: the answer, and its events |
+| past | a response that is read again, cancelled or deleted |
 | background | jobs of chat front ends (titles, tags): never a debate |
 | errors | errors in OpenAI's form |
 """

@@ -12,11 +12,11 @@ from gateway import asking
 from gateway.app import Door, client_of
 from gateway.errors import JsonResponse
 from gateway.offers import Offer, Offers
-from gateway.openai import background, chat, errors, responses
+from gateway.openai import background, chat, errors, past, responses
 from gateway.openai.background import TaskModel
 from gateway.openai.errors import ApiError
 from gateway.openai.requests import PREFIX, offer_of, said_of, wanted
-from gateway.openai.running import EventStream, OnDisconnect, Running, begun, to_the_end
+from gateway.openai.running import SESSION, EventStream, OnDisconnect, Running, begun, to_the_end
 
 ROOT = "/v1/"
 _OWNER = "parley"
@@ -52,6 +52,9 @@ class OpenAI:
                 Route("/v1/models/{name:path}", self.model),
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/responses", self.respond, methods=["POST"]),
+                Route("/v1/responses/{id}", self.read, methods=["GET"]),
+                Route("/v1/responses/{id}", self.delete, methods=["DELETE"]),
+                Route("/v1/responses/{id}/cancel", self.cancel, methods=["POST"]),
             ),
             uploads=(ROOT,),
             error_form=(ROOT, errors.response),
@@ -73,6 +76,24 @@ class OpenAI:
     async def respond(self, request: Request) -> Response:
         """A response."""
         return await self._answer(request, "input", "responses", responses.response, responses.events)
+
+    async def read(self, request: Request) -> Response:
+        """A response that was asked for before, as far as it has come."""
+        if request.query_params.get("stream", "") in ("1", "true"):
+            raise ApiError(
+                "stream: got true; a response is streamed where it is created, and read whole afterwards",
+                param="stream", code="unsupported_parameter",
+            )  # fmt: skip
+        return _past(await past.read(await client_of(request), request.path_params["id"]))
+
+    async def cancel(self, request: Request) -> Response:
+        """End it; what it came to."""
+        return _past(await past.cancel(await client_of(request), request.path_params["id"]))
+
+    async def delete(self, request: Request) -> Response:
+        """Remove its texts."""
+        gone = await past.delete(await client_of(request), request.path_params["id"])
+        return JsonResponse({"id": gone, "object": "response.deleted", "deleted": True})
 
     async def _answer(
         self, request: Request, field: str, path: str, whole: Callable[[Running, list[str]], Any], parts: Any
@@ -119,6 +140,10 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ApiError("the body is no JSON object", code="invalid_json")
     return found
+
+
+def _past(found: past.Past) -> Response:
+    return JsonResponse(responses.so_far(found, found.said), headers={SESSION: found.sid})
 
 
 def _model(offer: Offer) -> dict[str, Any]:

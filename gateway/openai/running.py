@@ -52,6 +52,16 @@ class Running:
         self.result = closing(self.sid, heard)
 
     @property
+    def model(self) -> str:
+        """As it was named."""
+        return self.wanted.model
+
+    @property
+    def continues(self) -> str:
+        """The session that this one follows up; empty: none."""
+        return self.wanted.continues
+
+    @property
     def ended(self) -> Result:
         """What it came to."""
         assert self.result is not None, "it was followed to its end"
@@ -59,17 +69,26 @@ class Running:
 
     def content(self) -> str:
         """The verdict, and the line by which a conversation goes on."""
-        return f"{verdicts.verdict(self.ended)}\n\n{FOOTER}{self.sid}"
+        return content_of(self.ended)
 
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
-        told: dict[str, Any] = verdicts.figures(self.ended)
-        more = {"continues": self.wanted.continues, "ignored": list(self.wanted.ignored)}
-        return told | {name: value for name, value in more.items() if value}
+        return own_of(self.ended, continues=self.continues, ignored=list(self.wanted.ignored))
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""
         return {SESSION: self.sid}
+
+
+def content_of(result: Result) -> str:
+    """The verdict, and the line by which a conversation goes on."""
+    return f"{verdicts.verdict(result)}\n\n{FOOTER}{result.session}"
+
+
+def own_of(result: Result, **more: Any) -> dict[str, Any]:
+    """The field `parley` of an answer. `more`: what is named where there is something to say."""
+    told: dict[str, Any] = verdicts.figures(result)
+    return told | {name: value for name, value in more.items() if value}
 
 
 async def begun(client: Client, wanted: Wanted) -> Running:

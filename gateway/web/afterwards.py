@@ -3,18 +3,16 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bus.errors import UnknownSession
-from client.client import Client
 from client.errors import BadInput
 from client.what_if import wanted
 from gateway.app import client_of
+from gateway.asking import acted_on
 from gateway.errors import JsonResponse
 from gateway.offers import without_files
 from gateway.web.asked import Done, Fork, GiveFeedback, Started
 from gateway.web.asking import body_of, sid_of
 from gateway.web.starting import budget_of
 from observability import caller
-from schemas.post import SessionRow
 from schemas.session import Budget, ForkSession
 from schemas.wire import InvalidValue
 
@@ -23,7 +21,7 @@ async def feedback(request: Request) -> Response:
     """Keep what somebody says of a result."""
     asked, sid = await body_of(request, GiveFeedback), sid_of(request)
     client = await client_of(request)
-    await _row(client, sid)
+    await acted_on(client, sid)
     await client.feedback(sid, right=asked.right, answer=asked.answer, note=asked.note)
     return JsonResponse(Done(message=f"its result is {'right' if asked.right else 'wrong'}, as you say"))
 
@@ -32,7 +30,7 @@ async def fork(request: Request) -> Response:
     """Open a session that carries the record of another one on."""
     asked, sid = await body_of(request, Fork), sid_of(request)
     client = await client_of(request)
-    row = await _row(client, sid)
+    row = await acted_on(client, sid, own=True)
     without_files(row.protocol, asked.settings)
     try:
         limits = Budget(**budget_of(asked.budget)) if asked.budget else None
@@ -45,11 +43,3 @@ async def fork(request: Request) -> Response:
     with caller.root("parley gateway"):
         opened = await client.fork(opening)
     return JsonResponse(Started(session=opened), 201)
-
-
-async def _row(client: Client, sid: str) -> SessionRow:
-    """The row of a session that the client may see. Raises UnknownSession."""
-    row = await client.row(sid)
-    if row is None:
-        raise UnknownSession(sid)
-    return row

@@ -86,7 +86,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     humans: tuple[str, ...] = ()
     """Seats whose first turns wait for a person."""
     continues: str = ""
-    """A finished session that this one follows up; owners only."""
+    """A finished session that this one follows up."""
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):

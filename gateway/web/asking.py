@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 
 from bus.accounts import Credentials
-from client.errors import BadInput
+from client.errors import BadInput, NotAllowed
 from gateway.app import principal_of, shared_of
 from gateway.errors import TooLarge
 from gateway.web.hub import Hub
@@ -52,10 +52,10 @@ def known_id(sid: str) -> str:
 
 
 def everything_of(request: Request) -> bool:
-    """Whether every channel is asked for. Raises BadInput where only owners see them."""
+    """Whether every channel is asked for. Raises NotAllowed where only owners see them."""
     wanted = request.query_params.get("everything", "").lower() in _TRUE
     if wanted and not principal_of(request).operates:
-        raise BadInput("everything", "only an owner's credentials see every channel of a session")
+        raise NotAllowed("everything", "only an owner's credentials see every channel of a session")
     return wanted
 
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bus.errors import UnknownSession
-from client.errors import BadInput
+from client.errors import BadInput, NotAllowed
 from client.people import inbox as questions
 from client.people import sitting
 from gateway.app import client_of, principal_of
+from gateway.asking import acted_on
 from gateway.errors import JsonResponse
 from gateway.web.asked import Agents, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
 from gateway.web.asking import body_of, hub_of, may_take, seats_of, sid_of
@@ -25,8 +25,7 @@ async def cancel(request: Request) -> Response:
     if len(asked.reason) > MOST_REASON:
         raise BadInput("reason", f"{len(asked.reason):,} characters, allowed are {MOST_REASON:,}")
     client = await client_of(request)
-    if await client.row(sid) is None:
-        raise UnknownSession(sid)
+    await acted_on(client, sid)
     await client.cancel(sid, asked.reason or "ended on the web page")
     return JsonResponse(Done(message="the session is being ended"))
 
@@ -34,7 +33,9 @@ async def cancel(request: Request) -> Response:
 async def decide(request: Request) -> Response:
     """Answer an open item, or override who leads."""
     asked = await body_of(request, Decide)
-    await questions.answer(await client_of(request), sid_of(request), asked.item, asked.choice, asked.note)
+    client, sid = await client_of(request), sid_of(request)
+    await acted_on(client, sid)
+    await questions.answer(client, sid, asked.item, asked.choice, asked.note)
     return JsonResponse(Done(message=f"{asked.item} is answered with {asked.choice[:200]}"))
 
 
@@ -77,9 +78,9 @@ async def inbox(request: Request) -> Response:
 
 
 async def agents(request: Request) -> Response:
-    """Who is there. Raises BadInput where no owner asks."""
+    """Who is there. Raises NotAllowed where no owner asks."""
     if not principal_of(request).operates:
-        raise BadInput("creds", "who is there is told to owners")
+        raise NotAllowed("creds", "who is there is told to owners")
     there = await (await client_of(request)).workers()
     return JsonResponse(seen(there))
 

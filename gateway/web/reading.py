@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from bus.accounts import VIEWER
 from bus.errors import UnknownSession
-from client.errors import BadInput
+from client.errors import BadInput, NotAllowed
 from client.records import Record, record_of
 from client.session_view import Seen, seen
 from client.show import documents
@@ -167,7 +167,7 @@ def _exported(fold: Fold, form: str) -> Iterator[str]:
 def _seen(fold: Fold) -> Record | Seen:
     if fold.entries:
         return seen(record_of(fold.sid, fold.entries), everything=fold.everything)
-    return Seen(sid=fold.sid, opened=None, posts=tuple(fold.posts), turns=Turns(), record=None)
+    return Seen(sid=fold.sid, opened=None, posts=tuple(fold.posts), turns=Turns(), record=None, row=fold.row)
 
 
 async def what_if(request: Request) -> Response:
@@ -183,10 +183,10 @@ async def shadow(request: Request) -> Response:
 
 
 async def _record(request: Request) -> Fold:
-    """A session whose log may be read. Raises BadInput."""
+    """A session whose log may be read. Raises NotAllowed."""
     fold = await _fold(request)
     if not fold.entries:
-        raise BadInput("session", "its events are replayed from its log, which an owner's credentials read")
+        raise NotAllowed("session", "its events are replayed from its log, which an owner's credentials read")
     return fold
 
 

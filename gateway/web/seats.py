@@ -15,7 +15,7 @@ from agents.worker import Worker
 from bus.accounts import Credentials, load_credentials
 from bus.connection import Connection
 from bus.errors import BadKeyFile, BusError
-from client.errors import BadInput, ParleyError, Refusal
+from client.errors import BadInput, NotAllowed, ParleyError, Refusal
 from client.people import sitting
 from gateway.principals import Principal
 from gateway.web.asked import SeatToTake
@@ -175,7 +175,7 @@ class Seats:
         credentials = there.get(order.seat)
         if credentials is None:
             named = ", ".join(sorted(there)) or "none: a seat's keys are made by parley up --human SEAT"
-            raise BadInput("seat", f"nobody may sit on {order.seat[:64]!r} here; seats that you may take: {named}")
+            raise NotAllowed("seat", f"nobody may sit on {order.seat[:64]!r} here; seats that you may take: {named}")
         self._forget()
         key = principal.name, sid, order.seat
         if key in self._taken:

@@ -16,10 +16,11 @@ from starlette.responses import Response
 
 from bus.errors import BusError
 from client import api, estimate
-from client.errors import BadInput, ParleyError
+from client.errors import BadInput, NotAllowed, ParleyError
 from client.protocols import setup_of
 from coordinator.estimate import Amount, Estimate
 from coordinator.protocols import DEFAULT
+from gateway import asking
 from gateway.app import client_of, principal_of
 from gateway.errors import JsonResponse
 from gateway.guard import UPLOAD
@@ -72,7 +73,7 @@ async def estimated(request: Request) -> Response:
     opening = await _opening(request)
     client = await client_of(request)
     if not client.owner:
-        raise BadInput("creds", "an estimate asks who is there, which takes an owner's credentials")
+        raise NotAllowed("creds", "an estimate asks who is there, which takes an owner's credentials")
     there = await client.workers()
     found = await asyncio.to_thread(estimate.of, opening, there.workers)
     return JsonResponse(_estimated(found))
@@ -155,7 +156,7 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
     if asked.continues:
         if not SESSION_ID.fullmatch(asked.continues):
             raise BadInput("continue", f"{asked.continues[:80]!r} is no session's id")
-        previous = await api.Parley(await client_of(request)).previous(asked.continues)
+        previous = await asking.previous(await client_of(request), asked.continues)
     beneath = setup_of(protocol).beneath(settings)
     if beneath is not None:
         setup_of(beneath.protocol).from_afar(beneath.settings)

@@ -178,4 +178,28 @@ ALERTS = (
         summary="The monitor of nats-server does not answer.",
         steps=("Is nats-server up? Services wait and go on by themselves when it is back.",),
     ),
+    Alert(
+        name="ParleyTokensTried",
+        expr='sum(rate(parley_gateway_requests_total{door=~"web|openai|mcp|login",status="401"}[5m])) > 1',
+        for_s=300,
+        severity=TICKET,
+        summary="The gateway refuses {{ $value | humanize }} requests a second that bring no valid token or cookie.",
+        steps=(
+            "A program with a token that was replaced asks again and again: the log of the proxy in front says from "
+            "which address. Give it the new one.",
+            "Addresses that nobody knows: somebody tries tokens. One address gets 20 tries, then one a second; block "
+            "it at the proxy.",
+        ),
+    ),
+    Alert(
+        name="ParleyGatewayBusy",
+        expr='sum by (door) (rate(parley_gateway_requests_total{status="429"}[5m])) > 1',
+        for_s=300,
+        severity=TICKET,
+        summary="The gateway refuses {{ $value | humanize }} requests a second as too many (door {{ $labels.door }}).",
+        steps=(
+            "One program asks in a loop: let it wait as `Retry-After` says.",
+            "Many people share one token, so they share its limit too: `parley bus token` makes one for each.",
+        ),
+    ),
 )

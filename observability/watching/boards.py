@@ -6,11 +6,12 @@ Times are over `$__rate_interval`, figures of outcomes over the range that is lo
 from collections.abc import Iterator
 
 from observability.watching.alerts import ALERTS
+from observability.watching.boards_gateway import GATEWAY
 from observability.watching.boards_outcomes import COORDINATION, DEBATES
 from observability.watching.boards_services import BUS, SPECIALISTS
 from observability.watching.slos import SLOS, outcome_series
 
-BOARDS = (COORDINATION, DEBATES, SPECIALISTS, BUS)
+BOARDS = (COORDINATION, DEBATES, SPECIALISTS, BUS, GATEWAY)
 """All dashboards."""
 
 

@@ -205,6 +205,37 @@ SLOS = (
             "One author alone is told so: it sends more than its share; see who it is in the moderators' log.",
         ),
     ),
+    Slo(
+        name="gateway_answered",
+        title="Requests that the gateway can answer",
+        bad='parley_gateway_requests_total{door=~"web|openai|mcp|login",status=~"5.."}',
+        total='parley_gateway_requests_total{door=~"web|openai|mcp|login"}',
+        objective=0.999,
+        severity=PAGE,
+        least=100,
+        why="A request of a page or a program was answered with a status of 500 or more.",
+        steps=(
+            "By status on the dashboard *gateway*. 503: the bus or a moderator did not answer. 502: the model of "
+            "`--task-model` did not. 500 is a fault of the gateway: its log has it.",
+            "With 503, does `parley doctor` answer with the same credentials? If it does, restart the gateway: "
+            "it holds no session.",
+        ),
+    ),
+    Slo(
+        name="gateway_lag",
+        title="Posts that a viewer gets within a second",
+        good='parley_gateway_lag_seconds_bucket{le="1.0"}',
+        total="parley_gateway_lag_seconds_count",
+        objective=0.99,
+        severity=TICKET,
+        least=200,
+        why="More than one second went by from the append of a post until it was sent to a viewer who was there.",
+        steps=(
+            "Is the gateway short of CPU, or does one copy hold most of the open streams (dashboard *gateway*)? "
+            "Start more copies.",
+            "Do clocks of the gateway and of the moderators differ? The figure compares the two.",
+        ),
+    ),
 )
 
 

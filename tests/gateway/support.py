@@ -15,9 +15,11 @@ import uvicorn
 
 from agents.context import Shown
 from agents.models.base import Completion, Emit
+from bus.accounts import Credentials
 from gateway.app import Config, build
 from gateway.doors import Options, doors
 from gateway.guard import BODY_S
+from gateway.heads import HEAD_S, within
 from gateway.principals import Principals, new_token
 from gateway.web.seats import seats_in
 from observability.metrics import Metrics
@@ -49,13 +51,18 @@ class Web:
         So long a body may take.
     roots
         Folders that programs may have read.
+    head_s
+        So long the head of a request may take.
+    own
+        The gateway's own credentials.
     """
 
     def __init__(
-        self, url: str, keys: Path, streams: int = 256, body_s: float = BODY_S, roots: tuple[Path, ...] = ()
-    ) -> None:
+        self, url: str, keys: Path, streams: int = 256, body_s: float = BODY_S, roots: tuple[Path, ...] = (),
+        own: Credentials | None = None, head_s: float = HEAD_S,
+    ) -> None:  # fmt: skip
         self._bus, self._keys, self._streams, self._body_s = url, keys, streams, body_s
-        self._roots = roots
+        self._roots, self._own, self._head_s = roots, own, head_s
         self._server: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.url = ""
@@ -65,6 +72,7 @@ class Web:
         principals = Principals(bytes(32), folder=self._keys)
         config = Config(
             url=self._bus,
+            own=self._own,
             hosts=("127.0.0.1",),
             ack_wait_s=1.0,
             streams=self._streams,
@@ -74,7 +82,8 @@ class Web:
         )
         app = build(config, principals, doors(Options(roots=self._roots)))
         listening = socket.create_server(("127.0.0.1", 0))
-        served = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, **UVICORN)
+        given = {**UVICORN, "http": within(self._head_s)}
+        served = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, **given)
         self._server = _Quiet(served)
         self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -147,6 +156,17 @@ class Browser:
         """All events of a session's stream, to its end."""
         async with asyncio.timeout(20):
             return [event async for event in self.events(f"/api/sessions/{sid}/events{query}")]
+
+
+class Site(NamedTuple):
+    """A bus with its gateway, and who asks. The auditor reads the sessions of all, and does nothing with them."""
+
+    bus: Engine
+    web: Web
+    owner: Browser
+    alice: Browser
+    bob: Browser
+    auditor: Browser
 
 
 @asynccontextmanager

@@ -2,17 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple
 
-import pytest
 from prometheus_client import generate_latest
 
 from gateway.web.positions import read
 from schemas.session import MAX_QUESTION
-from tests.gateway.support import Browser, Event, Hostile, Web, folder_of, posts
-from tests.support.engine import Engine, engine, until
+from tests.gateway.support import Browser, Event, Hostile, Site, Web, folder_of, posts
+from tests.support.engine import engine, until
 
 BAD: list[tuple[dict[str, object], str]] = [
     ({"question": "", "protocol": "consensus"}, "question"),
@@ -26,34 +23,6 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "body"),
 ]
 """A session that somebody wants, and the field that is refused."""
-
-
-class Site(NamedTuple):
-    """A bus with its gateway, and who asks."""
-
-    bus: Engine
-    web: Web
-    owner: Browser
-    alice: Browser
-    bob: Browser
-    auditor: Browser
-
-
-@pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    """A moderator, a panel, a gateway."""
-    async with engine(tmp_path / "bus") as bus:
-        tokens = folder_of(bus, tmp_path / "keys")
-        await bus.moderator()
-        await bus.workers({"latency_s": 0.01, "tokens": 10, "metered": True})
-        async with (
-            Web(bus.server.url, tmp_path / "keys") as web,
-            web.client(tokens["owner"]) as owner,
-            web.client(tokens["alice"]) as alice,
-            web.client(tokens["bob"]) as bob,
-            web.client(tokens["auditor"]) as auditor,
-        ):
-            yield Site(bus, web, owner, alice, bob, auditor)
 
 
 async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> None:
@@ -127,13 +96,35 @@ async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
     assert (await site.bob.post(f"/api/sessions/{sid}/cancel", {}, 404))["error"]["field"] == "session"
 
 
+async def test_who_reads_the_session_of_another_cannot_act_in_it(site: Site) -> None:
+    sid = await site.alice.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+    for path, body in (("cancel", {}), ("decide", {"item": "1", "choice": "emit"}), ("feedback", {"right": True})):
+        refused = await site.auditor.post(f"/api/sessions/{sid}/{path}", body, 403)
+        assert refused["error"]["field"] == "session" and "opened by somebody else" in refused["error"]["message"]
+        await site.bob.post(f"/api/sessions/{sid}/{path}", body, 404)
+    seen = await site.auditor.get(f"/api/sessions/{sid}")
+    assert seen["status"] == "open" and not {"cancel", "decide", "fork"} & set(seen["may"])
+    await site.alice.post(f"/api/sessions/{sid}/cancel")
+
+
+async def test_a_client_follows_up_its_own_session_and_no_other(site: Site) -> None:
+    first = await site.alice.start()
+    await site.alice.watched(first)
+    then = await site.alice.start("Are you sure?", continues=first)
+    assert (await site.alice.get(f"/api/sessions/{then}"))["status"] in ("open", "finished")
+    (opened, *_) = await site.bus.log(then)
+    assert f"previous/{first}.md" in opened
+    asked = {"question": "x?", "protocol": "consensus", "continues": first}
+    assert (await site.bob.post("/api/sessions", asked, 404))["error"]["field"] == "session"
+
+
 async def test_what_owners_alone_may_ask_is_refused_to_a_client(site: Site) -> None:
     sid = await site.alice.start()
     await site.alice.watched(sid)
-    assert (await site.alice.get("/api/agents", 400))["error"]["field"] == "creds"
-    assert (await site.alice.get(f"/api/sessions/{sid}?everything=1", 400))["error"]["field"] == "everything"
-    assert (await site.alice.get(f"/api/sessions/{sid}/events?everything=1", 400))["error"]["field"] == "everything"
-    found = await site.alice.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 50}}, 400)
+    assert (await site.alice.get("/api/agents", 403))["error"]["field"] == "creds"
+    assert (await site.alice.get(f"/api/sessions/{sid}?everything=1", 403))["error"]["field"] == "everything"
+    assert (await site.alice.get(f"/api/sessions/{sid}/events?everything=1", 403))["error"]["field"] == "everything"
+    found = await site.alice.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 50}}, 403)
     assert "owner" in found["error"]["message"]
     assert len((await site.owner.get("/api/agents"))["workers"]) == 4
 
@@ -263,6 +254,11 @@ async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
     page = await site.owner.http.get(f"/api/sessions/{sid}/export/html")
     assert page.headers["content-disposition"] == f'attachment; filename="parley-{sid}.html"'
     assert (await site.owner.get(f"/api/sessions/{sid}/export/json"))["result"]["outcome"]["answer"]
+    mine = await site.alice.start("Whose is this?")
+    await site.alice.watched(mine)
+    told = await site.alice.get(f"/api/sessions/{mine}/export/json")
+    assert (told["opened"]["question"], told["opened"]["protocol"]) == ("Whose is this?", "consensus")
+    assert told["opened"]["owner"] == "alice" and "seats" not in told["opened"], "the rest stands in the log"
     assert (await site.owner.get(f"/api/sessions/{sid}/export/exe", 400))["error"]["field"] == "form"
 
 

@@ -1,43 +1,15 @@
 """After a session's end: whether its result is right, and its record carried on in another one, both from a page."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from schemas.session import MAX_FEEDBACK
 from tests.engine.test_rules import announce
-from tests.gateway.support import Browser, Web, folder_of
+from tests.gateway.support import Browser, Site, Web, folder_of
 from tests.protocols.competition.play import small, speech
-from tests.support.engine import Engine, engine, until
-
-
-class Site(NamedTuple):
-    """A bus with its gateway, and who asks."""
-
-    bus: Engine
-    owner: Browser
-    alice: Browser
-    bob: Browser
-    auditor: Browser
-
-
-@pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    """A moderator, a panel, a gateway."""
-    async with engine(tmp_path / "bus") as bus:
-        tokens = folder_of(bus, tmp_path / "keys")
-        await bus.moderator()
-        await bus.workers({"latency_s": 0.01, "tokens": 10, "metered": True})
-        async with (
-            Web(bus.server.url, tmp_path / "keys") as web,
-            web.client(tokens["owner"]) as owner,
-            web.client(tokens["alice"]) as alice,
-            web.client(tokens["bob"]) as bob,
-            web.client(tokens["auditor"]) as auditor,
-        ):
-            yield Site(bus, owner, alice, bob, auditor)
+from tests.support.engine import engine, until
 
 
 async def ended(who: Browser) -> str:
@@ -91,7 +63,7 @@ async def test_feedback_that_cannot_be_is_refused(site: Site) -> None:
     assert long["error"]["field"] == "feedback.note" and f"{MAX_FEEDBACK:,}" in long["error"]["message"]
     assert (await site.alice.post(path, {"right": "yes"}, 400))["error"]["field"] == "body"
     assert (await site.bob.post(path, {"right": True}, 404))["error"]["field"] == "session"
-    assert "somebody else" in (await site.auditor.post(path, {"right": True}, 409))["error"]["message"]
+    assert "somebody else" in (await site.auditor.post(path, {"right": True}, 403))["error"]["message"]
     running = await site.alice.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
     refused = await site.alice.post(f"/api/sessions/{running}/feedback", {"right": True}, 409)
     assert "is open" in refused["error"]["message"]
@@ -150,7 +122,7 @@ async def test_a_fork_that_cannot_be_is_refused(site: Site) -> None:
         refused = await site.alice.post(f"/api/sessions/{sid}/fork", body, status)
         assert named in f"{refused['error']['field']} {refused['error']['message']}", refused
     assert (await site.bob.post(f"/api/sessions/{sid}/fork", {}, 404))["error"]["field"] == "session"
-    refused = await site.owner.post(f"/api/sessions/{sid}/fork", {}, 409)
+    refused = await site.owner.post(f"/api/sessions/{sid}/fork", {}, 403)
     assert "somebody else" in refused["error"]["message"]
     assert "fork" not in (await site.owner.get(f"/api/sessions/{sid}"))["may"], "an owner forks sessions of its own"
     assert "fork" not in (await site.auditor.get(f"/api/sessions/{sid}"))["may"]

@@ -97,7 +97,9 @@ def _raw(selector: str, copy: str = "") -> str:
     """The series that a process exposes for a selector of a rule: `parley:x:max` is recorded from `parley_x`."""
     name = selector.replace("parley:", "parley_").replace(":max", "")
     name, _, labels = name.partition("{")
-    labels = labels.removesuffix("}").replace('=~"accepted|retried|missed"', '="accepted"')
+    labels = labels.removesuffix("}")
+    for pattern, value in (("accepted|retried|missed", "accepted"), ("web|openai|mcp|login", "web"), ("5..", "503")):
+        labels = labels.replace(f'=~"{pattern}"', f'="{value}"')
     return name + "{" + ",".join(x for x in (labels, f'instance="{copy}"' if copy else "") if x) + "}"
 
 
@@ -110,7 +112,12 @@ def _history(slo: Slo, share: float, events: int, minutes: int, copy: str = "") 
                 (_raw(slo.total, copy), f"0+{events:g}x{minutes}"),
                 (_raw(slo.bad, copy), f"0+{bad:g}x{minutes}"),
             ]
-        other = slo.bad.replace("failed", "finished").replace("missed", "accepted").replace("busy", "accepted")
+        other = (
+            slo.bad.replace("failed", "finished")
+            .replace("missed", "accepted")
+            .replace("busy", "accepted")
+            .replace('=~"5.."', '="200"')
+        )
         return [
             (_raw(other, copy), f"0+{events - bad:g}x{minutes}"),
             (_raw(slo.bad, copy), f"0+{bad:g}x{minutes}"),
@@ -250,6 +257,14 @@ ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     ),
     "ParleyOutcomesMissing": (
         [("parley_outcomes_position", "5x20"), ("parley_outcomes_lag", "20000x20")], "parley_outcomes_lag", "0x20",
+    ),
+    "ParleyTokensTried": (
+        [("parley_gateway_requests_total{door='web',status='401'}", "0+120x20")],
+        "parley_gateway_requests_total{door='web',status='401'}", "0+30x20",
+    ),
+    "ParleyGatewayBusy": (
+        [("parley_gateway_requests_total{door='openai',status='429'}", "0+120x20")],
+        "parley_gateway_requests_total{door='openai',status='429'}", "0+30x20",
     ),
     "ParleyNatsDown": ([("parley_nats_up", "0x20")], "parley_nats_up", "1x20"),
 }  # fmt: skip

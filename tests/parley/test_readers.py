@@ -56,7 +56,9 @@ def test_a_viewer_reads_and_may_publish_on_no_channel_and_a_probe_asks_one_quest
     assert {"parley.of.alice.read.public.*", "parley.of.alice.ch.*.public.*"} <= imported(found, "desk")
     assert not any(".in." in subject or ".put." in subject for subject in imported(found, "wall"))
     (probe,) = found["accounts"]["OBSERVERS:gateway"]["users"]
-    assert probe["permissions"]["publish"]["allow"] == ["parley.own.workers.gateway.*"]
+    among = ["parley.gateway.signed_out", "parley.gateway.who"]
+    assert probe["permissions"]["publish"]["allow"] == ["parley.own.workers.gateway.*", *among]
+    assert probe["permissions"]["subscribe"]["allow"] == ["_INBOX_gateway.>", *among]
     assert {load_credentials(keys / f"{name}.json").kind for name in ("wall", "desk")} == {"viewer"}
     assert config(front)["accounts"]["CLIENTS:wall"] == found["accounts"]["CLIENTS:wall"], "who has a key stays"
     server = str(Path(sys.executable).parent / "nats-server")

@@ -69,6 +69,7 @@ class Engine:
             pins=pins,
             readers={"audit": ("alice",), "auditor": ("*",)},
             viewers=viewers,
+            probes=("probe",),
         )
         self.credentials: dict[str, Credentials] = mint(self.users)
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))

@@ -18,6 +18,8 @@ class Served(NamedTuple):
     """For commands on the same stack."""
     url: str
     token: str
+    metrics: str
+    """Where its series are."""
 
 
 def panel(path: Path, **options: Any) -> None:
@@ -45,7 +47,7 @@ def copy(front: Front, *arguments: str, env: Mapping[str, str] | None = None) ->
         said = child.stdout.readline()
         assert said, child.stderr.read()
         where = json.loads(said)
-        yield Served(front, where["url"], where["token"])
+        yield Served(front, where["url"], where["token"], where["metrics"])
     finally:
         child.terminate()
         child.communicate(timeout=30)

@@ -16,6 +16,8 @@ from tests.support.engine import QUEUES, Engine, engine
 HUMAN = "panelist_1_human"
 BODY_S = 1.0
 """So long a body may take at the attacked gateway."""
+HEAD_S = 3.0
+"""So long a head may take there."""
 
 
 class Answer(NamedTuple):
@@ -185,7 +187,7 @@ async def target(folder: Path, *, hostile: bool = False, streams: int = 256) -> 
         for queue in QUEUES:
             model = Hostile({"latency_s": 0.02}) if hostile else None
             await bus.worker(queue, {"latency_s": 0.02}, model=model)
-        async with Web(bus.server.url, keys, streams=streams, body_s=BODY_S, roots=(root,)) as web:
+        async with Web(bus.server.url, keys, streams=streams, body_s=BODY_S, roots=(root,), head_s=HEAD_S) as web:
             found = Target(web, bus, keys, tokens)
             kept = _Kept(found.logged)
             logging.getLogger().addHandler(kept)

@@ -131,9 +131,9 @@ PATHS = [
         for route in ("", "/events")
     ),
     Attack("wildcards in a stream of several", "alice", "GET /api/events?session=*,%3E", (400,)),
-    Attack("a seat that is *", "alice", "POST /api/sessions/{open}/seats/*/sit", (400,), (JSON,), "{}"),
-    Attack("a seat that is >", "alice", "POST /api/sessions/{open}/seats/%3E/sit", (400,), (JSON,), "{}"),
-    Attack("a seat with dots", "alice", "POST /api/sessions/{open}/seats/a.b.c/sit", (400,), (JSON,), "{}"),
+    Attack("a seat that is *", "alice", "POST /api/sessions/{open}/seats/*/sit", (403,), (JSON,), "{}"),
+    Attack("a seat that is >", "alice", "POST /api/sessions/{open}/seats/%3E/sit", (403,), (JSON,), "{}"),
+    Attack("a seat with dots", "alice", "POST /api/sessions/{open}/seats/a.b.c/sit", (403,), (JSON,), "{}"),
     Attack("an earlier session that is >", "alice", "POST /api/sessions", (400,), (JSON,), START + ',"continues":">"}'),
     Attack(
         "an earlier response that is *",
