@@ -21,6 +21,8 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 
     document: str
     quote: str
+    file: int | None = None
+    """Which of the session's documents it is, from 0; None: not known to who shows it."""
 
 
 class Chip(msgspec.Struct, frozen=True, kw_only=True):

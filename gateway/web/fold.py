@@ -10,13 +10,14 @@ from client.protocols import face_of, face_of_posts
 from client.records import Altered, closing
 from client.session_view import fork_of
 from client.show import cards
-from client.show.cards import Card
+from client.show.cards import Card, Quote
 from client.show.live_seats import Scene
 from client.show.presenter import Presenter
 from client.show.transcript import feedback_words, forked
 from client.show.untrusted import object_of, shaped, words
 from client.turns import SEAT, WITHDRAWN, Turns
 from coordinator.budget import booked
+from gateway.web.passages import number_of
 from gateway.web.shapes import MindChange, PostCard, Refused, SeatUse, SeatView, Use
 from schemas import log
 from schemas.afterwards.feedback import feedback_of, is_feedback
@@ -185,10 +186,16 @@ class Fold:
         if said.changed is not None and before is not None and same(before.position, said.position):
             said = msgspec.structs.replace(said, changed=None)  # it gives way in something else than its answer
         fields = {name: getattr(said, name) for name in Card.__struct_fields__}
+        fields["quotes"] = tuple(self._placed(quote) for quote in said.quotes)
         return PostCard(
             **fields, n=post.n, channel=post.channel, k=post.k, transition=post.transition,
             at_ms=post.at_ns // 1_000_000, round=post.round, seat=post.seat, kind=post.kind,
         )  # fmt: skip
+
+    def _placed(self, quote: Quote) -> Quote:
+        """With the document that it is of."""
+        documents = self.opened.documents if self.opened else ()
+        return msgspec.structs.replace(quote, file=number_of(documents, quote))
 
     def _of_control(self, post: Post) -> Card | None:
         """What a moderator says in every protocol."""

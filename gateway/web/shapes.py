@@ -1,6 +1,7 @@
 """Every JSON document of the web page, and every event of its streams. The page's scripts are written against these.
 
-Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer with the same shell (static/index.html).
+Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}`, `/s/{sid}/documents/{number}` all answer
+with the same shell (static/index.html).
 
 | route | takes | gives |
 |---|---|---|
@@ -11,6 +12,7 @@ Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer w
 | GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
 | GET /api/sessions/{sid}/events | `from` or the header Last-Event-ID: a position; `everything=1` | a stream |
 | GET /api/events | `session=a,b` (at most 32), `from`, `everything=1`, `brief=1` | one stream of several sessions |
+| GET /api/sessions/{sid}/documents/{number} | number: as a quotation's `file` has it; owners only | DocumentView |
 | POST /api/sessions/{sid}/cancel | Cancel | Done |
 | POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
 | GET /api/sessions/{sid}/shadow | | Shadow |
@@ -270,6 +272,40 @@ class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int
 
 
+class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A document of the evidence."""
+
+    name: str
+    characters: int
+    holders: tuple[str, ...] = ()
+    """Seats that hold it."""
+
+
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a document."""
+
+    text: str
+    quotes: tuple[str, ...] = ()
+    """Quotations that cover it: `12-0` is the first one of post 12. Empty: nobody quotes it."""
+
+
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+    """One document with what posts quote of it."""
+
+    session: str
+    question: str
+    round_name: str
+    name: str
+    characters: int
+    holders: tuple[str, ...] = ()
+    passages: tuple[Passage, ...]
+    """Together they are the text."""
+    missing: tuple[str, ...] = ()
+    """Quotations that do not stand in it word for word."""
+    posts: dict[str, tuple[str, int]] = {}
+    """Quotation -> seat and round of its post."""
+
+
 class Override(msgspec.Struct, frozen=True, kw_only=True):
     """What a human may decide unasked: sent as Decide with this item."""
 
@@ -346,8 +382,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """The one that is played, or the last one."""
     round_limit: int | None = None
     round_name: str = "Round"
-    documents: tuple[str, ...] = ()
-    """Names of the evidence."""
+    documents: tuple[DocumentRow, ...] = ()
+    """The evidence, in the order in which a quotation's `file` counts it."""
     seats: tuple[SeatView, ...] = ()
     rounds: tuple[RoundView, ...] = ()
     signals: tuple[Series, ...] = ()

@@ -212,7 +212,7 @@ async def test_evidence_is_sent_with_a_question_and_checked_as_on_the_command_li
 
     opened = await sent([("panelist_1/a.md", b"It is the answer."), ("b.txt", b"It is not.")], 201)
     found = await site.owner.get(f"/api/sessions/{opened['session']}")
-    assert found["documents"] == ["b.txt", "panelist_1/a.md"]
+    assert [row["name"] for row in found["documents"]] == ["b.txt", "panelist_1/a.md"]
     for name, data in (("../a.md", b"x"), ("/etc/a.md", b"x"), ("a/../../b.md", b"x"), ("c.bin", b"\x00\x01\xff")):
         refused = await sent([(name, data)], 400)
         assert refused["error"]["field"] == "evidence"  # type: ignore[index]

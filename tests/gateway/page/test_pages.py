@@ -154,12 +154,27 @@ def test_the_answer_leads_to_its_posts_and_these_to_the_evidence(somebody: Visit
     post = page.locator(f"#p{n}")
     expect(post).to_be_in_viewport()
     post.get_by_text("quotation").click()
-    name = post.locator("cite a").first
+    quote = post.locator("blockquote").first
+    words = quote.evaluate("node => node.firstChild.textContent")
+    name = quote.locator("cite a")
     document = name.inner_text()
     name.click()
-    evidence = page.locator("#evidence details").filter(has_text=document)
-    evidence.locator("summary").click()
-    expect(evidence.locator("cite a").first).to_have_attribute("href", re.compile(r"^#p\d+$"))
+    expect(page.locator("h1")).to_have_text(document)
+    marked = page.locator("mark.found")
+    expect(marked.first).to_be_in_viewport()
+    assert "".join("".join(marked.all_inner_texts()).split()) == "".join(words.split()), "the quoted place is marked"
+    expect(page.locator(".paper")).to_contain_text((ROLLOUT / "evidence" / document).read_text().strip()[:40])
+    page.locator(".cited").get_by_role("link", name=re.compile("Panelist")).first.click()
+    expect(page).to_have_url(re.compile(r"/s/[0-9a-f]+#p\d+$"))
+    page.locator("#evidence details").filter(has_text=document).locator("summary").click()
+    page.locator("#evidence").get_by_role("link", name="Read the document").first.click()
+    expect(page.get_by_text("held by Panelist")).to_be_visible()
+
+
+def test_a_document_that_is_not_there_is_said(somebody: Visitor, there: Sessions) -> None:
+    somebody.expected = ("404",)
+    page = somebody.open(f"{there.panel}/documents/99")
+    expect(page.get_by_role("alert")).to_contain_text("no document '99'")
 
 
 def test_what_moved_a_seat_is_a_link_to_the_post_that_did(somebody: Visitor, there: Sessions) -> None:
@@ -280,13 +295,19 @@ def test_agents_shows_workers_experts_and_models(somebody: Visitor, there: Sessi
 # -- whoever looks, and on whatever
 
 
-PAGES = ("/", "/new", "/inbox", "/agents", "panel", "maci", "compare", "/s/nosuchsession")
+PAGES = ("/", "/new", "/inbox", "/agents", "panel", "document", "maci", "compare", "/s/nosuchsession")
 
 
 def path_of(name: str, there: Sessions) -> str:
     """The path of a page by its name."""
     both = f"a={there.consensus['session']}&b={there.maci['session']}"
-    return {"panel": there.panel, "maci": f"/s/{there.maci['session']}", "compare": f"/compare?{both}"}.get(name, name)
+    paper = f"{there.panel}/documents/0"
+    return {
+        "panel": there.panel,
+        "document": paper,
+        "maci": f"/s/{there.maci['session']}",
+        "compare": f"/compare?{both}",
+    }.get(name, name)
 
 
 @pytest.mark.parametrize(

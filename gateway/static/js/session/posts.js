@@ -11,11 +11,12 @@ const LONG = 900;
 export class Posts {
   constructor(session, { prefix = "" } = {}) {
     this.prefix = prefix;
+    this.sid = session.session;
     this.node = el("div", { class: "posts" });
     this.rounds = new Map(); // round -> { posts, refused, live }
     this.cards = new Map(); // number -> what it is
     this.held = new Map(); // seat -> what it holds
-    this.quotes = new Map(); // document and quotation -> { document, quote, posts }
+    this.quotes = new Map(); // document and quotation -> { document, quote, posts, file and href: its document and its place there }
     this.colours = new Map();
     this.writing = new Writing(
       (seat) => this.colour(seat),
@@ -68,9 +69,11 @@ export class Posts {
   take(post) {
     this.cards.set(post.n, post);
     if (post.seat && post.position && post.place === "post") this.held.set(post.seat, post.position);
-    for (const { document: name, quote } of post.quotes) {
-      const key = `${name}\n${quote}`;
-      if (!this.quotes.has(key)) this.quotes.set(key, { document: name, quote, posts: [] });
+    for (const [i, { document: name, quote, file }] of post.quotes.entries()) {
+      const key = `${file}\n${name}\n${quote}`;
+      if (!this.quotes.has(key)) {
+        this.quotes.set(key, { document: name, file, quote, posts: [], href: this.place(post.n, i, file) });
+      }
       const posts = this.quotes.get(key).posts;
       if (posts.at(-1) !== post.n) posts.push(post.n);
     }
@@ -110,7 +113,7 @@ export class Posts {
         this.text(post.text),
         refusedBy(post),
         post.changed?.why && said(`What moved it: ${post.changed.why}`, { class: "why dim" }),
-        this.evidence(post.quotes),
+        this.evidence(post),
       ),
     );
   }
@@ -125,7 +128,7 @@ export class Posts {
       post.position && said(post.position),
       this.text(post.text),
       refusedBy(post),
-      this.evidence(post.quotes),
+      this.evidence(post),
     );
   }
 
@@ -186,14 +189,24 @@ export class Posts {
     return link(`#${this.id(post.n)}`, when(post.at_ms), { class: "at", "aria-label": `Link to post ${post.n}` });
   }
 
-  evidence(quotes) {
+  /** The address of a quotation in its document; null: the document is not to be read here. */
+  place(n, i, file) {
+    return file === null || file === undefined ? null : `/s/${this.sid}/documents/${file}#q${n}-${i}`;
+  }
+
+  evidence({ n, quotes }) {
     if (!quotes.length) return null;
     return el(
       "details",
       { class: "quotes" },
       el("summary", { text: count(quotes.length, "quotation") }),
-      quotes.map(({ document: name, quote }) =>
-        el("blockquote", { dir: "auto" }, quote, el("cite", {}, link(`#${this.prefix}evidence`, name))),
+      quotes.map(({ document: name, quote, file }, i) =>
+        el(
+          "blockquote",
+          { dir: "auto" },
+          quote,
+          el("cite", {}, link(this.place(n, i, file) || `#${this.prefix}evidence`, name)),
+        ),
       ),
     );
   }
