@@ -133,13 +133,15 @@ class SeatView(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     model: str = ""
     family: str = ""
-    state: Literal["idle", "queued", "thinking", "retrying", "no worker", "done", "failed"] = "idle"
+    state: Literal[
+        "idle", "queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn", "done", "failed"
+    ] = "idle"
     since_ms: int | None = None
     """When it came to this state; None: not known."""
     text: str = ""
     """What it has said so far in the turn that it is at."""
     person: bool = False
-    """A person sits there."""
+    """Its turns are a person's now, or a person said something there: `model` is the agent that stands in."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -322,8 +324,12 @@ class HumanTurn(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     round: int
     deadline_ms: int
+    asked: str
+    """What is wanted, in a sentence."""
+    question: str
+    """The session's."""
     prompt: str
-    """What the seat is asked, as the terminal shows it."""
+    """All that the seat is shown, as the terminal shows it."""
     fields: tuple["HumanField", ...] = ()
     """What is to be filled in, in this order."""
     error: str = ""
@@ -335,13 +341,22 @@ class HumanField(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     label: str
-    kind: Literal["text", "long", "integer", "number", "switch", "choice", "list", "other"]
+    kind: Literal["text", "long", "integer", "number", "switch", "choice", "list", "pairs", "group", "rows"]
+    """`list`: one value a line; `pairs`: `name = value` a line; `group`: an object; `rows`: a list of objects."""
+    item: Literal["text", "integer", "number"] = "text"
+    """What a value of a choice, a list or of pairs is."""
     required: bool = True
     default: Any = None
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    """The choices as they are read, in their order."""
+    suggested: tuple[str, ...] = ()
+    """What may be meant, beside anything else."""
     least: float | None = None
     most: float | None = None
     help: str = ""
+    fields: tuple["HumanField", ...] = ()
+    """Of a group, and of each row."""
 
 
 class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):

@@ -248,13 +248,16 @@ def warnings(fold: Fold, view: ResultView | None) -> tuple[Warn, ...]:
 
 def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
     unread = read_by_nobody(fold.result) if fold.result is not None else ""
-    families = {seat.family for seat in _arguing(fold)}
+    argue = _arguing(fold)
+    models = [seat for seat in argue if seat.seat not in fold.spoke | fold.people]
+    families = {seat.family for seat in models}
     if unread:
         yield Warn(kind="no_language_model", text=f"{unread[:1].upper()}{unread[1:]}.")
     elif families == {_KEYLESS}:
         yield Warn(kind="no_language_model", text="No language model took part.")
-    elif len(_arguing(fold)) > 1 and len(families) == 1 and families != {""}:
-        text = "All seats are of one model family. They agree more easily than different families would."
+    elif len(models) > 1 and len(families) == 1 and families != {""}:
+        which = "All seats" if len(models) == len(argue) else "All seats without a person"
+        text = f"{which} are of one model family. They agree more easily than different families would."
         yield Warn(kind="one_family", text=text)
     if view is None or fold.result is None:
         return

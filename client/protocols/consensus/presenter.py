@@ -9,7 +9,7 @@ from client.protocols.consensus import cards
 from client.protocols.consensus.cards import BY as _BY
 from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
-from client.show.presenter import PagePart, Presenter
+from client.show.presenter import SEAT_WORDS, PagePart, Presenter
 from client.show.untrusted import items, mapping, number, object_of, words
 from client.show.words import WIDE, raw_post
 from client.text import line
@@ -34,6 +34,34 @@ class ConsensusPresenter(Presenter):
         "score": "last score", "threshold": "score that was wanted", "weights": "weight of each seat",
         "stuck_rounds": "rounds without progress that end it", "stuck_progress": "least that counts as progress",
     }  # fmt: skip
+
+    seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **SEAT_WORDS,
+        "change": ("What became of your last answer", ""),
+        "change_reason": ("What changed your mind", "Needed where your answer changed."),
+        "moved_by": ("Quotations by others that moved you", "Words of their documents that were new to you."),
+        "moved_by.document": ("Document", ""), "moved_by.quote": ("Quoted words", ""),
+        "abstains": ("I have no answer", "You are counted as abstaining in this round."),
+        "argument": ("An argument that moved you", ""),
+        "argument.post": ("Whose argument", ""), "argument.claim": ("What it says", ""),
+    }  # fmt: skip
+    choice_words: ClassVar[Mapping[str, str]] = {
+        "change.kept": "I keep it",
+        "change.partly": "I changed it in part",
+        "change.adopted": "I took over another one",
+    }
+    asks: ClassVar[Mapping[str, str]] = {
+        "answer": "Answer the question. Nobody sees your answer before this round is over.",
+        "revise": "Read what the others hold, then keep your answer or change it.",
+        "compare": "Say which answers are the same, and how close the rest are.",
+        "conclude": "Word the answer that the panel agreed on.",
+        "synthesize": "Word the answer that the panel came to.",
+    }
+
+    @classmethod
+    def not_asked(cls, kind: str, *, first: bool) -> frozenset[str]:
+        """Before its first answer a seat has changed nothing."""
+        return frozenset({"change", "change_reason", "moved_by", "argument"}) if first else frozenset()
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)

@@ -206,6 +206,8 @@ class List {
       seats: ({ session, round, seats }) => {
         const busy = seats.filter((seat) => ["thinking", "retrying"].includes(seat.state)).length;
         const alone = seats.some((seat) => seat.state === "no worker");
+        const human = seats.some((seat) => ["waits for a person", "person's turn"].includes(seat.state));
+        if (human) return tell(session, { round, busy: "waits for a person" });
         tell(session, { round, busy: alone ? "no worker for a seat" : busy ? `${busy} thinking` : "" });
       },
       items: ({ session, items }) => tell(session, { busy: items.length ? "waits for a human" : "" }),

@@ -191,11 +191,14 @@ export function changed(changes, anchor) {
   );
 }
 
-const STATES = { done: "✓", failed: "✕", thinking: "…", retrying: "↻", "no worker": "!" };
+const STATES = { done: "✓", failed: "✕", thinking: "…", retrying: "↻", "no worker": "!", "person's turn": "…" };
+const WAITS = ["queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn"];
 
 /** Who sits where, and what each is at. `sit`: seat -> a button or nothing. */
 export function seats(list, colour, sit) {
-  const models = new Set(list.map((seat) => seat.model));
+  const people = list.filter((seat) => seat.person).length;
+  const models = new Set(list.filter((seat) => !seat.person).map((seat) => seat.model));
+  const [only] = models;
   return section(
     "Seats",
     { id: "seats" },
@@ -204,7 +207,7 @@ export function seats(list, colour, sit) {
         class: seat.state === "failed" || seat.state === "no worker" ? "bad" : seat.state === "done" ? "dim" : "",
       });
       const words = `${STATES[seat.state] || ""} ${seat.state}`.trim();
-      if (seat.since_ms && ["queued", "thinking", "retrying", "no worker"].includes(seat.state))
+      if (seat.since_ms && WAITS.includes(seat.state))
         since(state, seat.since_ms, `${words} `);
       else state.textContent = words;
       const more = [seat.person ? "a person" : models.size > 1 ? seat.model : ""].filter(Boolean).join(", ");
@@ -218,7 +221,7 @@ export function seats(list, colour, sit) {
         sit(seat),
       );
     }),
-    models.size === 1 && list[0]?.model && el("p", { class: "sub", text: `All: ${list[0].model}` }),
+    models.size === 1 && only && el("p", { class: "sub", text: `${people ? "The other seats" : "All"}: ${only}` }),
   );
 }
 
