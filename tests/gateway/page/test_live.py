@@ -140,6 +140,9 @@ def test_a_person_takes_a_seat_in_the_browser_and_speaks(somebody: Visitor, gate
     page.get_by_label("Question or task").fill("What is it?")
     page.get_by_label("Who argues, and how").select_option("consensus")
     page.get_by_label("Panelist 1").check()
+    page.get_by_label("Who argues, and how").select_option("")
+    expect(page.get_by_label("Panelist 1")).to_be_hidden()  # experts have no such seat
+    page.get_by_label("Who argues, and how").select_option("consensus")
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_text("● live")).to_be_visible()
     seat = page.locator(".seat").filter(has_text="Panelist 1")
