@@ -214,7 +214,7 @@ class ShadowRow(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: dict[str, Any]
     label: str
-    """`threshold 80`."""
+    """`threshold 80`, or `threshold 68 to 80` of values that end it alike."""
     stop: str
     round: int | None
     saved_tokens: int

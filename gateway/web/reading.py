@@ -90,7 +90,7 @@ def _row(row: SessionRow) -> Row:
     return Row(
         session=row.session, question=row.question, protocol=row.protocol, status=row.status, reason=row.reason,
         converged=known.converged if known is not None and sure else None, opened_ms=row.opened_ns // 1_000_000,
-        closed_ms=row.closed_ns // 1_000_000 if row.closed_ns else None, owner=row.owner,
+        closed_ms=row.closed_ns // 1_000_000 if row.closed_ns else None, owner=row.owner, feedback=row.feedback,
     )  # fmt: skip
 
 

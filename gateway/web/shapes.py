@@ -84,10 +84,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     opened_ms: int
     closed_ms: int | None = None
     owner: str = ""
+    feedback: str = ""
+    """right | wrong, as somebody said last; empty: nobody did."""
 
 
 class SessionList(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions, those that changed last first."""
+    """Sessions, those that changed last first: feedback is a change, too."""
 
     sessions: tuple[Row, ...]
     before: int | None = None

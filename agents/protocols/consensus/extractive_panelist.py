@@ -122,8 +122,9 @@ def _quoted(e: Evidence) -> str:
 def _reasoning(shown: Shown, found: Found) -> str:
     count = len(shown.documents)
     quoted = "; ".join(_quoted(e) for e in found.rests_on[:3])
+    beside = " and what others quoted" if shown.others else ""
     return (
-        f"Read without a language model from {count} document{'' if count == 1 else 's'} and what others quoted. "
+        f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}. "
         f"It rests on {quoted}. How sure that is: {found.sure:.0%}."
     )
 

@@ -164,7 +164,9 @@ class ConsensusPresenter(Presenter):
 
     def seats(self, result: Result) -> int:
         """The panel's."""
-        return len(mapping(result.stop.certificate.get("weights"))) or super().seats(result)
+        absent = {words(seat) for played in result.rounds for seat in items(mapping(played).get("missing"))}
+        known = self._panel | set(_last(result)) | absent
+        return len(mapping(result.stop.certificate.get("weights"))) or len(known) or super().seats(result)
 
     def dissent(self, result: Result) -> str:
         """The minority."""
@@ -308,13 +310,26 @@ def _changes(result: Result) -> str:
         for p in mapping(played.get("positions")).values():
             if by := mapping(p).get("moved"):
                 found.setdefault(words(by), []).append(str(played.get("round")))
-    if not found:
+    came = _came_to_one(result)
+    if not found and not came:
         return "; all the same from the start" if len(result.rounds) < 2 else "; nobody changed its answer"
-    told = []
+    told = [f"{came} came to an answer later"] if came else []
     for by, rounds in found.items():
         n = "one changed its answer" if len(rounds) == 1 else f"{len(rounds)} changed their answers"
         told.append(f"{n} {_BY.get(by, line(by))} in round {' and '.join(dict.fromkeys(rounds))}")
     return "; " + ", ".join(told)
+
+
+def _came_to_one(result: Result) -> int:
+    """How many had no answer at first, and one later."""
+    silent, came = set[str](), set[str]()
+    for played in result.rounds:
+        for seat, position in mapping(played.get("positions")).items():
+            if mapping(position).get("abstains"):
+                silent.add(str(seat))
+            elif seat in silent:
+                came.add(str(seat))
+    return len(came - _abstaining(result))
 
 
 def _silent(result: Result) -> int:

@@ -68,7 +68,9 @@ def test_a_person_overrides_who_leads(chromium: Browser, gateway: Gateway) -> No
         expect(page.get_by_role("alert").filter(has_text="nobody")).to_be_visible()
         page.get_by_label("Expert").fill("sre")
         page.get_by_role("button", name="Decide").click()
-        expect(page.locator("#argument")).to_contain_text("sre leads (a human chose it)")
+        lead = page.locator("#argument .note").filter(has=page.get_by_text("who leads", exact=True)).last
+        expect(lead).to_contain_text("a human chose it")
+        expect(lead.locator(".parts li").first).to_contain_text("SRE leads")
         certificate = gateway.ended(sid)["result"]["certificate"]
         assert {"name": "Choices of a human", "value": "1"} in certificate
         assert {"name": "Who led", "value": "sre"} in certificate

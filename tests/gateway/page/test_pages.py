@@ -304,6 +304,26 @@ def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, 
         assert "Canary" in (tmp_path / name).read_text()
 
 
+def test_a_task_shows_claims_who_leads_and_reviewers_that_cannot_judge(somebody: Visitor, there: Sessions) -> None:
+    sid = there.gateway.ask(TASK)
+    there.gateway.ended(sid)
+    page = somebody.open(f"/s/{sid}")
+    claims = page.locator("#argument .note").filter(has=page.get_by_text("claims", exact=True))
+    mine = claims.locator(".parts li").filter(has_text="Security Architect")
+    expect(mine).to_contain_text("claims it")
+    expect(mine.locator(".chip", has_text="relevance high")).to_be_visible()
+    leads = page.locator("#argument .note").filter(has=page.get_by_text("who leads", exact=True))
+    expect(leads.locator(".parts li").first).to_contain_text("Security Architect")
+    expect(page.locator(".post").filter(has_text="a plan: nothing was done")).to_be_visible()
+    page.locator(".answer").get_by_role("link", name="Security Architect").click()
+    expect(page).to_have_url(re.compile(r"#p\d+$"))
+    reviewer = page.locator(".seat").filter(has_text="QA Engineer")
+    expect(reviewer).to_contain_text("gave no reply")
+    expect(reviewer).to_contain_text("no language model is here")
+    expect(page.locator(".seat .bad")).to_have_count(0)
+    assert "warning warning" not in page.locator("#argument").inner_text().lower()
+
+
 # -- people and agents
 
 

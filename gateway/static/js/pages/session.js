@@ -141,7 +141,7 @@ class SessionPage {
         },
         refused: ({ refused }) => {
           session.refused = refused;
-          this.soon("refused", "why");
+          this.soon("refused", "why", "seats");
         },
         items: ({ items }) => {
           session.items = items;
@@ -288,6 +288,7 @@ class SessionPage {
         session.seats,
         (seat) => this.posts.colour(seat),
         (seat) => free.has(seat.seat) && !session.sits.includes(seat.seat) && this.person.offer(seat.seat),
+        session.refused,
       ),
     );
   }

@@ -111,6 +111,8 @@ export class Posts {
         ),
         post.position && said(post.position, { class: "pos" }),
         this.text(post.text),
+        parts(post.parts),
+        code(post.code),
         refusedBy(post),
         post.changed?.why && said(`What moved it: ${post.changed.why}`, { class: "why dim" }),
         this.evidence(post),
@@ -127,6 +129,8 @@ export class Posts {
       el("div", { class: "who" }, el("b", { text: who || "Moderator" }), this.chips(post), this.here(post)),
       post.position && said(post.position),
       this.text(post.text),
+      parts(post.parts),
+      code(post.code),
       refusedBy(post),
       this.evidence(post),
     );
@@ -181,7 +185,7 @@ export class Posts {
         .map((n) => this.anchor(n))
         .filter(Boolean)
         .map((a) => el("span", { class: "chip" }, "on ", a)),
-      post.chips.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text })),
+      chips(post.chips),
     ];
   }
 
@@ -246,6 +250,32 @@ export class Posts {
     const node = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
     node?.scrollIntoView();
   }
+}
+
+const chips = (list) => list.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text }));
+
+/** What each of several says in a post that tells of them all. */
+function parts(list) {
+  if (!list?.length) return null;
+  const part = ({ who, head, text, chips: facts }) =>
+    el(
+      "li",
+      {},
+      el("div", { class: "who" }, who && el("b", { text: seatName(who) }), head && el("span", { text: head }), chips(facts)),
+      text && said(text, { class: "why" }),
+    );
+  return el("ul", { class: "plain parts" }, list.map(part));
+}
+
+/** Lines as they stand, such as a diff: folded away. */
+function code(text) {
+  if (!text) return null;
+  return el(
+    "details",
+    {},
+    el("summary", { text: count(text.trimEnd().split("\n").length, "line") }),
+    el("pre", { class: "mono scroll", tabindex: 0, text }),
+  );
 }
 
 function refusedBy(post) {
