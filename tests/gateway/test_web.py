@@ -255,6 +255,17 @@ async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
     assert refused["error"]["field"] == "consensus.panel"
 
 
+async def test_rules_that_would_have_ended_it_alike_are_one_line_of_the_shadow(site: Site) -> None:
+    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 100})
+    await site.owner.watched(sid)
+    (row,) = [r for r in (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"] if "threshold" in r["settings"]]
+    assert row["label"] == "threshold 75 to 95" and row["saved_tokens"] > 0
+    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 30})
+    await site.owner.watched(sid)
+    found = await site.owner.get(f"/api/sessions/{sid}/shadow")
+    assert found == {"rows": [], "note": "no other rule would have ended it earlier"}
+
+
 async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
     sid = await site.owner.start()
     await site.owner.watched(sid)
