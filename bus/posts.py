@@ -21,6 +21,7 @@ from bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, P
 from bus.library import Msg, Subscription
 from schemas.expert import expert_of
 from schemas.post import CLOSED, Live, Post, Posts, ReadPosts, heard
+from schemas.session import human_queue
 from schemas.turn import HANDLING_RAISED, Answer
 from schemas.wire import Undecodable, decode, encode
 
@@ -267,10 +268,12 @@ def _page_of(data: bytes) -> Posts:
 
 
 def _vouched(seat: str, author: str) -> str:
-    """The seat's name, where it is its author's own: its queue's, or the expert's whose queue it is. The broker vouches
-    for the author, nobody for the seat: one of another's name shows both. That a role is called like an expert makes
-    its seat nobody's but the role's."""
-    own = seat == author or (bool(seat) and seat == expert_of(author) and seat not in ACCOUNT_OF_ROLE)
+    """The seat's name, where it is its author's own: its queue's, its person's, or the expert's whose queue it is. The
+    broker vouches for the author, nobody for the seat: one of another's name shows both. That a role is called like an
+    expert makes its seat nobody's but the role's."""
+    own = author in (seat, human_queue(seat)) or (
+        bool(seat) and seat == expert_of(author) and seat not in ACCOUNT_OF_ROLE
+    )
     return seat if own else f"{seat} ({author})"
 
 

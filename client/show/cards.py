@@ -14,6 +14,7 @@ Tone = Literal["plain", "good", "warn", "quiet"]
 MOST_TEXT = 60_000
 """Characters of a text on a card: more than any reply of a model has."""
 _CHIPS = 24
+_PARTS = 100
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +22,8 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 
     document: str
     quote: str
+    file: int | None = None
+    """Which of the session's documents it is, from 0; None: not known to who shows it."""
 
 
 class Chip(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,16 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     post: int | None = None
     """Number of the post that moved it."""
     explained: bool = True
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What one of several says in a post that tells of them all."""
+
+    who: str = ""
+    """Its seat; empty: nobody's, such as a finding of a review."""
+    head: str = ""
+    text: str = ""
+    chips: tuple[Chip, ...] = ()
 
 
 class StopTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +92,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """Why; several paragraphs are parted by empty lines."""
     chips: tuple[Chip, ...] = ()
+    parts: tuple[Said, ...] = ()
+    """Below the text: what each of several says."""
+    code: str = ""
+    """Lines to be shown as they stand, such as a diff."""
     quotes: tuple[Quote, ...] = ()
     changed: Changed | None = None
     refers: tuple[int, ...] = ()
@@ -143,6 +160,7 @@ def from_lines(pieces: list[Piece], kind: str, *, seated: bool) -> Card:
     text = "\n".join(t for t in texts if t)[:MOST_TEXT]
     if not text:
         return Card(place="hidden")
+    text = text.removeprefix(f"{_named(kind)}: ")  # its head says that
     return Card(place="line" if "\n" not in text else "post" if seated else "note", head=_named(kind), text=text)
 
 
@@ -152,8 +170,11 @@ def _named(kind: str) -> str:
 
 def bounded(card: Card) -> Card:
     """With no more than a page shows: of a post that another version wrote, anything may be long."""
-    if len(card.text) <= MOST_TEXT and len(card.position) <= MOST_TEXT and len(card.chips) <= _CHIPS:
+    long = (card.text, card.position, card.code, *(part.text for part in card.parts))
+    if all(len(t) <= MOST_TEXT for t in long) and len(card.chips) <= _CHIPS and len(card.parts) <= _PARTS:
         return card
+    parts = tuple(msgspec.structs.replace(p, text=p.text[:MOST_TEXT]) for p in card.parts[:_PARTS])
     return msgspec.structs.replace(
-        card, text=card.text[:MOST_TEXT], position=card.position[:MOST_TEXT], chips=card.chips[:_CHIPS]
-    )
+        card, text=card.text[:MOST_TEXT], position=card.position[:MOST_TEXT], code=card.code[:MOST_TEXT],
+        chips=card.chips[:_CHIPS], parts=parts,
+    )  # fmt: skip

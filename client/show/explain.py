@@ -144,10 +144,10 @@ def _fork(session: Record | Seen) -> Fork | None:
 
 def _failures(figures: dict[str, Any]) -> Iterator[str]:
     """Attempts that were no good, where they are known."""
-    if explained["failures"] is None:
+    if figures["failures"] is None:
         yield CLOSED_LOG
     else:
-        yield from map(_failure, explained["failures"])
+        yield from map(_failure, figures["failures"])
 
 
 def _round_words(presenter: Presenter, figures: dict[str, Any]) -> list[str]:

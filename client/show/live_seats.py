@@ -6,10 +6,12 @@ from coordinator.budget import booked
 from schemas import log
 from schemas.afterwards.fork import CAUSE
 from schemas.post import Live, Post
-from schemas.session import Seat
+from schemas.session import Seat, is_human
 from schemas.turn import Usage
 from schemas.wire import SchemaError, decode
 
+WAITS = "waits for a person"
+"""A seat whose turn is its person's, who is not at it yet as far as is known."""
 _KEPT = 40_000
 """Characters of a text that is under way."""
 
@@ -28,10 +30,12 @@ class SeatState:
         """The transition that asked its present turn; -1: none was."""
         return _asked(self.turn)
 
-    def shown(self, served: bool = True) -> str:
-        """queued | no worker | thinking | retrying | answered | failed | idle"""
+    def shown(self, served: bool = True, *, person: bool = False) -> str:
+        """queued | no worker | waits for a person | thinking | retrying | answered | failed | idle"""
         waits = self.state in ("queued", "thinking", "retrying")
-        return "no worker" if waits and not served else self.state or "idle"
+        if person and self.state in ("queued", "retrying"):
+            return WAITS
+        return "no worker" if waits and not served and not person else self.state or "idle"
 
 
 class Scene:
@@ -66,7 +70,8 @@ class Scene:
 
     def shown(self, name: str) -> str:
         """A seat's state in a word. `no worker`: it waits, and nobody who is alive serves its queue."""
-        return self.seat(name).shown(self._alive is None or self._queues.get(name, name) in self._alive)
+        queue = self._queues.get(name, name)
+        return self.seat(name).shown(self._alive is None or queue in self._alive, person=is_human(queue))
 
     def post(self, post: Post) -> None:
         """Fold one post. A seat that was asked anew in the meantime, or with the post itself, is at its new turn."""

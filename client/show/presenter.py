@@ -47,6 +47,18 @@ _ANSWER = ("answer", "reasoning", "citations", "confidence")
 """Of an outcome: told in words of their own."""
 
 
+SEAT_WORDS: Mapping[str, tuple[str, str]] = {
+    "answer": ("Your answer", "In one line."),
+    "reasoning": ("Your reasons", ""),
+    "confidence": ("How sure you are", "From 0, a guess, to 1, certain."),
+    "citations": ("Quotations for it", "Words of your documents, exactly as they stand there."),
+    "citations.document": ("Document", ""),
+    "citations.quote": ("Quoted words", ""),
+    "comment": ("Comment", ""),
+}
+"""Fields that replies of several protocols have."""
+
+
 class NoPicture(ValueError):
     """A session of which no picture can be drawn: why, as it follows its name."""
 
@@ -86,6 +98,12 @@ class Presenter:
     """Name or value in a certificate -> what it is in words, where underscores made spaces do not say it."""
     quiet_turns: ClassVar[frozenset[str]] = frozenset()
     """Kinds of turns of which a brief view does not tell."""
+    seat_words: ClassVar[Mapping[str, tuple[str, str]]] = SEAT_WORDS
+    """Field of a reply, `citations.quote` of one inside another -> what it asks a person, and what helps to fill it."""
+    choice_words: ClassVar[Mapping[str, str]] = {}
+    """`change.kept` -> what a person reads for this choice."""
+    asks: ClassVar[Mapping[str, str]] = {}
+    """Kind of turn -> what is wanted of the person who has it, in a sentence."""
     decisions: ClassVar[Mapping[str, str]] = {}
     """What a human may decide unasked, beside open items: what stands for the item, and what a choice of it does."""
 
@@ -98,6 +116,11 @@ class Presenter:
         self.ending: Result | None = None
         """What it came to, where the posts are told after it has ended and the result follows them: what the result
         says at length need not stand in a post, too."""
+
+    @classmethod
+    def not_asked(cls, kind: str, *, first: bool) -> frozenset[str]:
+        """Fields of a reply that make no sense for a person yet. `first`: the seat has said nothing before."""
+        return frozenset()
 
     # -- posts
 

@@ -14,8 +14,19 @@ WHOLE = 2_000
 WIDE = 160
 """Characters of a question, and of what is said in passing."""
 REASON = 300
+_ACRONYMS = frozenset({"ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"})
 _REASONS = 12
 """Reasons told at the end, and turns of each."""
+
+
+def seat_name(seat: str) -> str:
+    """`panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect`, `qa-engineer` -> `QA Engineer`: as
+    pages name it (gateway/static/js/words.js has the same rule)."""
+    expert = "-" in seat or seat in _ACRONYMS
+    words = seat.replace("_", " ").replace("-", " ").split()
+    if not expert:
+        return " ".join(words)[:1].upper() + " ".join(words)[1:]
+    return " ".join(w.upper() if w in _ACRONYMS else w[:1].upper() + w[1:] for w in words)
 
 
 def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[StyledLine]:

@@ -12,5 +12,6 @@
 | hub, feed | one feed for each principal and session |
 | fold, snapshot | what a session has come to, as documents |
 | stream, positions | server-sent events from a position on |
-| seats, person | seats that people take in the browser |
+| seats, person, forms | seats that people take in the browser |
+| passages | where quotations stand in documents |
 """

@@ -11,8 +11,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """A setting of a protocol, for a form."""
 
     name: str
-    kind: Literal["integer", "number", "switch", "choice", "text", "other"]
-    """`other`: a list or an object, written as JSON."""
+    kind: Literal["integer", "number", "switch", "choice", "text", "list", "pairs"]
+    """`list`: one value a line; `pairs`: `name = value` a line."""
+    item: Literal["text", "integer", "number"] = "text"
+    """What a value of a list or of pairs is."""
+    common: bool = False
+    """One that people often set: it has an option of its own on the command line."""
     default: Any = None
     least: float | None = None
     most: float | None = None
@@ -27,7 +31,13 @@ class ProtocolOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     about: str
-    """One line."""
+    """How its sessions go, in a sentence or two."""
+    roles: tuple[str, ...] = ()
+    """Of its seats: a person may take those."""
+    readers: tuple[str, ...] = ()
+    """Roles whose seats get the evidence."""
+    dealt: str = ""
+    """Who gets which document, in a sentence."""
     panel: str = ""
     """The setting that says how many argue; empty: the protocol has none."""
     panel_size: int = 0
@@ -204,7 +214,7 @@ class ShadowRow(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: dict[str, Any]
     label: str
-    """`threshold 80`."""
+    """`threshold 80`, or `threshold 68 to 80` of values that end it alike."""
     stop: str
     round: int | None
     saved_tokens: int

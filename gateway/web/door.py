@@ -14,7 +14,7 @@ from gateway.web.hub import hub
 from gateway.web.offers import offers
 from gateway.web.seats import seats
 
-_PAGES = ("/", "/new", "/inbox", "/agents", "/compare", "/s/{sid}")
+_PAGES = ("/", "/new", "/inbox", "/agents", "/compare", "/s/{sid}", "/s/{sid}/documents/{number}")
 _Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -43,6 +43,7 @@ def _routes() -> tuple[Route, ...]:
         ("GET", "/api/agents", people.agents),
         ("GET", "/api/sessions/{sid}", reading.snapshot),
         ("GET", "/api/sessions/{sid}/events", reading.stream),
+        ("GET", "/api/sessions/{sid}/documents/{number}", reading.document),
         ("GET", "/api/sessions/{sid}/shadow", reading.shadow),
         ("GET", "/api/sessions/{sid}/export/{form}", reading.export),
         ("POST", "/api/sessions/{sid}/what-if", reading.what_if),

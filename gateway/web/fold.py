@@ -1,7 +1,8 @@
 """One session as far as somebody may see it, folded entry by entry and post by post into what pages show."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -10,13 +11,14 @@ from client.protocols import face_of, face_of_posts
 from client.records import Altered, closing
 from client.session_view import fork_of
 from client.show import cards
-from client.show.cards import Card
-from client.show.live_seats import Scene
+from client.show.cards import Card, Quote
+from client.show.live_seats import WAITS, Scene
 from client.show.presenter import Presenter
 from client.show.transcript import feedback_words, forked
-from client.show.untrusted import object_of, shaped, words
+from client.show.untrusted import number, object_of, shaped, words
 from client.turns import SEAT, WITHDRAWN, Turns
 from coordinator.budget import booked
+from gateway.web.passages import number_of
 from gateway.web.shapes import MindChange, PostCard, Refused, SeatUse, SeatView, Use
 from schemas import log
 from schemas.afterwards.feedback import feedback_of, is_feedback
@@ -30,9 +32,12 @@ from schemas.wire import SchemaError, decode
 
 MOST_REFUSED = 200
 """Refused replies that are told: the last ones."""
+HAS_TURN = "person's turn"
+"""A person sits on the seat, and is asked."""
 _CONTROL = "control"
 _STATES = {"answered": "done", "text": "thinking", "tool": "thinking"}
-_KNOWN = frozenset({"idle", "queued", "thinking", "retrying", "no worker", "done", "failed"})
+_BUSY = ("queued", "thinking", "retrying", "no worker", WAITS, HAS_TURN)
+_KNOWN = frozenset({"idle", *_BUSY, "done", "failed"})
 
 
 class Fold:
@@ -63,7 +68,11 @@ class Fold:
         self.last: dict[str, PostCard] = {}
         """Seat -> what it held last."""
         self.people: set[str] = set()
-        """Seats on which people sit."""
+        """Seats whose turns are a person's: who sits there, or is waited for."""
+        self.sat: set[str] = set()
+        """Of these, seats on which a person is known to sit."""
+        self.spoke: set[str] = set()
+        """Seats of which a person said something."""
         self.opened_ns = row.opened_ns if row else 0
         self.closed_ns = row.closed_ns if row else None
         self.presenter: Presenter = face_of(row.protocol if row else "").present()
@@ -129,11 +138,15 @@ class Fold:
             self.presenter, self._known = face_of(event.protocol).present(event.settings), True
         elif isinstance(event, log.Replied) and (ask := self._asks.pop(event.turn, None)) is not None:
             usage = event.usage
+            if ask.queue and not event.error:
+                self.spoke.add(ask.seat)
             if ask.seat in self.seats:
                 usage = booked(self.seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
             if not entry.cause.startswith(CAUSE):  # else another session paid
                 self._used[ask.seat] = self._used.get(ask.seat, Usage()) + usage
                 self._answered[ask.seat] = self._answered.get(ask.seat, 0) + (not event.error)
+        elif isinstance(event, log.Sat):
+            (self.sat.discard if event.left else self.sat.add)(event.seat)
         for index, command in enumerate(entry.commands):
             if isinstance(command, log.Invite):
                 self.seats.setdefault(command.seat.seat, command.seat)
@@ -163,6 +176,9 @@ class Fold:
         self.scene.post(post)
         if post.seat and self.opened is None:  # who may not read the log knows seats by what they say
             self.seats.setdefault(post.seat, Seat(seat=post.seat, role="", queue=post.seat))
+            if post.seat in self.people and self.presenter.is_reply(post):
+                self.sat.add(post.seat)
+                self.spoke.add(post.seat)
         card = self._card(post)
         self.cards.append(card)
         self._held(card)
@@ -185,10 +201,16 @@ class Fold:
         if said.changed is not None and before is not None and same(before.position, said.position):
             said = msgspec.structs.replace(said, changed=None)  # it gives way in something else than its answer
         fields = {name: getattr(said, name) for name in Card.__struct_fields__}
+        fields["quotes"] = tuple(self._placed(quote) for quote in said.quotes)
         return PostCard(
             **fields, n=post.n, channel=post.channel, k=post.k, transition=post.transition,
             at_ms=post.at_ns // 1_000_000, round=post.round, seat=post.seat, kind=post.kind,
         )  # fmt: skip
+
+    def _placed(self, quote: Quote) -> Quote:
+        """With the document that it is of."""
+        documents = self.opened.documents if self.opened else ()
+        return msgspec.structs.replace(quote, file=number_of(documents, quote))
 
     def _of_control(self, post: Post) -> Card | None:
         """What a moderator says in every protocol."""
@@ -197,9 +219,7 @@ class Fold:
         body = object_of(post.body)
         seat = words(body.get("seat", ""))
         if post.kind == SEAT:
-            sits = bool(body.get("human"))
-            (self.people.add if sits else self.people.discard)(seat)
-            return Card(place="line", text=f"{seat}: {'a person sits down' if sits else 'its agent goes on'}")
+            return Card(place="line", text=f"{seat}: {self._taken(seat, body)}")
         if post.kind == FORK:
             return Card(place="line", text=". ".join(forked(fork_of([post]))))
         if is_feedback(post):
@@ -207,6 +227,18 @@ class Fold:
         if post.kind == WITHDRAWN:
             return Card(place="line", text=f"{seat}: turns withdrawn")
         return None
+
+    def _taken(self, seat: str, body: Mapping[str, Any]) -> str:
+        """Note whose turns a seat's are from now on, and say it."""
+        if not body.get("human"):
+            self.people.discard(seat)
+            self.sat.discard(seat)
+            return "its agent goes on"
+        self.people.add(seat)
+        if seconds := number(body.get("waits")):
+            return f"its turns wait for a person, at most {seconds:g} s each; then its agent takes them"
+        self.sat.add(seat)
+        return "a person sits down"
 
     def _held(self, card: PostCard) -> None:
         """Note a change of mind, and what was refused."""
@@ -238,7 +270,17 @@ class Fold:
     def _state(self, name: str) -> str:
         state = self.scene.shown(name)
         state = _STATES.get(state, state)
+        if name in self.people and state in _BUSY:
+            if self.opened is None:  # whose turn it is stands in the log: a seat of a person that writes has one
+                return HAS_TURN if name in self.sat or state == "thinking" else WAITS
+            if self._asks_person(name):
+                return HAS_TURN if name in self.sat else WAITS
         return state if state in _KNOWN else "idle"
+
+    def _asks_person(self, name: str) -> bool:
+        """Whether the turn that a seat is at is its person's, as far as the log says it."""
+        ask = self.scene.asks().get(name)
+        return bool(ask and ask.queue)
 
     def seat_views(self) -> tuple[SeatView, ...]:
         """All seats as they are now."""
@@ -250,11 +292,11 @@ class Fold:
         seat, since = self.seats.get(name), self._since.get(name)
         state = self._state(name) if name in self.scene.seats else "idle"
         if closed:
-            state = "done" if state in ("done", "queued", "thinking", "retrying", "no worker") else state
+            state = "done" if state in _BUSY else state
         return SeatView(
             seat=name, role=seat.role if seat else "", model=seat.model if seat else "",
             family=seat.family if seat else "", state=state,  # type: ignore[arg-type]  # one of _KNOWN
-            since_ms=since[1] if since else None, person=name in self.people and not closed,
+            since_ms=since[1] if since else None, person=(name in self.people and not closed) or name in self.spoke,
             text="" if closed or name not in self.scene.seats else self.scene.seats[name].text,
         )  # fmt: skip
 

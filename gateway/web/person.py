@@ -7,22 +7,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-from msgspec import inspect as types
-
 from agents.context import Shown
 from agents.models.base import Completion, Emit
 from agents.models.human import turn_words
 from client.errors import BadInput
-from gateway.web.shapes import HumanField, HumanTurn
+from gateway.web.forms import asked, fields_of
+from gateway.web.shapes import HumanTurn
 from schemas.wire import Undecodable, decode, encode
 
 MOST_PROMPT = 400_000
 """Characters of what a turn shows."""
-_CHOICES = {"answerer": "answerers", "speaker": "may"}
-"""Field of a reply -> field of its brief that says what may stand there."""
-
-
 Told = Callable[[HumanTurn | None, str], None]
 """Takes the turn that waits now, or None, and a message."""
 
@@ -94,55 +88,6 @@ def turn_of(shown: Shown) -> HumanTurn:
     """A turn as a page shows it."""
     return HumanTurn(
         seat=shown.seat, turn=shown.turn, kind=shown.kind, round=shown.round,
-        deadline_ms=shown.deadline_ns // 1_000_000, error=shown.error,
+        deadline_ms=shown.deadline_ns // 1_000_000, error=shown.error, asked=asked(shown), question=shown.question,
         prompt="\n".join(turn_words(shown, lambda _: True))[:MOST_PROMPT], fields=fields_of(shown),
     )  # fmt: skip
-
-
-def fields_of(shown: Shown) -> tuple[HumanField, ...]:
-    """What is to be filled in."""
-    info = types.type_info(shown.reply)
-    if not isinstance(info, types.StructType):
-        return ()
-    own = msgspec.to_builtins(shown.own) if shown.own is not None else {}
-    return tuple(_field(shown, f, own if isinstance(own, dict) else {}) for f in info.fields)
-
-
-def _field(shown: Shown, field: Any, own: dict[str, Any]) -> HumanField:
-    name = field.encode_name
-    kind, choices, least, most = _kind(field.type, required=field.required)
-    among = tuple(getattr(shown.brief, _CHOICES.get(name, ""), ()) or ())
-    if among:
-        kind, choices = "choice", among
-    default = own.get(name)
-    if default is None and field.default is not msgspec.NODEFAULT and field.default is not msgspec.UNSET:
-        default = msgspec.to_builtins(field.default)
-    return HumanField(
-        name=name, label=name.replace("_", " "), kind=kind, required=field.required, default=default,  # type: ignore[arg-type]
-        choices=choices, least=least, most=most,
-    )  # fmt: skip
-
-
-def _kind(of: types.Type, *, required: bool) -> tuple[str, tuple[str, ...], float | None, float | None]:
-    schema: dict[str, Any] = {}
-    while isinstance(of, types.Metadata):
-        schema, of = {**schema, **(of.extra_json_schema or {})}, of.type
-    least, most = schema.get("minimum"), schema.get("maximum")
-    match of:
-        case types.UnionType():
-            rest = [t for t in of.types if not isinstance(t, types.NoneType)]
-            return _kind(rest[0], required=required) if len(rest) == 1 else ("other", (), None, None)
-        case types.LiteralType():
-            return "choice", tuple(map(str, of.values)), None, None
-        case types.BoolType():
-            return "switch", (), None, None
-        case types.IntType():
-            return "integer", (), least, most
-        case types.FloatType():
-            return "number", (), least, most
-        case types.StrType():
-            return ("long" if required else "text"), (), None, None
-        case types.VarTupleType() | types.ListType():
-            inner = _kind(of.item_type, required=False)[0]
-            return ("list" if inner == "text" else "other"), (), None, None
-    return "other", (), None, None

@@ -38,6 +38,7 @@ MOST_SEARCHED = 2_000
 MOST_STREAMED = 32
 """Sessions of one stream."""
 _PAGE = 200
+_DIGITS = 6
 _FORMS = {
     "record": ("jsonl", "application/x-ndjson"),
     "html": ("html", "text/html"),
@@ -89,7 +90,7 @@ def _row(row: SessionRow) -> Row:
     return Row(
         session=row.session, question=row.question, protocol=row.protocol, status=row.status, reason=row.reason,
         converged=known.converged if known is not None and sure else None, opened_ms=row.opened_ns // 1_000_000,
-        closed_ms=row.closed_ns // 1_000_000 if row.closed_ns else None, owner=row.owner,
+        closed_ms=row.closed_ns // 1_000_000 if row.closed_ns else None, owner=row.owner, feedback=row.feedback,
     )  # fmt: skip
 
 
@@ -168,6 +169,16 @@ def _seen(fold: Fold) -> Record | Seen:
     if fold.entries:
         return seen(record_of(fold.sid, fold.entries), everything=fold.everything)
     return Seen(sid=fold.sid, opened=None, posts=tuple(fold.posts), turns=Turns(), record=None, row=fold.row)
+
+
+async def document(request: Request) -> Response:
+    """One document of a session, in pieces, with what was quoted of it."""
+    text, fold = request.path_params["number"], await _fold(request)
+    known = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    found = await asyncio.to_thread(snapshots.document, fold, int(text)) if known else None
+    if found is None:
+        raise HTTPException(404, f"there is no document {text[:20]!r} of this session that you may read")
+    return JsonResponse(found)
 
 
 async def what_if(request: Request) -> Response:

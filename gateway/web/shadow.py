@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -70,16 +70,20 @@ class Shadows:
         return _told(fold, settings, found)
 
     async def shadow(self, fold: Fold) -> Shadow:
-        """Where other thresholds and round limits would have ended it."""
-        rows: list[ShadowRow] = []
+        """Where other thresholds and round limits would have ended it: in an earlier round, or for fewer tokens."""
+        told: dict[tuple[str, str, int, int], list[tuple[float, WhatIf]]] = {}
         wanted = list(candidates(fold))
         for settings in wanted:
+            ((name, value),) = settings.items()
             with contextlib.suppress(BadInput):  # out of its range, or it acts before the first event
                 found = await self.what_if(fold, settings)
                 if found.stop and found.saved_tokens is not None and found.round is not None:
-                    rows.append(_row(fold, settings, found))
+                    key = name, found.stop, found.round, found.saved_tokens
+                    if found.saved_tokens or found.round < fold.scene.round:
+                        told.setdefault(key, []).append((float(value), found))
+        rows = tuple(_row(fold, name, sorted(alike, key=lambda one: one[0])) for (name, *_), alike in told.items())
         note = "" if rows else "no other rule would have ended it earlier" if wanted else "it has no rule to vary"
-        return Shadow(rows=tuple(rows), note=note)
+        return Shadow(rows=rows, note=note)
 
 
 def candidates(fold: Fold) -> Iterator[dict[str, Any]]:
@@ -131,15 +135,18 @@ def _round(fold: Fold, at: int) -> int | None:
     return max((post.round for post in fold.posts if post.transition <= at), default=None)
 
 
-def _row(fold: Fold, settings: Mapping[str, Any], found: WhatIf) -> ShadowRow:
-    ((name, value),) = settings.items()
-    label = f"{name.replace('_', ' ')} {figure(float(value))}"
-    saved = found.saved_tokens or 0
+def _row(fold: Fold, name: str, alike: Sequence[tuple[float, WhatIf]]) -> ShadowRow:
+    """Values of one setting that end it alike, from the lowest to the highest."""
+    (least, found), (most, _) = alike[0], alike[-1]
+    label = f"{name.replace('_', ' ')} {figure(least)}" + (f" to {figure(most)}" if most > least else "")
+    saved, round_ = found.saved_tokens or 0, found.round or 0
     recorded = str(fold.result.outcome.get("answer", "")) if fold.result else ""
     differs = found.answer != recorded if found.answer and recorded else None
-    what = f"and saved {count(saved, 'token')}" if saved else "and saved no tokens"
-    words = f"At {label} it would have ended in round {found.round} {what}."
+    earlier = max(0, fold.scene.round - round_)
+    # a keyless model uses no tokens, so that only rounds can be saved
+    what = f"and saved {count(saved, 'token')}" if saved else f"{count(earlier, 'round')} earlier"
+    words = f"At {label} it would have ended in round {round_} {what}."
     return ShadowRow(
-        settings=dict(settings), label=label, stop=found.stop, round=found.round, saved_tokens=saved,
+        settings=found.settings, label=label, stop=found.stop, round=found.round, saved_tokens=saved,
         saved_cost_usd=found.saved_cost_usd or 0.0, answer_differs=differs, words=words,
     )  # fmt: skip

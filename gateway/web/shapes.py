@@ -1,6 +1,7 @@
 """Every JSON document of the web page, and every event of its streams. The page's scripts are written against these.
 
-Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer with the same shell (static/index.html).
+Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}`, `/s/{sid}/documents/{number}` all answer
+with the same shell (static/index.html).
 
 | route | takes | gives |
 |---|---|---|
@@ -11,6 +12,7 @@ Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}` all answer w
 | GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
 | GET /api/sessions/{sid}/events | `from` or the header Last-Event-ID: a position; `everything=1` | a stream |
 | GET /api/events | `session=a,b` (at most 32), `from`, `everything=1`, `brief=1` | one stream of several sessions |
+| GET /api/sessions/{sid}/documents/{number} | number: as a quotation's `file` has it; owners only | DocumentView |
 | POST /api/sessions/{sid}/cancel | Cancel | Done |
 | POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
 | GET /api/sessions/{sid}/shadow | | Shadow |
@@ -82,10 +84,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     opened_ms: int
     closed_ms: int | None = None
     owner: str = ""
+    feedback: str = ""
+    """right | wrong, as somebody said last; empty: nobody did."""
 
 
 class SessionList(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions, those that changed last first."""
+    """Sessions, those that changed last first: feedback is a change, too."""
 
     sessions: tuple[Row, ...]
     before: int | None = None
@@ -131,13 +135,15 @@ class SeatView(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     model: str = ""
     family: str = ""
-    state: Literal["idle", "queued", "thinking", "retrying", "no worker", "done", "failed"] = "idle"
+    state: Literal[
+        "idle", "queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn", "done", "failed"
+    ] = "idle"
     since_ms: int | None = None
     """When it came to this state; None: not known."""
     text: str = ""
     """What it has said so far in the turn that it is at."""
     person: bool = False
-    """A person sits there."""
+    """Its turns are a person's now, or a person said something there: `model` is the agent that stands in."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -270,6 +276,40 @@ class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int
 
 
+class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A document of the evidence."""
+
+    name: str
+    characters: int
+    holders: tuple[str, ...] = ()
+    """Seats that hold it."""
+
+
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a document."""
+
+    text: str
+    quotes: tuple[str, ...] = ()
+    """Quotations that cover it: `12-0` is the first one of post 12. Empty: nobody quotes it."""
+
+
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+    """One document with what posts quote of it."""
+
+    session: str
+    question: str
+    round_name: str
+    name: str
+    characters: int
+    holders: tuple[str, ...] = ()
+    passages: tuple[Passage, ...]
+    """Together they are the text."""
+    missing: tuple[str, ...] = ()
+    """Quotations that do not stand in it word for word."""
+    posts: dict[str, tuple[str, int]] = {}
+    """Quotation -> seat and round of its post."""
+
+
 class Override(msgspec.Struct, frozen=True, kw_only=True):
     """What a human may decide unasked: sent as Decide with this item."""
 
@@ -286,8 +326,12 @@ class HumanTurn(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     round: int
     deadline_ms: int
+    asked: str
+    """What is wanted, in a sentence."""
+    question: str
+    """The session's."""
     prompt: str
-    """What the seat is asked, as the terminal shows it."""
+    """All that the seat is shown, as the terminal shows it."""
     fields: tuple["HumanField", ...] = ()
     """What is to be filled in, in this order."""
     error: str = ""
@@ -299,13 +343,22 @@ class HumanField(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     label: str
-    kind: Literal["text", "long", "integer", "number", "switch", "choice", "list", "other"]
+    kind: Literal["text", "long", "integer", "number", "switch", "choice", "list", "pairs", "group", "rows"]
+    """`list`: one value a line; `pairs`: `name = value` a line; `group`: an object; `rows`: a list of objects."""
+    item: Literal["text", "integer", "number"] = "text"
+    """What a value of a choice, a list or of pairs is."""
     required: bool = True
     default: Any = None
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    """The choices as they are read, in their order."""
+    suggested: tuple[str, ...] = ()
+    """What may be meant, beside anything else."""
     least: float | None = None
     most: float | None = None
     help: str = ""
+    fields: tuple["HumanField", ...] = ()
+    """Of a group, and of each row."""
 
 
 class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
@@ -346,8 +399,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """The one that is played, or the last one."""
     round_limit: int | None = None
     round_name: str = "Round"
-    documents: tuple[str, ...] = ()
-    """Names of the evidence."""
+    documents: tuple[DocumentRow, ...] = ()
+    """The evidence, in the order in which a quotation's `file` counts it."""
     seats: tuple[SeatView, ...] = ()
     rounds: tuple[RoundView, ...] = ()
     signals: tuple[Series, ...] = ()

@@ -11,9 +11,12 @@ from client.show.untrusted import items, mapping, number, shaped, words
 from client.text import clean, count
 from gateway.web import events
 from gateway.web.fold import Fold
+from gateway.web.passages import Marked, passages
 from gateway.web.positions import written
 from gateway.web.shapes import (
     CertificateRow,
+    DocumentRow,
+    DocumentView,
     FeedbackView,
     HumanTurn,
     Limits,
@@ -83,7 +86,7 @@ def session(
         fork_words=tuple(forked(fork)),
         parent=opened.parent if opened else "", round=fold.scene.round,
         round_limit=_limit(opened.settings if opened else {}), round_name=fold.presenter.round_name,
-        documents=tuple(_name(d) for d in opened.documents) if opened else (),
+        documents=tuple(_document(d) for d in opened.documents) if opened else (),
         seats=fold.seat_views(), rounds=rounds(fold), signals=_signals(fold), refused=fold.refused(),
         changes=tuple(fold.changes),
         budget=Limits(tokens=budget.tokens, calls=budget.calls, cost_usd=budget.cost_usd, seconds=budget.seconds)
@@ -109,8 +112,26 @@ def _gone(row: SessionRow) -> str:
     return f"it was refused: {clean(row.reason)}" if row.status == "refused" else ""
 
 
-def _name(document: Document) -> str:
-    return document.name[:1_000]
+def _document(found: Document) -> DocumentRow:
+    return DocumentRow(name=found.name[:1_000], characters=len(found.text), holders=found.holders)
+
+
+def document(fold: Fold, number_: int) -> DocumentView | None:
+    """One document with what was quoted of it so far; None: there is none of that number that may be read."""
+    documents, cards = fold.opened.documents if fold.opened else (), tuple(fold.cards)
+    if not 0 <= number_ < len(documents):
+        return None
+    found = documents[number_]
+    quotes = [
+        (card, Marked(f"{card.n}-{i}", quote.quote))
+        for card in cards for i, quote in enumerate(card.quotes) if quote.file == number_
+    ]  # fmt: skip
+    pieces, missing = passages(found.text, (marked for _, marked in quotes))
+    return DocumentView(
+        session=fold.sid, question=fold.question[:_QUESTION], round_name=fold.presenter.round_name,
+        name=found.name[:1_000], characters=len(found.text), holders=found.holders, passages=pieces, missing=missing,
+        posts={marked.name: (card.seat, card.round) for card, marked in quotes},
+    )  # fmt: skip
 
 
 def _limit(settings: dict[str, Any]) -> int | None:
@@ -227,13 +248,16 @@ def warnings(fold: Fold, view: ResultView | None) -> tuple[Warn, ...]:
 
 def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
     unread = read_by_nobody(fold.result) if fold.result is not None else ""
-    families = {seat.family for seat in _arguing(fold)}
+    argue = _arguing(fold)
+    models = [seat for seat in argue if seat.seat not in fold.spoke | fold.people]
+    families = {seat.family for seat in models}
     if unread:
         yield Warn(kind="no_language_model", text=f"{unread[:1].upper()}{unread[1:]}.")
     elif families == {_KEYLESS}:
         yield Warn(kind="no_language_model", text="No language model took part.")
-    elif len(_arguing(fold)) > 1 and len(families) == 1 and families != {""}:
-        text = "All seats are of one model family. They agree more easily than different families would."
+    elif len(models) > 1 and len(families) == 1 and families != {""}:
+        which = "All seats" if len(models) == len(argue) else "All seats without a person"
+        text = f"{which} are of one model family. They agree more easily than different families would."
         yield Warn(kind="one_family", text=text)
     if view is None or fold.result is None:
         return

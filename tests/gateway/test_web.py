@@ -203,7 +203,7 @@ async def test_evidence_is_sent_with_a_question_and_checked_as_on_the_command_li
 
     opened = await sent([("panelist_1/a.md", b"It is the answer."), ("b.txt", b"It is not.")], 201)
     found = await site.owner.get(f"/api/sessions/{opened['session']}")
-    assert found["documents"] == ["b.txt", "panelist_1/a.md"]
+    assert [row["name"] for row in found["documents"]] == ["b.txt", "panelist_1/a.md"]
     for name, data in (("../a.md", b"x"), ("/etc/a.md", b"x"), ("a/../../b.md", b"x"), ("c.bin", b"\x00\x01\xff")):
         refused = await sent([(name, data)], 400)
         assert refused["error"]["field"] == "evidence"  # type: ignore[index]
@@ -244,6 +244,17 @@ async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
     assert refused["error"]["field"] == "consensus.threshold"
     refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"panel": 5}}, 400)
     assert refused["error"]["field"] == "consensus.panel"
+
+
+async def test_rules_that_would_have_ended_it_alike_are_one_line_of_the_shadow(site: Site) -> None:
+    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 100})
+    await site.owner.watched(sid)
+    (row,) = [r for r in (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"] if "threshold" in r["settings"]]
+    assert row["label"] == "threshold 75 to 95" and row["saved_tokens"] > 0
+    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 30})
+    await site.owner.watched(sid)
+    found = await site.owner.get(f"/api/sessions/{sid}/shadow")
+    assert found == {"rows": [], "note": "no other rule would have ended it earlier"}
 
 
 async def test_exports_are_what_the_command_line_exports(site: Site) -> None:

@@ -60,10 +60,19 @@ async def test_a_person_speaks_in_a_seat(site: Site) -> None:
     async with asyncio.timeout(30):
         await _replied(site.alice, sid, events, body)
     turns = [e.data["turn"] for e in events if e.name == "turn" and e.data["turn"]]
-    assert turns and turns[0]["kind"] == "answer" and "What is the answer?" in turns[0]["prompt"]
+    assert turns and turns[0]["kind"] == "answer" and turns[0]["question"] == "What is the answer?"
+    assert turns[0]["asked"].startswith("Answer the question.")
     fields = {f["name"]: f for f in turns[0]["fields"]}
     assert fields["confidence"]["kind"] == "number" and fields["confidence"]["most"] == 1
-    assert sorted(fields["change"]["choices"]) == ["adopted", "kept", "partly"]
+    assert fields["confidence"]["label"] == "How sure you are" and fields["citations"]["kind"] == "rows"
+    assert not {"change", "change_reason", "moved_by", "argument"} & set(fields), (
+        "it has said nothing that could change"
+    )
+    later = {f["name"]: f for turn in turns[1:] for f in turn["fields"]}
+    assert dict(zip(later["change"]["choices"], later["change"]["words"], strict=True))["kept"] == "I keep it"
+    assert later["answer"]["default"] == "mine <b>alone</b>" and later["change_reason"]["default"] == ""
+    (whose, *_) = later["argument"]["fields"]
+    assert whose["item"] == "integer" and all(words.startswith("Model ") for words in whose["words"])
     mine = [
         e.data["post"] for e in events
         if e.name == "post" and e.data["post"]["kind"] == "position" and e.data["post"]["seat"] == "panelist_1"

@@ -124,8 +124,9 @@ def _quoted(e: Evidence) -> str:
 def _reasoning(shown: Shown, answers: Found) -> str:
     count = len(shown.documents)
     quoted = "; ".join(_quoted(e) for e in answers.rests_on[:3])
+    beside = " and what others quoted" if shown.others else ""
     return (
-        f"Read without a language model from {count} document{'' if count == 1 else 's'} and what others quoted. "
+        f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}. "
         f"It rests on {quoted}. How sure that is: {answers.sure:.0%}."
     )
 

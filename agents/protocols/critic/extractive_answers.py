@@ -123,9 +123,8 @@ def _reasoning(
     shown: Shown, answers: Sequence[PossibleAnswer], shares: dict[str, float], case: Sequence[Evidence]
 ) -> str:
     count = len(shown.documents)
-    parts = [
-        f"Read without a language model from {count} document{'' if count == 1 else 's'} and what the critic quotes."
-    ]
+    beside = " and what the critic quotes" if shown.others else ""
+    parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}."]
     if case:
         parts.append("For it: " + "; ".join(_quoted(e) for e in case[:3]) + ".")
     parts.append("Weight of the evidence: " + ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4]) + ".")

@@ -9,7 +9,7 @@ from client.protocols.competition.plot import draw
 from client.protocols.competition.story import body_of, due, is_reply, of_settings
 from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
-from client.show.presenter import NoPicture, PagePart, Presenter
+from client.show.presenter import SEAT_WORDS, NoPicture, PagePart, Presenter
 from client.show.words import raw_post
 from schemas import log
 from schemas.post import Post
@@ -36,6 +36,25 @@ class CompetitionPresenter(Presenter):
         "stages": "stages of the rules", "pro": "Proposition", "con": "Opposition",
     }  # fmt: skip
     colours: ClassVar[Mapping[str, str]] = live.COLOURS
+
+    seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **SEAT_WORDS,
+        "text": ("What you say", ""), "answerer": ("Whom you ask", ""), "questions": ("Your questions", ""),
+        "speaker": ("Who speaks next", ""), "direction": ("What the speech is to do", ""),
+        "wants": ("I want to speak", ""), "urgency": ("How urgent it is", "0 to 1."), "point": ("Your point", ""),
+        "rule_compliance": ("Keeping the rules", "1 to 10."), "violations": ("Violation", ""),
+        "violations.kind": ("Which rule", ""), "violations.quote": ("Its words", "As they stand in the speech."),
+        "violations.note": ("Note", ""), "choice": ("Your vote", ""), "why": ("Why", ""),
+        **{name: (name.capitalize(), "1 to 10.") for name in ("logic", "persuasion", "expression", "teamwork")},
+    }  # fmt: skip
+    asks: ClassVar[Mapping[str, str]] = {
+        "confer": "Say to your team what it should do.", "speak": "Give your speech.",
+        "question": "Ask the other side.",
+        "answer": "Answer what you were asked.", "captain": "Choose who of your team speaks.",
+        "bid": "Say whether you want to speak next.", "score": "Mark the speech, from 1 to 10 in each row.",
+        "vote": "Say which side convinced you.", "review": "Sum up the debate.",
+        "summarize": "Sum up this part of the debate.",
+    }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)

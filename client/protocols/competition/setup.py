@@ -73,6 +73,8 @@ _FORMAT = Option(
 
 SETUP = CompetitionSetup(
     name="competition",
+    about="Two teams debate a motion by the rules of a format, and a judge scores them.",
+    hidden=("personalities",),
     opening_only=("stances", "personalities", "styles", "context_posts", "stream"),
     rank=4,
     options=(

@@ -9,7 +9,7 @@ from client.protocols.consensus import cards
 from client.protocols.consensus.cards import BY as _BY
 from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
-from client.show.presenter import PagePart, Presenter
+from client.show.presenter import SEAT_WORDS, PagePart, Presenter
 from client.show.untrusted import items, mapping, number, object_of, words
 from client.show.words import WIDE, raw_post
 from client.text import line
@@ -34,6 +34,34 @@ class ConsensusPresenter(Presenter):
         "score": "last score", "threshold": "score that was wanted", "weights": "weight of each seat",
         "stuck_rounds": "rounds without progress that end it", "stuck_progress": "least that counts as progress",
     }  # fmt: skip
+
+    seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **SEAT_WORDS,
+        "change": ("What became of your last answer", ""),
+        "change_reason": ("What changed your mind", "Needed where your answer changed."),
+        "moved_by": ("Quotations by others that moved you", "Words of their documents that were new to you."),
+        "moved_by.document": ("Document", ""), "moved_by.quote": ("Quoted words", ""),
+        "abstains": ("I have no answer", "You are counted as abstaining in this round."),
+        "argument": ("An argument that moved you", ""),
+        "argument.post": ("Whose argument", ""), "argument.claim": ("What it says", ""),
+    }  # fmt: skip
+    choice_words: ClassVar[Mapping[str, str]] = {
+        "change.kept": "I keep it",
+        "change.partly": "I changed it in part",
+        "change.adopted": "I took over another one",
+    }
+    asks: ClassVar[Mapping[str, str]] = {
+        "answer": "Answer the question. Nobody sees your answer before this round is over.",
+        "revise": "Read what the others hold, then keep your answer or change it.",
+        "compare": "Say which answers are the same, and how close the rest are.",
+        "conclude": "Word the answer that the panel agreed on.",
+        "synthesize": "Word the answer that the panel came to.",
+    }
+
+    @classmethod
+    def not_asked(cls, kind: str, *, first: bool) -> frozenset[str]:
+        """Before its first answer a seat has changed nothing."""
+        return frozenset({"change", "change_reason", "moved_by", "argument"}) if first else frozenset()
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
@@ -136,7 +164,9 @@ class ConsensusPresenter(Presenter):
 
     def seats(self, result: Result) -> int:
         """The panel's."""
-        return len(mapping(result.stop.certificate.get("weights"))) or super().seats(result)
+        absent = {words(seat) for played in result.rounds for seat in items(mapping(played).get("missing"))}
+        known = self._panel | set(_last(result)) | absent
+        return len(mapping(result.stop.certificate.get("weights"))) or len(known) or super().seats(result)
 
     def dissent(self, result: Result) -> str:
         """The minority."""
@@ -280,13 +310,26 @@ def _changes(result: Result) -> str:
         for p in mapping(played.get("positions")).values():
             if by := mapping(p).get("moved"):
                 changes.setdefault(words(by), []).append(str(played.get("round")))
-    if not changes:
+    came = _came_to_one(result)
+    if not changes and not came:
         return "; all the same from the start" if len(result.rounds) < 2 else "; nobody changed its answer"
-    told = []
+    told = [f"{came} came to an answer later"] if came else []
     for by, rounds in changes.items():
         n = "one changed its answer" if len(rounds) == 1 else f"{len(rounds)} changed their answers"
         told.append(f"{n} {_BY.get(by, line(by))} in round {' and '.join(dict.fromkeys(rounds))}")
     return "; " + ", ".join(told)
+
+
+def _came_to_one(result: Result) -> int:
+    """How many had no answer at first, and one later."""
+    silent, came = set[str](), set[str]()
+    for played in result.rounds:
+        for seat, position in mapping(played.get("positions")).items():
+            if mapping(position).get("abstains"):
+                silent.add(str(seat))
+            elif seat in silent:
+                came.add(str(seat))
+    return len(came - _abstaining(result))
 
 
 def _silent(result: Result) -> int:

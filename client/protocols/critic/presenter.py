@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from client.protocols.critic import cards, transcript
 from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
-from client.show.presenter import Presenter
+from client.show.presenter import SEAT_WORDS, Presenter
 from client.show.untrusted import items, object_of, words
 from client.show.words import raw_post
 from client.text import count, line
@@ -35,6 +35,26 @@ class CriticPresenter(Presenter):
         "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
     }  # fmt: skip
+
+    seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **SEAT_WORDS,
+        "addresses": ("Objections that you answer", ""),
+        "addresses.objection": ("Number of the objection", ""), "addresses.how": ("How you answer it", ""),
+        "objection": ("Your objection", "What is wrong with the answer, or missing from it."),
+        "checked": ("What you checked", "For example what you computed."),
+        "score": ("Your confidence in the answer", "0 to 100."),
+        "answered": ("Objections that the answer meets", "Their numbers."),
+        "contradicts": ("Objections that the answer contradicts", "Their numbers."),
+        "assumptions": ("What the answer takes for granted", ""),
+        "ruling": ("Your ruling", "upholds, narrows or reverses; it may be empty."),
+    }  # fmt: skip
+    asks: ClassVar[Mapping[str, str]] = {
+        "answer": "Answer the question, and meet the objections that were raised so far.",
+        "critique": "Object to the answer, or say that you find nothing new.",
+        "press": "You found nothing new. Look once more, and harder.",
+        "judge": "Say how well the answer stands, and which objections it meets.",
+        "verdict": "Give the final answer and your reasons.",
+    }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)

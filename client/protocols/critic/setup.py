@@ -20,6 +20,8 @@ class CriticSetup(Setup):
 
 SETUP = CriticSetup(
     name="critic",
+    about="One seat answers and a critic objects. A judge says when the answer has met the objections.",
+    hidden=("raise_by", "lower_by"),
     opening_only=("stream",),
     rank=2,
     others=("answerer", "critic", "judge", "helper"),

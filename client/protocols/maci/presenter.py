@@ -10,7 +10,7 @@ from client.protocols.maci.plot import draw
 from client.protocols.maci.story import body_of, story
 from client.show.cards import Card, Series, StopRule
 from client.show.lines import Piece, StyledLine
-from client.show.presenter import NoPicture, PagePart, Presenter
+from client.show.presenter import SEAT_WORDS, NoPicture, PagePart, Presenter
 from client.show.untrusted import items, object_of
 from client.show.words import raw_post
 from client.text import count
@@ -35,6 +35,24 @@ class MaciPresenter(Presenter):
         "eps_d": "standstill of disagreement", "eps_i": "standstill of information", "eta": "least denominator",
         "w": "rounds looked at",
     }  # fmt: skip
+
+    seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **SEAT_WORDS,
+        "belief": ("How likely each outcome is", "Together they make 1."),
+        "belief.outcome": ("Outcome", ""), "belief.p": ("Probability", "0 to 1."),
+        "spans": ("Evidence", "Words of a passage, exactly as they stand there."),
+        "spans.passage": ("Passage", "For example p7."), "spans.quote": ("Quoted words", ""),
+        "arguments": ("Argument", ""), "arguments.claim": ("Claim", ""), "arguments.reasons": ("Reasons", ""),
+        "arguments.spans": ("Evidence", ""), "arguments.spans.passage": ("Passage", "For example p7."),
+        "arguments.spans.quote": ("Quoted words", ""),
+        "arguments.rebuts": ("Number of the post that it answers", "Leave it empty if it stands alone."),
+        "changed": ("What moved your belief, or why it stands", ""),
+    }  # fmt: skip
+    asks: ClassVar[Mapping[str, str]] = {
+        "blind": "Say how likely each outcome is. Nobody sees it before this round is over.",
+        "argue": "Argue, and say how likely each outcome is now.",
+        "crit": "Mark each argument by its reasons and evidence. You do not argue yourself.",
+    }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)

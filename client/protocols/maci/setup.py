@@ -61,6 +61,9 @@ where debate.json is
 
 SETUP = Setup(
     name="maci",
+    about="Debaters say how likely each outcome is, and argue with evidence. "
+    "Judges mark the arguments, and measured rules end the debate.",
+    hidden=("development",),
     opening_only=("debaters", "judges", "cross_family", "judge_families", "frames"),
     rank=3,
     several=Several(role="debater", setting="debaters", size=2),

@@ -5,9 +5,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from client.protocols.madp import check_words, page, trace, transcript, work_words
+from client.protocols.madp import cards, check_words, page, trace, transcript, work_words
 from client.protocols.madp.story import Story, body_of
 from client.protocols.madp.work_words import WIDE
+from client.show.cards import Card
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.presenter import PagePart, Presenter
@@ -16,7 +17,7 @@ from client.text import clean, count, line
 from schemas import log
 from schemas.post import Post
 from schemas.protocols.madp.messages import Item
-from schemas.protocols.madp.work import Checked
+from schemas.protocols.madp.work import Checked, Work
 from schemas.result import Result, Stop
 
 UNPROVEN = "unproven"
@@ -42,10 +43,13 @@ class MadpPresenter(Presenter):
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
         self.story = Story()
+        self._work: int | None = None
+        """Number of the post with the last work."""
 
     def take(self, post: Post) -> None:
         """Fold one post."""
-        self.story.take(post)
+        if isinstance(self.story.take(post), Work):
+            self._work = post.n
 
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines."""
@@ -58,6 +62,15 @@ class MadpPresenter(Presenter):
             ends = f"Ctrl-C in parley ask, or parley sessions cancel {line(post.session)}{self.where}"
             return chain(told, check_words.cautions(body, ends))
         return told
+
+    def card(self, post: Post) -> Card:
+        """A post as data."""
+        body = body_of(post)
+        return (cards.card(body, self.story) if body is not None else None) or super().card(post)
+
+    def carried(self, result: Result, held: Mapping[str, tuple[int, str]]) -> tuple[int, ...]:
+        """The last work."""
+        return (self._work,) if self._work is not None and self.answer(result) else ()
 
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[StyledLine]:
         """That work goes back to its lead, and how often it may."""

@@ -12,6 +12,7 @@ const PAGES = [
   [/^\/inbox$/, "./pages/inbox.js"],
   [/^\/agents$/, "./pages/agents.js"],
   [/^\/s\/([A-Za-z0-9_-]{1,64})$/, "./pages/session.js"],
+  [/^\/s\/([A-Za-z0-9_-]{1,64})\/documents\/(\d{1,6})$/, "./pages/document.js"],
 ];
 const WAITING_MS = 10_000;
 

@@ -9,12 +9,15 @@ export const cut = (n, digits = 1) => (Number.isFinite(n) ? String(Math.floor(n 
 
 export const usd = (n) => `$${n >= 1 ? n.toFixed(2) : n.toFixed(4)}`;
 
-/** `panelist_2` -> `Panelist 2`. */
+const ACRONYMS = new Set(["ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"]);
+
+/** `panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect` (client/show/words.py has the same rule). */
 export function seatName(seat) {
-  const words = String(seat || "Moderator")
-    .replaceAll("_", " ")
-    .trim();
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const name = String(seat || "moderator");
+  const words = name.split(/[\s_-]+/).filter(Boolean);
+  const big = (word) => word.charAt(0).toUpperCase() + word.slice(1);
+  if (!name.includes("-") && !ACRONYMS.has(name)) return big(words.join(" "));
+  return words.map((word) => (ACRONYMS.has(word) ? word.toUpperCase() : big(word))).join(" ");
 }
 
 /** What stands in a seat's disc: its number, or its first letter. */

@@ -97,7 +97,8 @@ def test_a_question_is_asked_with_documents_and_ends_on_its_page(
     page.get_by_label("Who argues, and how").select_option("consensus")
     files = sorted((ROLLOUT / "evidence" / "panelist_1").iterdir())
     page.get_by_label("Files of evidence").set_input_files(files[:1])
-    drop(page, "dropped.md", "We recommend the canary for services that move money.")
+    (tmp_path / "dropped.md").write_text("We recommend the canary for services that move money.")
+    dropped(page, tmp_path / "dropped.md")
     expect(page.locator("fieldset li")).to_have_count(2)
     page.get_by_label("How many argue").fill("2")
     page.get_by_text("Settings", exact=True).click()
@@ -128,13 +129,60 @@ def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Vis
     expect(page.get_by_role("alert").filter(has_text="threshold")).to_be_visible()
 
 
-def drop(page: Page, name: str, text: str) -> None:
-    """Drop a file on the place for evidence."""
-    carried = page.evaluate_handle(
-        "([name, text]) => { const d = new DataTransfer(); d.items.add(new File([text], name)); return d; }",
-        [name, text],
-    )
-    page.locator(".drop").dispatch_event("drop", {"dataTransfer": carried})
+def test_files_and_folders_are_really_dropped_and_each_is_given_to_a_seat(
+    somebody: Visitor, there: Sessions, tmp_path: Path
+) -> None:
+    for name, text in (("one/notes.md", "We take the canary."), ("two/notes.md", "We take blue-green.")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    page = somebody.open("/new")
+    page.get_by_label("Question or task").fill(QUESTION)
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    expect(page.get_by_text("The panelists get the files in turn")).to_be_visible()
+    dropped(page, tmp_path / "one" / "notes.md")
+    dropped(page, tmp_path / "two" / "notes.md")
+    rows = page.locator("fieldset li")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_contain_text("notes (2).md")
+    page.get_by_label("Who gets notes (2).md").select_option("Panelist 3")
+    dropped(page, ROLLOUT / "evidence")
+    below = sorted(p for p in (ROLLOUT / "evidence").rglob("*.*"))
+    expect(rows).to_have_count(2 + len(below))
+    page.get_by_role("button", name="Ask").click()
+    expect(page).to_have_url(re.compile(r"/s/[0-9a-f]{20}$"))
+    found = there.gateway.get(f"/api/sessions/{page.url.rsplit('/', 1)[1]}")
+    held = {row["name"]: row["holders"] for row in found["documents"]}
+    assert held["panelist_3/notes (2).md"] == ["panelist_3"] and "notes.md" in held
+    for path in below:
+        name = path.relative_to(ROLLOUT / "evidence").as_posix()
+        assert held[name] == [name.split("/")[0]], "a folder named like a seat says who holds what is in it"
+
+
+def test_the_form_says_what_a_newcomer_understands(somebody: Visitor) -> None:
+    page = somebody.open("/new")
+    choice = page.get_by_label("Who argues, and how")
+    expect(page.get_by_text("Experts claim the task")).to_be_visible()
+    page.locator("form details").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
+    for protocol in choice.locator("option").evaluate_all("nodes => nodes.map(n => n.value)"):
+        choice.select_option(protocol)
+        expect(page.get_by_label("Attempts")).to_be_visible()
+        form = page.locator("form").inner_text()
+        assert not re.search(r"seeds?/|\b[A-Z]\.\d|\b\d+\.\d+'s|Before version", form), protocol
+        expect(page.locator("[placeholder='As JSON.']")).to_have_count(0)
+
+
+def dropped(page: Page, path: Path) -> None:
+    """Drag a file or a folder of this machine onto the place for evidence, as Chromium has it from the desktop."""
+    place = page.locator(".drop")
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    assert box is not None
+    at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    tools = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        tools.send("Input.dispatchDragEvent", {"type": kind, **at, "data": data})
+    tools.detach()
 
 
 # -- a session that has ended
@@ -154,12 +202,27 @@ def test_the_answer_leads_to_its_posts_and_these_to_the_evidence(somebody: Visit
     post = page.locator(f"#p{n}")
     expect(post).to_be_in_viewport()
     post.get_by_text("quotation").click()
-    name = post.locator("cite a").first
+    quote = post.locator("blockquote").first
+    words = quote.evaluate("node => node.firstChild.textContent")
+    name = quote.locator("cite a")
     document = name.inner_text()
     name.click()
-    evidence = page.locator("#evidence details").filter(has_text=document)
-    evidence.locator("summary").click()
-    expect(evidence.locator("cite a").first).to_have_attribute("href", re.compile(r"^#p\d+$"))
+    expect(page.locator("h1")).to_have_text(document)
+    marked = page.locator("mark.found")
+    expect(marked.first).to_be_in_viewport()
+    assert "".join("".join(marked.all_inner_texts()).split()) == "".join(words.split()), "the quoted place is marked"
+    expect(page.locator(".paper")).to_contain_text((ROLLOUT / "evidence" / document).read_text().strip()[:40])
+    page.locator(".cited").get_by_role("link", name=re.compile("Panelist")).first.click()
+    expect(page).to_have_url(re.compile(r"/s/[0-9a-f]+#p\d+$"))
+    page.locator("#evidence details").filter(has_text=document).locator("summary").click()
+    page.locator("#evidence").get_by_role("link", name="Read the document").first.click()
+    expect(page.get_by_text("held by Panelist")).to_be_visible()
+
+
+def test_a_document_that_is_not_there_is_said(somebody: Visitor, there: Sessions) -> None:
+    somebody.expected = ("404",)
+    page = somebody.open(f"{there.panel}/documents/99")
+    expect(page.get_by_role("alert")).to_contain_text("no document '99'")
 
 
 def test_what_moved_a_seat_is_a_link_to_the_post_that_did(somebody: Visitor, there: Sessions) -> None:
@@ -241,6 +304,26 @@ def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, 
         assert "Canary" in (tmp_path / name).read_text()
 
 
+def test_a_task_shows_claims_who_leads_and_reviewers_that_cannot_judge(somebody: Visitor, there: Sessions) -> None:
+    sid = there.gateway.ask(TASK)
+    there.gateway.ended(sid)
+    page = somebody.open(f"/s/{sid}")
+    claims = page.locator("#argument .note").filter(has=page.get_by_text("claims", exact=True))
+    mine = claims.locator(".parts li").filter(has_text="Security Architect")
+    expect(mine).to_contain_text("claims it")
+    expect(mine.locator(".chip", has_text="relevance high")).to_be_visible()
+    leads = page.locator("#argument .note").filter(has=page.get_by_text("who leads", exact=True))
+    expect(leads.locator(".parts li").first).to_contain_text("Security Architect")
+    expect(page.locator(".post").filter(has_text="a plan: nothing was done")).to_be_visible()
+    page.locator(".answer").get_by_role("link", name="Security Architect").click()
+    expect(page).to_have_url(re.compile(r"#p\d+$"))
+    reviewer = page.locator(".seat").filter(has_text="QA Engineer")
+    expect(reviewer).to_contain_text("gave no reply")
+    expect(reviewer).to_contain_text("no language model is here")
+    expect(page.locator(".seat .bad")).to_have_count(0)
+    assert "warning warning" not in page.locator("#argument").inner_text().lower()
+
+
 # -- people and agents
 
 
@@ -280,13 +363,19 @@ def test_agents_shows_workers_experts_and_models(somebody: Visitor, there: Sessi
 # -- whoever looks, and on whatever
 
 
-PAGES = ("/", "/new", "/inbox", "/agents", "panel", "maci", "compare", "/s/nosuchsession")
+PAGES = ("/", "/new", "/inbox", "/agents", "panel", "document", "maci", "compare", "/s/nosuchsession")
 
 
 def path_of(name: str, there: Sessions) -> str:
     """The path of a page by its name."""
     both = f"a={there.consensus['session']}&b={there.maci['session']}"
-    return {"panel": there.panel, "maci": f"/s/{there.maci['session']}", "compare": f"/compare?{both}"}.get(name, name)
+    paper = f"{there.panel}/documents/0"
+    return {
+        "panel": there.panel,
+        "document": paper,
+        "maci": f"/s/{there.maci['session']}",
+        "compare": f"/compare?{both}",
+    }.get(name, name)
 
 
 @pytest.mark.parametrize(

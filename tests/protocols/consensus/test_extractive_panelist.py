@@ -103,6 +103,13 @@ def test_what_is_not_said_is_not_answered(question: str, text: str) -> None:
     assert all(c.quote in text for c in position.citations)
 
 
+def test_a_first_answer_says_nothing_of_others_and_a_later_one_does() -> None:
+    first = ask(turn_shown(CANARY, [FOR]))
+    assert "from 1 document. " in first.reasoning and "others" not in first.reasoning
+    later = ask(turn_shown(CANARY, [FOR], kind="revise", round_=2, others=[peer("Canary", "The canary is safe.")]))
+    assert "from 1 document and what others quoted. " in later.reasoning
+
+
 def test_what_bears_on_it_is_named_where_nothing_is_sure_enough() -> None:
     position = ask(turn_shown(CANARY, [document("d.md", "In the test the canary was reliable and safe.")]))
     assert [c.quote for c in position.citations] == ["In the test the canary was reliable and safe."]

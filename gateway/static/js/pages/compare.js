@@ -3,7 +3,8 @@
 import { get, query } from "../api.js";
 import { el, link, put, redraw, said } from "../dom.js";
 import { answerCard, ending, goneCard, openCard, warnings } from "../session/answer.js";
-import { Signals, evidence } from "../session/aside.js";
+import { Signals } from "../session/aside.js";
+import { evidence } from "../session/evidence.js";
 import { Posts } from "../session/posts.js";
 import { follow } from "../stream.js";
 import { count, named, span, usd } from "../words.js";

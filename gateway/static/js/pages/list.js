@@ -9,6 +9,7 @@ import { brief, named, span, when } from "../words.js";
 
 const STATUS = ["open", "finished", "failed", "cancelled", "refused", "erased"];
 const MARKS = { open: "●", finished: "○", failed: "✕", cancelled: "–", refused: "✕", erased: "–" };
+const UNNAMED = { refused: "Refused before it began", erased: "Its texts were removed" };
 const AGAIN_MS = 4_000;
 const TYPED_MS = 300;
 const LIVE = 32; // sessions that one stream follows
@@ -18,6 +19,9 @@ export async function show(main) {
   const list = new List(main, who);
   await list.load();
 }
+
+/** The name of a stop in words; of what was refused a sentence as it stands. */
+const why = (row) => (row.status === "refused" ? brief(row.reason, 300) : named(row.reason).toLowerCase());
 
 class List {
   constructor(main, who) {
@@ -106,7 +110,8 @@ class List {
     const kept = older || quietly ? [...this.rows.values()].map((one) => one.row) : [];
     const fresh = new Map(found.sessions.map((row) => [row.session, row]));
     const rest = kept.filter((row) => !fresh.has(row.session));
-    const rows = older ? [...kept, ...found.sessions] : [...found.sessions, ...rest];
+    // a word on an old session is a change of it, and does not make it a new one
+    const rows = [...found.sessions, ...rest].sort((a, b) => b.opened_ms - a.opened_ms);
     if (!quietly) this.before = found.before;
     this.more.hidden = this.before === null;
     put(
@@ -132,7 +137,8 @@ class List {
   /** The row's node: the one that is there, unless what it shows has changed. */
   node(row) {
     const known = this.rows.get(row.session);
-    if (known && known.row.status === row.status && known.row.closed_ms === row.closed_ms) return known.node;
+    if (known && known.row.status === row.status && known.row.closed_ms === row.closed_ms && known.row.feedback === row.feedback)
+      return known.node;
     const box = el("input", {
       type: "checkbox",
       checked: this.chosen.has(row.session),
@@ -144,14 +150,14 @@ class List {
       text:
         row.status === "open"
           ? "● live"
-          : `${row.converged ? "●" : MARKS[row.status] || ""} ${row.status}${row.reason ? `: ${named(row.reason).toLowerCase()}` : ""}`,
+          : `${row.converged ? "●" : MARKS[row.status] || ""} ${row.status}${row.reason ? `: ${why(row)}` : ""}`,
     });
     const took = row.closed_ms ? el("span", { text: span((row.closed_ms - row.opened_ms) / 1000) }) : null;
     const node = el(
       "li",
       { "data-session": row.session },
       box,
-      link(`/s/${row.session}`, row.question || row.session, { class: "title", dir: "auto" }),
+      link(`/s/${row.session}`, row.question || UNNAMED[row.status] || row.session, { class: "title", dir: "auto" }),
       el(
         "div",
         { class: "sub" },
@@ -160,6 +166,8 @@ class List {
         el("span", { text: when(row.opened_ms) }),
         took,
         row.owner && el("span", { text: row.owner }),
+        row.feedback && el("span", { text: row.feedback === "right" ? "✓ said to be right" : "✕ said to be wrong" }),
+        !row.question && el("span", { class: "mono", text: row.session }),
       ),
     );
     this.rows.set(row.session, { row, node, state });
@@ -206,6 +214,8 @@ class List {
       seats: ({ session, round, seats }) => {
         const busy = seats.filter((seat) => ["thinking", "retrying"].includes(seat.state)).length;
         const alone = seats.some((seat) => seat.state === "no worker");
+        const human = seats.some((seat) => ["waits for a person", "person's turn"].includes(seat.state));
+        if (human) return tell(session, { round, busy: "waits for a person" });
         tell(session, { round, busy: alone ? "no worker for a seat" : busy ? `${busy} thinking` : "" });
       },
       items: ({ session, items }) => tell(session, { busy: items.length ? "waits for a human" : "" }),

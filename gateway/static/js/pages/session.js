@@ -5,8 +5,9 @@ import { announce, button, el, link, put, redraw, sure, trouble } from "../dom.j
 import { me, offered } from "../me.js";
 import { answerCard, goneCard, headline, openCard, warnings } from "../session/answer.js";
 import { feedback, take } from "../session/after.js";
-import { Signals, budget, changed, evidence, seats, why } from "../session/aside.js";
+import { Signals, budget, changed, seats, why } from "../session/aside.js";
 import { fork, whatIf } from "../session/dialogs.js";
+import { evidence } from "../session/evidence.js";
 import { keep, overrides } from "../session/items.js";
 import { Posts } from "../session/posts.js";
 import { Person } from "../session/seat.js";
@@ -140,7 +141,7 @@ class SessionPage {
         },
         refused: ({ refused }) => {
           session.refused = refused;
-          this.soon("refused", "why");
+          this.soon("refused", "why", "seats");
         },
         items: ({ items }) => {
           session.items = items;
@@ -287,6 +288,7 @@ class SessionPage {
         session.seats,
         (seat) => this.posts.colour(seat),
         (seat) => free.has(seat.seat) && !session.sits.includes(seat.seat) && this.person.offer(seat.seat),
+        session.refused,
       ),
     );
   }

@@ -2,6 +2,7 @@
 
 import { send } from "../api.js";
 import { bar, button, el, field, link, option, put, said, section, trouble } from "../dom.js";
+import { Evidence } from "../evidence.js";
 import { me, offered } from "../me.js";
 import { inputOf } from "../session/forms.js";
 import { count, named, seatName, usd } from "../words.js";
@@ -24,7 +25,6 @@ class StartPage {
   constructor(main, who) {
     Object.assign(this, { main, who });
     this.continues = new URLSearchParams(location.search).get("continues") || "";
-    this.files = [];
     this.inputs = [];
     this.timer = 0;
     this.asking = null;
@@ -51,16 +51,26 @@ class StartPage {
     this.panel = el("input", { type: "number", name: "panel", min: 1, max: 64 });
     this.panelField = field("How many argue", this.panel);
     this.settings = el("div", { class: "fields" });
-    this.settingsFold = el("details", {}, el("summary", { text: "Settings" }), this.settings);
+    this.rest = el("div", { class: "fields" });
+    this.restFold = el("details", {}, el("summary", { text: "More settings" }), this.rest);
+    this.settingsFold = el("details", {}, el("summary", { text: "Settings" }), this.settings, this.restFold);
     this.budget = BUDGET.map(([name, label, step]) => [
       name,
       el("input", { type: "number", name: `budget-${name}`, min: 0, step }),
       label,
     ]);
-    this.seats = who.seats.map(({ seat }) =>
-      el("input", { type: "checkbox", name: "human", value: seat, id: `human-${seat}` }),
+    this.seats = who.seats.map(({ seat, role }) => {
+      const box = el("input", { type: "checkbox", name: "human", value: seat, id: `human-${seat}` });
+      return { box, role, node: el("div", {}, box, " ", el("label", { for: box.id, text: seatName(seat) })) };
+    });
+    this.people = el(
+      "fieldset",
+      {},
+      el("legend", { text: "Seats that wait for a person" }),
+      this.seats.map(({ node }) => node),
+      el("p", { class: "hint", text: "Each turn waits at most five minutes. Then the seat's agent takes it." }),
     );
-    this.list = el("ul", { class: "plain" });
+    this.evidence = new Evidence(() => this.soon());
     this.estimate = el("div", { "aria-live": "polite" });
     this.wrong = el("div", { class: "trouble", role: "alert" });
     this.go = el("button", { class: "btn main", text: "Ask" });
@@ -71,15 +81,9 @@ class StartPage {
       this.follows(),
       el("div", { class: "fields" }, field("Who argues, and how", this.protocol), this.panelField),
       this.about,
-      this.evidence(),
+      this.evidence.node,
       this.settingsFold,
-      this.seats.length > 0 &&
-        el(
-          "fieldset",
-          {},
-          el("legend", { text: "Seats that wait for a person" }),
-          this.seats.map((box) => el("div", {}, box, " ", el("label", { for: box.id, text: seatName(box.value) }))),
-        ),
+      this.people,
       this.wrong,
       el("div", { class: "row" }, this.go),
     );
@@ -103,8 +107,14 @@ class StartPage {
     );
     for (const [, input] of this.budget) input.addEventListener("input", () => this.soon());
     this.protocol.addEventListener("change", () => this.offer());
+    this.panel.addEventListener("input", () => this.dealt());
     this.offer();
     this.question.focus();
+  }
+
+  dealt() {
+    const found = offered(this.who, this.protocol.value || this.who.default_protocol);
+    this.evidence.seats(found, Number(this.panel.value) || found?.panel_size || 0);
   }
 
   follows() {
@@ -123,76 +133,15 @@ class StartPage {
         const made = inputOf(spec, spec.default, "set-");
         return { spec, ...made, first: text(made.input) };
       });
-    put(
-      this.settings,
-      this.inputs.map((one) => one.node),
-    );
+    const [common, rest] = [true, false].map((wanted) => this.inputs.filter(({ spec }) => spec.common === wanted));
+    const nodes = (list) => list.map((one) => one.node);
+    put(this.settings, nodes(common.length ? common : rest));
+    put(this.rest, common.length ? nodes(rest) : null);
+    this.restFold.hidden = !common.length || !rest.length;
     this.settingsFold.hidden = !this.inputs.length;
-    this.soon();
-  }
-
-  evidence() {
-    const input = el("input", {
-      type: "file",
-      multiple: true,
-      name: "evidence",
-      class: "unseen",
-      tabindex: -1,
-      "aria-label": "Files of evidence",
-      on: {
-        change: () => {
-          this.add(input.files);
-          input.value = "";
-        },
-      },
-    });
-    const drop = el(
-      "div",
-      { class: "drop" },
-      button("Choose files…", () => input.click()),
-      el("span", { class: "hint", text: "or drop files here: the documents that answers rest on." }),
-      input,
-    );
-    drop.addEventListener("dragover", (event) => {
-      event.preventDefault();
-      drop.classList.add("over");
-    });
-    drop.addEventListener("dragleave", () => drop.classList.remove("over"));
-    drop.addEventListener("drop", (event) => {
-      event.preventDefault();
-      drop.classList.remove("over");
-      this.add(event.dataTransfer.files);
-    });
-    return el("fieldset", {}, el("legend", { text: "Evidence" }), drop, this.list);
-  }
-
-  add(files) {
-    for (const file of files) {
-      this.files = [...this.files.filter((one) => one.name !== file.name), file];
-    }
-    this.listed();
-  }
-
-  listed() {
-    put(
-      this.list,
-      this.files.map((file) =>
-        el(
-          "li",
-          { class: "row" },
-          el("span", { dir: "auto", text: file.name }),
-          el("span", { class: "hint", text: `${Math.max(1, Math.round(file.size / 1000)).toLocaleString("en")} kB` }),
-          button(
-            "Remove",
-            () => {
-              this.files = this.files.filter((one) => one !== file);
-              this.listed();
-            },
-            { "aria-label": `Remove ${file.name}` },
-          ),
-        ),
-      ),
-    );
+    for (const seat of this.seats) seat.node.hidden = !found?.roles.includes(seat.role);
+    this.people.hidden = this.seats.every(({ node }) => node.hidden);
+    this.dealt();
     this.soon();
   }
 
@@ -214,14 +163,14 @@ class StartPage {
       budget,
       continues: this.continues,
       panel: !this.panelField.hidden && this.panel.value ? Number(this.panel.value) : null,
-      humans: this.seats.filter((box) => box.checked).map((box) => box.value),
+      humans: this.seats.filter(({ box, node }) => box.checked && !node.hidden).map(({ box }) => box.value),
     };
   }
 
   form(files) {
     const form = new FormData();
     form.append("request", JSON.stringify(this.wanted()));
-    for (const file of files) form.append("evidence", file, file.name);
+    for (const [file, name] of files) form.append("evidence", file, name);
     return form;
   }
 
@@ -235,11 +184,11 @@ class StartPage {
       put(this.estimate, el("p", { class: "sub", text: "The estimate stands here once there is a question." }));
       return;
     }
-    const size = this.files.reduce((sum, file) => sum + file.size, 0);
+    const size = this.evidence.bytes;
     this.asking?.abort();
     const mine = (this.asking = new AbortController());
     try {
-      const found = await send("/api/estimate", this.form(size > SMALL ? [] : this.files), mine.signal);
+      const found = await send("/api/estimate", this.form(size > SMALL ? [] : this.evidence.sent()), mine.signal);
       put(this.estimate, this.told(found, size > SMALL));
     } catch (error) {
       if (mine.signal.aborted) return;
@@ -302,7 +251,7 @@ class StartPage {
     trouble(this.wrong, null);
     this.go.disabled = true;
     try {
-      const { session } = await send("/api/sessions", this.form(this.files));
+      const { session } = await send("/api/sessions", this.form(this.evidence.sent()));
       location.assign(`/s/${session}`);
     } catch (error) {
       trouble(this.wrong, error);

@@ -15,8 +15,14 @@ const MARKS = {
 /** The question, and beneath it what kind of session this is. */
 export function headline(session) {
   const open = session.status === "open";
-  const families = new Set(session.seats.map((seat) => seat.family).filter(Boolean)).size;
-  const seats = [count(session.seats.length, "seat"), families && count(families, "model family", "model families")];
+  const models = session.seats.filter((seat) => !seat.person);
+  const families = new Set(models.map((seat) => seat.family).filter(Boolean)).size;
+  const people = session.seats.length - models.length;
+  const seats = [
+    count(session.seats.length, "seat"),
+    people && count(people, "person", "people"),
+    families && count(families, "model family", "model families"),
+  ];
   const round = session.round_name.toLowerCase();
   const other = (before, sid, after = "") => sid && el("span", {}, before, link(`/s/${sid}`, sid), after);
   const facts = [

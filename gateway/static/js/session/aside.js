@@ -3,7 +3,7 @@
 import { chart } from "../chart.js";
 import { bar, el, put, section } from "../dom.js";
 import { since, ticks } from "../time.js";
-import { count, cut, named, number, seatName, span, usd } from "../words.js";
+import { brief, count, cut, named, number, seatName, span, usd } from "../words.js";
 
 const FIRST = 4; // more signals than these are folded away
 
@@ -76,6 +76,7 @@ export function why(session, refused, changes) {
   if (refused.length) rows.push(["replies that were not accepted", String(refused.length), ""]);
   const bare = changes.filter((change) => !change.explained).length;
   if (changes.length) rows.push(["changes without a reason that was found", String(bare), bare ? "bad" : "good"]);
+  if (!result && !rows.length) return null;
   return section(
     result ? "Why it stopped" : "What would stop it",
     { id: "why" },
@@ -191,23 +192,30 @@ export function changed(changes, anchor) {
   );
 }
 
-const STATES = { done: "✓", failed: "✕", thinking: "…", retrying: "↻", "no worker": "!" };
+const NAMES = { failed: "gave no reply" };
+const STATES = { done: "✓", failed: "–", thinking: "…", retrying: "↻", "no worker": "!", "person's turn": "…" };
+const WAITS = ["queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn"];
 
 /** Who sits where, and what each is at. `sit`: seat -> a button or nothing. */
-export function seats(list, colour, sit) {
-  const models = new Set(list.map((seat) => seat.model));
+export function seats(list, colour, sit, refused = []) {
+  const people = list.filter((seat) => seat.person).length;
+  const models = new Set(list.filter((seat) => !seat.person).map((seat) => seat.model));
+  const [only] = models;
   return section(
     "Seats",
     { id: "seats" },
     list.map((seat) => {
       const state = el("span", {
-        class: seat.state === "failed" || seat.state === "no worker" ? "bad" : seat.state === "done" ? "dim" : "",
+        class: seat.state === "no worker" ? "bad" : ["done", "failed"].includes(seat.state) ? "dim" : "",
       });
-      const words = `${STATES[seat.state] || ""} ${seat.state}`.trim();
-      if (seat.since_ms && ["queued", "thinking", "retrying", "no worker"].includes(seat.state))
+      const words = `${STATES[seat.state] || ""} ${NAMES[seat.state] || seat.state}`.trim();
+      if (seat.since_ms && WAITS.includes(seat.state))
         since(state, seat.since_ms, `${words} `);
       else state.textContent = words;
-      const more = [seat.person ? "a person" : models.size > 1 ? seat.model : ""].filter(Boolean).join(", ");
+      const nothing = seat.state === "failed" && refused.findLast((one) => one.seat === seat.seat);
+      const more = [seat.person ? "a person" : models.size > 1 ? seat.model : "", nothing && brief(nothing.why)]
+        .filter(Boolean)
+        .join(", ");
       return el(
         "div",
         { class: `seat ${colour(seat.seat)}` },
@@ -218,7 +226,7 @@ export function seats(list, colour, sit) {
         sit(seat),
       );
     }),
-    models.size === 1 && list[0]?.model && el("p", { class: "sub", text: `All: ${list[0].model}` }),
+    models.size === 1 && only && el("p", { class: "sub", text: `${people ? "The other seats" : "All"}: ${only}` }),
   );
 }
 
@@ -297,52 +305,5 @@ function bySeat(list) {
         el("tbody", {}, rows),
       ),
     ),
-  );
-}
-
-/** What was quoted, by document, each with the posts that quote it. */
-export function evidence(session, posts) {
-  const byName = new Map(session.documents.map((name) => [name, []]));
-  for (const one of posts.all()) byName.set(one.document, [...(byName.get(one.document) || []), one]);
-  if (!byName.size) return null;
-  const quoted = [...byName].filter(([, list]) => list.length);
-  const unused = [...byName].filter(([, list]) => !list.length).map(([name]) => name);
-  return section(
-    "Evidence",
-    { id: `${posts.prefix}evidence`, "aria-label": posts.prefix ? `Evidence of ${session.session}` : "Evidence" },
-    quoted.map(([name, list]) =>
-      el(
-        "details",
-        {},
-        el("summary", { dir: "auto", text: `${name} (${count(list.length, "quotation")})` }),
-        list.map(({ quote, posts: numbers }) =>
-          el(
-            "blockquote",
-            { dir: "auto" },
-            quote,
-            el(
-              "cite",
-              {},
-              numbers
-                .slice(0, 12)
-                .map((n) => posts.anchor(n))
-                .filter(Boolean)
-                .map((a, i) => [i ? " · " : "", a]),
-            ),
-          ),
-        ),
-      ),
-    ),
-    unused.length > 0 &&
-      el(
-        "details",
-        {},
-        el("summary", { text: `${count(unused.length, "document")} that nobody quoted` }),
-        el(
-          "ul",
-          { class: "plain" },
-          unused.map((name) => el("li", { class: "sub", dir: "auto", text: name })),
-        ),
-      ),
   );
 }

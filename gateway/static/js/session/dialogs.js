@@ -54,6 +54,7 @@ export function whatIf(session, offer, place) {
     "form",
     {
       on: {
+        input: () => put(found), // what stands there is of the setting before
         submit: async (event) => {
           event.preventDefault();
           trouble(wrong, null);
@@ -136,9 +137,9 @@ export function fork(session, offer) {
   const round = el("input", {
     type: "number",
     name: "fork-round",
-    min: 0,
-    max: last,
-    value: Math.max(0, last - 1),
+    min: 1, // whole rounds are carried
+    max: Math.max(1, last),
+    value: Math.max(1, last - 1),
     required: true,
   });
   const changes = el("input", { type: "checkbox", name: "fork-changes" });

@@ -11,11 +11,12 @@ const LONG = 900;
 export class Posts {
   constructor(session, { prefix = "" } = {}) {
     this.prefix = prefix;
+    this.sid = session.session;
     this.node = el("div", { class: "posts" });
     this.rounds = new Map(); // round -> { posts, refused, live }
     this.cards = new Map(); // number -> what it is
     this.held = new Map(); // seat -> what it holds
-    this.quotes = new Map(); // document and quotation -> { document, quote, posts }
+    this.quotes = new Map(); // document and quotation -> { document, quote, posts, file and href: its document and its place there }
     this.colours = new Map();
     this.writing = new Writing(
       (seat) => this.colour(seat),
@@ -68,9 +69,11 @@ export class Posts {
   take(post) {
     this.cards.set(post.n, post);
     if (post.seat && post.position && post.place === "post") this.held.set(post.seat, post.position);
-    for (const { document: name, quote } of post.quotes) {
-      const key = `${name}\n${quote}`;
-      if (!this.quotes.has(key)) this.quotes.set(key, { document: name, quote, posts: [] });
+    for (const [i, { document: name, quote, file }] of post.quotes.entries()) {
+      const key = `${file}\n${name}\n${quote}`;
+      if (!this.quotes.has(key)) {
+        this.quotes.set(key, { document: name, file, quote, posts: [], href: this.place(post.n, i, file) });
+      }
       const posts = this.quotes.get(key).posts;
       if (posts.at(-1) !== post.n) posts.push(post.n);
     }
@@ -108,9 +111,11 @@ export class Posts {
         ),
         post.position && said(post.position, { class: "pos" }),
         this.text(post.text),
+        parts(post.parts),
+        code(post.code),
         refusedBy(post),
         post.changed?.why && said(`What moved it: ${post.changed.why}`, { class: "why dim" }),
-        this.evidence(post.quotes),
+        this.evidence(post),
       ),
     );
   }
@@ -124,8 +129,10 @@ export class Posts {
       el("div", { class: "who" }, el("b", { text: who || "Moderator" }), this.chips(post), this.here(post)),
       post.position && said(post.position),
       this.text(post.text),
+      parts(post.parts),
+      code(post.code),
       refusedBy(post),
-      this.evidence(post.quotes),
+      this.evidence(post),
     );
   }
 
@@ -178,7 +185,7 @@ export class Posts {
         .map((n) => this.anchor(n))
         .filter(Boolean)
         .map((a) => el("span", { class: "chip" }, "on ", a)),
-      post.chips.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text })),
+      chips(post.chips),
     ];
   }
 
@@ -186,14 +193,24 @@ export class Posts {
     return link(`#${this.id(post.n)}`, when(post.at_ms), { class: "at", "aria-label": `Link to post ${post.n}` });
   }
 
-  evidence(quotes) {
+  /** The address of a quotation in its document; null: the document is not to be read here. */
+  place(n, i, file) {
+    return file === null || file === undefined ? null : `/s/${this.sid}/documents/${file}#q${n}-${i}`;
+  }
+
+  evidence({ n, quotes }) {
     if (!quotes.length) return null;
     return el(
       "details",
       { class: "quotes" },
       el("summary", { text: count(quotes.length, "quotation") }),
-      quotes.map(({ document: name, quote }) =>
-        el("blockquote", { dir: "auto" }, quote, el("cite", {}, link(`#${this.prefix}evidence`, name))),
+      quotes.map(({ document: name, quote, file }, i) =>
+        el(
+          "blockquote",
+          { dir: "auto" },
+          quote,
+          el("cite", {}, link(this.place(n, i, file) || `#${this.prefix}evidence`, name)),
+        ),
       ),
     );
   }
@@ -233,6 +250,32 @@ export class Posts {
     const node = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
     node?.scrollIntoView();
   }
+}
+
+const chips = (list) => list.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text }));
+
+/** What each of several says in a post that tells of them all. */
+function parts(list) {
+  if (!list?.length) return null;
+  const part = ({ who, head, text, chips: facts }) =>
+    el(
+      "li",
+      {},
+      el("div", { class: "who" }, who && el("b", { text: seatName(who) }), head && el("span", { text: head }), chips(facts)),
+      text && said(text, { class: "why" }),
+    );
+  return el("ul", { class: "plain parts" }, list.map(part));
+}
+
+/** Lines as they stand, such as a diff: folded away. */
+function code(text) {
+  if (!text) return null;
+  return el(
+    "details",
+    {},
+    el("summary", { text: count(text.trimEnd().split("\n").length, "line") }),
+    el("pre", { class: "mono scroll", tabindex: 0, text }),
+  );
 }
 
 function refusedBy(post) {

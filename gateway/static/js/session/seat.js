@@ -3,8 +3,8 @@
 import { post } from "../api.js";
 import { announce, button, el, field, option, put, said, trouble } from "../dom.js";
 import { until } from "../time.js";
-import { named, seatName } from "../words.js";
-import { inputOf } from "./forms.js";
+import { seatName } from "../words.js";
+import { formOf } from "./forms.js";
 
 const THEN = { agent: "the agent takes over", miss: "the turn is missed", wait: "the session waits" };
 
@@ -103,25 +103,13 @@ export class Person {
   }
 
   form(one, turn) {
-    const key = `parley draft ${this.sid} ${turn.seat} ${turn.round} ${turn.kind}`;
-    const draft = stored(key);
-    const fields = turn.fields.map((spec) =>
-      inputOf(spec, draft[spec.name] ?? spec.default ?? undefined, `turn-${turn.seat}-`),
-    );
+    const kept = new Drafts(`parley draft ${this.sid} ${turn.seat}`, `${turn.round} ${turn.kind}`);
+    const form = formOf(turn.fields, {}, `turn-${turn.seat}-`);
+    form.set(kept.read());
     const wrong = el("div", { class: "trouble", role: "alert" });
     if (turn.error) trouble(wrong, { field: "", message: `It was not accepted: ${turn.error}` });
-    const body = () =>
-      Object.fromEntries(
-        turn.fields.map((spec, i) => [spec.name, fields[i].read()]).filter(([, value]) => value !== undefined),
-      );
-    const keep = () => {
-      try {
-        localStorage.setItem(key, JSON.stringify(body()));
-      } catch {
-        /* what is half typed, or no room: the draft before stays */
-      }
-    };
     const speak = el("button", { class: "btn main", text: "Speak" });
+    const keep = () => kept.write(form.raw());
     return el(
       "form",
       {
@@ -132,8 +120,8 @@ export class Person {
             trouble(wrong, null);
             speak.disabled = true;
             try {
-              await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: body() });
-              localStorage.removeItem(key);
+              keep(); // it stays until the next turn: this one may be asked again
+              await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: form.read() });
               one.turn = "";
               put(one.body, said("You have spoken.", { class: "dim" }));
             } catch (error) {
@@ -143,25 +131,45 @@ export class Person {
           },
         },
       },
+      said(turn.question, { class: "pos" }),
+      said(turn.asked),
       el(
         "p",
         { class: "sub" },
-        `${named(turn.kind)}, round ${turn.round}; time left: `,
+        `Round ${turn.round}; time left: `,
         until(el("b", { role: "timer" }), turn.deadline_ms, "none"),
       ),
       turn.prompt &&
-        el("details", {}, el("summary", { text: "What you are asked" }), said(turn.prompt, { class: "reason" })),
-      fields.map((one_) => one_.node),
+        el("details", {}, el("summary", { text: "All that this seat is shown" }), said(turn.prompt, { class: "reason" })),
+      form.nodes,
       wrong,
       speak,
     );
   }
 }
 
-function stored(key) {
-  try {
-    return JSON.parse(localStorage.getItem(key)) || {};
-  } catch {
-    return {};
+/** What was typed for a turn of a seat, kept in this browser: of its last turn alone. */
+class Drafts {
+  constructor(seat, turn) {
+    this.seat = seat;
+    this.key = `${seat} ${turn}`;
+  }
+
+  read() {
+    try {
+      for (const key of Object.keys(localStorage))
+        if (key.startsWith(`${this.seat} `) && key !== this.key) localStorage.removeItem(key);
+      return JSON.parse(localStorage.getItem(this.key));
+    } catch {
+      return null;
+    }
+  }
+
+  write(raw) {
+    try {
+      localStorage.setItem(this.key, JSON.stringify(raw));
+    } catch {
+      /* no room: the draft before stays */
+    }
   }
 }

@@ -3,7 +3,7 @@
 import { el, said } from "../dom.js";
 import { seatMark, seatName } from "../words.js";
 
-const WRITES = ["queued", "thinking", "retrying", "no worker"];
+const WRITES = ["queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn"];
 
 /** The transition that asked a turn, as its id begins with it. */
 const asked = (turn) => Number.parseInt(turn, 10);

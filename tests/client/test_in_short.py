@@ -1,0 +1,38 @@
+"""A consensus session in one sentence: whom it counts, and who moved."""
+
+from client.protocols import face_of
+from schemas.protocols.consensus import Position
+from tests.protocols.consensus.play import Play, says
+
+NOTHING = Position(answer="", reasoning="I know nothing", confidence=0, abstains=True)
+
+
+def short(play: Play) -> str:
+    """The sentence."""
+    return face_of("consensus").present().in_short(play.result)
+
+
+def test_a_cancelled_session_counts_its_panel_and_not_the_analyst() -> None:
+    play = Play()
+    play.round(40.0, "tea", "tea", "coffee")
+    play.answers("tea", "tea", "coffee")
+    play.cancel()
+    assert "analyst" in play.result.usage.by_seat
+    assert short(play).startswith("no consensus: 2 of 3 hold tea")
+
+
+def test_who_had_no_answer_at_first_is_said_to_have_come_to_one() -> None:
+    play = Play()
+    play.round(40.0, "tea", "tea", NOTHING)
+    play.round(95.0, "tea", "tea", says("tea", change="kept"))
+    play.synthesize("tea")
+    assert short(play).startswith("all 3 agree, 0.80; 1 came to an answer later")
+
+
+def test_where_nobody_moved_that_is_said() -> None:
+    play = Play()
+    play.round(40.0, "tea", "tea", "coffee")
+    play.round(40.0, "tea", "tea", "coffee")
+    play.round(40.0, "tea", "tea", "coffee")
+    play.synthesize("tea")
+    assert "came to an answer later" not in short(play)
