@@ -107,7 +107,8 @@ def words(given: Record | Seen) -> Iterator[str]:
     posts = given.posts if isinstance(given, Seen) else posts_of(given)
     result = given.result if isinstance(given, Seen) else result_of(given)
     presenter = _presenter(given)
-    yield f"Session {line(given.sid)}, {line(explained['protocol'] or 'protocol unknown')}: {line(explained['question'], 200)}"
+    protocol = line(explained["protocol"] or "protocol unknown")
+    yield f"Session {line(given.sid)}, {protocol}: {line(explained['question'], 200)}"
     yield from forked(_fork(given))
     if result is None:
         so_far = f"{explained['transitions']} transitions" if entries else count(len(posts), "post")

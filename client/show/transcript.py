@@ -380,10 +380,10 @@ def markdown(session: Record | Seen) -> Iterator[str]:
         yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
         yield ""
         yield from _block([clean(first.question)])
-    elif found.question:
-        yield f"Protocol {line(found.protocol)}. Question:"
+    elif session.question:
+        yield f"Protocol {line(session.protocol)}. Question:"
         yield ""
-        yield from _block([clean(found.question)])
+        yield from _block([clean(session.question)])
     round_ = 0
     for post in session.posts:
         said = [text for _, text in teller.lines(post, 20_000) if text]
