@@ -141,7 +141,7 @@ def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
         inboxes = [f"{u.inbox_prefix}.>" for u in users if u.kind == MODERATOR] or [inbox]
         everything = [subjects.ALL, "$JS.API.>", "$SRV.>"]
         return {
-            "publish": {"allow": [*everything, "$JS.ACK.>", "_R_.>", *inboxes]},
+            "publish": {"allow": [*everything, "$JS.ACK.>", "$JS.SNAPSHOT.>", "_R_.>", *inboxes]},
             "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
         }
     live = _heard_live(user)

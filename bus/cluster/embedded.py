@@ -78,7 +78,7 @@ class EmbeddedCluster:
         except (OSError, ValueError):
             found = []
         if len(found) != 2 * self.size:
-            found = _free(2 * self.size)
+            found = free_ports(2 * self.size)
             write_private(path, json.dumps(found).encode())
         return found
 
@@ -128,7 +128,7 @@ class EmbeddedCluster:
         return iter(self.servers)
 
 
-def _free(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """So many ports on which nobody listens just now, all different."""
     with ExitStack() as exits:
         sockets = [exits.enter_context(socket.socket()) for _ in range(count)]

@@ -22,6 +22,9 @@ ROUTE_PING_S = 2
 """A server asks the others so often whether they are there, and gives up a route after `ROUTE_PINGS` silences: one
 that froze or was cut off is noticed within some six seconds. The server's own settings take two minutes."""
 ROUTE_PINGS = 2
+LEAVE_S = 3
+"""A server that is to stop (SIGUSR2, lame duck mode) hands over what it leads and tells its clients, and gives them so
+long to go before it closes their connections."""
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +97,13 @@ def clustered(
     }
     if advertise:
         cluster["advertise"] = advertise
-    found = {**config, "server_name": server.name, "cluster": cluster}
+    found = {
+        **config,
+        "server_name": server.name,
+        "cluster": cluster,
+        "lame_duck_grace_period": f"{LEAVE_S}s",
+        "lame_duck_duration": "30s",
+    }
     if server.port:
         found |= {"port": server.port, "client_advertise": f"{_bracketed(server.host)}:{server.port}"}
     return found

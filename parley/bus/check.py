@@ -18,7 +18,8 @@ import msgspec
 
 from bus import accounts, channels, connection
 from bus.accounts import Credentials
-from bus.errors import BadKeyFile, BusError
+from bus.connection import connect
+from bus.errors import BadKeyFile, BusError, addresses, shown_address
 from client.errors import BadInput, Unreachable
 from parley.attacks import answers, hearing, jetstream, owners, speaking, turns
 from parley.attacks.actor import Actor
@@ -121,12 +122,30 @@ async def _tried(attack: Callable[[], Awaitable[Verdict]]) -> Verdict:
 
 
 def run(url: str, folder: Path) -> list[Row]:
-    """The check, for the command line. Raises BadInput, Unreachable."""
+    """The check, for the command line; of a cluster at each of its servers. Raises BadInput, Unreachable."""
     users = load(folder)
     try:
-        return asyncio.run(check(url, users))
+        servers = asyncio.run(servers_of(url, users))
+        if len(servers) == 1:
+            return asyncio.run(check(url, users))
+        rows: list[Row] = []
+        for server in servers:
+            found = asyncio.run(check(server, users))
+            rows += [msgspec.structs.replace(row, server=shown_address(server)) for row in found]
+        return rows
     except BusError as error:
         raise Unreachable(str(error)) from error
+
+
+async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
+    """The addresses of a bus's servers: those that are given, or else those that one of them tells of. Raises
+    BusError."""
+    given = addresses(url)
+    if len(given) > 1:
+        return given
+    async with await connect(url, next(iter(users.values())), name="parley bus check") as conn:
+        told = [f"{s.scheme}://{s.netloc}" for s in conn.nc.discovered_servers] if conn.clustered else []
+    return [*given, *(one for one in told if shown_address(one) != shown_address(url))]
 
 
 def good(rows: Sequence[Row]) -> bool:
@@ -160,11 +179,15 @@ def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each attack, and the sum."""
+    at = max((len(row.server) for row in rows), default=0)
     who = max((len(row.who) for row in rows), default=0)
     what = max((len(row.attack) for row in rows), default=0)
     for row in rows:
-        yield f"{row.who:{who}}  {row.attack:{what}}  {row.outcome:13}  {row.how}"
+        where = f"{row.server:{at}}  " if at else ""
+        yield f"{where}{row.who:{who}}  {row.attack:{what}}  {row.outcome:13}  {row.how}"
     counts = Counter(row.outcome for row in rows)
     said = ", ".join(f"{n} {outcome}" for outcome, n in counts.most_common())
     tried = f"{len(rows)} attacks ({_distinct(rows)} distinct) by {len({row.who for row in rows})} users"
+    if at:
+        tried += f" at each of {len({row.server for row in rows})} servers"
     yield f"{tried}: {said or 'nothing was tried'}"

@@ -222,6 +222,33 @@ def bus_replicas(
             )
 
 
+@app.command("move")
+def bus_move(
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="Folder with the jetstream of a server that is ended.")
+    ],
+    folder: Keys,
+    nats: Address = None,
+    json: Json = False,
+) -> None:
+    """Bring the store of one server into a cluster that has no streams yet.
+
+    The store stays as it is. Sessions go on in the cluster (docs/operations/cluster.md).
+
+    \b
+    Example:
+      parley bus move deploy/data --dir deploy/keys --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222
+    """
+    with options.errors(json):
+        from parley.bus.move import move
+
+        rows = move(store, _address(nats, folder), folder)
+        if json:
+            options.print_json(rows)
+        else:
+            write_lines((f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in rows), None)
+
+
 @app.command("revoke")
 def bus_revoke(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a queue, a client, a moderator.")],

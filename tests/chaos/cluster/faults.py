@@ -19,6 +19,7 @@ from tests.chaos.harness import pause, until
 from tests.support.links import Links
 
 KILL, FREEZE, CUT, EMPTY, SLOW = "killed", "frozen", "cut off", "disk emptied", "routes slow"
+DRAIN = "drained and started anew"
 LOG, WORK, META = "leader of LOG", "leader of WORK", "meta leader"
 FROZEN_S, CUT_S, AWAY_S, SLOW_S = 20.0, 15.0, 8.0, 10.0
 DELAY_S = 0.2
@@ -42,6 +43,11 @@ def every() -> list[Case]:
     cases = [Case(what, (who,)) for what in (KILL, CUT, EMPTY, FREEZE) for who in ones]
     cases += [Case(what, (LOG, "another")) for what in (KILL, CUT, FREEZE)]
     return [*cases, Case(SLOW, ("all routes",))]
+
+
+def upgrade() -> list[Case]:
+    """Every server in turn, as an upgrade of them goes."""
+    return [Case(DRAIN, (f"server {i + 1}",)) for i in range(SERVERS)]
 
 
 class ClusterFaults:
@@ -69,6 +75,8 @@ class ClusterFaults:
                     self.links.heal(*servers)
             case "disk emptied":
                 self._empty(servers[0])
+            case "drained and started anew":
+                await self._drain(servers[0])
             case "routes slow":
                 self.links.delay_s = DELAY_S
                 try:
@@ -127,6 +135,16 @@ class ClusterFaults:
                 os.kill(pid, signal.SIGKILL)
             if supervisor:
                 await pause(AWAY_S)
+
+    async def _drain(self, server: int) -> None:
+        """Lame duck mode: it ends by itself once its clients have gone."""
+        pid = self.rig.server_pids()[server]
+        os.kill(pid, signal.SIGUSR2)
+
+        async def anew() -> bool:
+            return self.rig.server_pids()[server] not in (0, pid)
+
+        await until(anew, SETTLED_S, f"server {server + 1} did not end")
 
     def _empty(self, server: int) -> None:
         """It stands still while its store goes, so that it can write none of it again."""
