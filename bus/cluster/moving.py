@@ -20,6 +20,7 @@ import random
 import time
 from typing import Any
 
+from bus.library import cancelled
 from bus.library import client as library
 
 PING_S = 1.5
@@ -84,9 +85,8 @@ class MovingClient(library.Client):
     async def reconnect_no_more(self) -> None:
         """An attempt that is about to succeed drops the client's cancelling, and would connect after the close."""
         for task in (self._looking, self._reconnection_task):
-            if task is not None and not task.done() and task is not asyncio.current_task():
-                task.cancel()
-                await asyncio.wait((task,), timeout=0.1)
+            if task is not None and task is not asyncio.current_task():
+                await cancelled(task)
 
     def _next(self, servers: list[library.Server], _: dict[str, Any]) -> tuple[library.Server | None, float]:
         """The server to try next, and how long to wait before: the one to move to, else one that failed least, and the
