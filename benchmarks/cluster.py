@@ -36,7 +36,8 @@ from bus.cluster.embedded import EmbeddedCluster
 from bus.cluster.leaders import spread
 from bus.connection import Connection, connect
 from bus.embedded import EmbeddedServer
-from bus.errors import BusError
+from bus.errors import BusError, Conflict
+from bus.storage import direct
 from bus.storage.partitions import Partitions
 from bus.streams import stream_configs
 
@@ -219,7 +220,11 @@ class Bus:
             subject, mine = part.subject(sid, "step"), part.of_session(sid)
             for _ in left:
                 expected = (mine, last) if swap else None
-                last = (await conn.store(subject, _ENTRY, expected_last=expected, timeout_s=_SETTLED_S)).seq
+                try:
+                    last = (await conn.store(subject, _ENTRY, expected_last=expected, timeout_s=_SETTLED_S)).seq
+                except Conflict:  # a stopped server lost its lead meanwhile
+                    got = await direct.last(conn, part.stream, mine)
+                    last = 0 if got is None else got.seq
 
         await asyncio.gather(*(keep_busy(n) for n in range(AT_ONCE * parts.count)))
 

@@ -23,7 +23,8 @@ _SETTLE = (("acknowledges", "+ACK"), ("hands back", "-NAK"), ("terminates", "+TE
 
 
 OBSERVED = (
-    "gets a log entry directly", "gets a log entry directly, by sequence", "gets the totals directly",
+    "gets a log entry directly", "gets a log entry directly, by sequence", "gets a log entry as a message",
+    "gets the totals directly",
     "looks at the log stream", "counts the log's sessions", "lists consumers", "looks at the account",
     "counts what sessions tell each other", "counts a session's artifacts",
 )  # fmt: skip
