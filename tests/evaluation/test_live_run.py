@@ -38,8 +38,15 @@ def holds(kept: Path, least: int) -> bool:
     return kept.is_file() and kept.read_bytes().count(b"\n") >= least
 
 
+def ended(front: Front, server: Aimock, *more: str) -> tuple[int, str, str]:
+    """The command, to its end: it starts two stacks, one after the other."""
+    child = front.start(*ASK, *more, env=variables(server.url))
+    out, err = child.communicate(timeout=120)
+    return child.returncode, out, err
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_a_run_that_was_killed_goes_on_and_holds_nothing_twice(server: Aimock, tmp_path: Path) -> None:
     written(tmp_path)
     front, kept = Front(tmp_path), tmp_path / "run" / FILE
@@ -52,7 +59,7 @@ def test_a_run_that_was_killed_goes_on_and_holds_nothing_twice(server: Aimock, t
     held = before.count(b"\n")
     kept.write_bytes(before + b'{"question":"q3","ce')
 
-    code, out, err = front.run(*ASK, "--json", env=variables(server.url))
+    code, out, err = ended(front, server, "--json")
     assert code == 0, err
     assert "cut short" in err and f"{held} of 5 sessions were held before" in err
     after = kept.read_bytes()
@@ -68,9 +75,9 @@ def test_a_run_that_was_killed_goes_on_and_holds_nothing_twice(server: Aimock, t
     assert {"consensus: not asked for", "maci: not asked for"} <= set(told["not_run"])
     assert (tmp_path / "run" / "report.html").is_file()
 
-    again = front.run(*ASK, env=variables(server.url))
+    again = ended(front, server)
     assert again[0] == 0 and kept.read_bytes() == after
-    other = front.run(*ASK, "--panel", "4", env=variables(server.url))
+    other = ended(front, server, "--panel", "4")
     assert other[0] == 2 and "holds a run that differs in its models, panel" in other[2]
 
 
