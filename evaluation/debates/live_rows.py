@@ -94,7 +94,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def questions(file: Path) -> list[Question]:
-    """Every question of a file.
+    """Every question of a file. Of a file of `evaluation/questions` those that have options, or are answered yes or no.
 
     Raises
     ------
@@ -110,7 +110,11 @@ def questions(file: Path) -> list[Question]:
         if not line.strip():
             continue
         try:
-            one = msgspec.json.decode(line, type=Question)
+            row = msgspec.json.decode(line, type=dict[str, Any])
+            given = _shipped(row) if "answerable" in row else row
+            if given is None:
+                continue
+            one = msgspec.convert(given, Question)
         except msgspec.MsgspecError as error:
             raise BadData(f"{file.name}, line {number}: {error}") from None
         if one.gold not in one.options:
@@ -124,6 +128,17 @@ def questions(file: Path) -> list[Question]:
     if not asked:
         raise BadData(f"{file.name}: no question in it")
     return asked
+
+
+def _shipped(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A line of `evaluation/questions` as a question with options; None: it has none."""
+    options = row["options"] or (["yes", "no"] if row["kind"] == "yesno" else [])
+    golds = [alternative[0] for alternative in row["gold"] if len(alternative) == 1 and alternative[0] in options]
+    if not golds:
+        return None
+    documents = [f"documents/{name}" for name in row["documents"]]
+    known = {name: row[name] for name in ("id", "question", "kind")}
+    return {**known, "options": options, "gold": golds[0], "documents": documents}
 
 
 class Kept:

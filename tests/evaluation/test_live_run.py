@@ -95,6 +95,13 @@ def test_a_file_of_questions_is_checked(tmp_path: Path) -> None:
             questions(tmp_path / "q.jsonl")
 
 
+def test_the_shipped_questions_with_options_can_be_asked() -> None:
+    folder = Path(__file__).parents[2] / "evaluation" / "questions"
+    asked = questions(folder / "dev.jsonl")
+    assert len(asked) == 9 and {"yes", "no"} < {option for q in asked for option in q.options}
+    assert all((folder / name).is_file() for q in asked for name in q.documents)
+
+
 @pytest.mark.parametrize(
     ("said", "place"),
     [
