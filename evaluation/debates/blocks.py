@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
 
 Level = Literal[1, 2, 3]
 
@@ -72,7 +73,7 @@ def markdown(blocks: Iterable[Block], pictures: str) -> str:
             case Code():
                 parts.append(f"```text\n{block.text}\n```")
             case Picture():
-                parts.append(f"![{block.says}]({pictures}/{block.name}.svg)")
+                parts.append(f"![{block.says.replace('`', '')}]({pictures}/{block.name}.svg)")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -101,32 +102,32 @@ h2 { border-top: 1px solid #ccc; padding-top: 1rem; margin-top: 2.5rem }
 <main>
 {% for block in blocks %}
 {%- if block.kind == "heading" %}
-<h{{ block.level }}>{{ block.text }}</h{{ block.level }}>
+<h{{ block.level }}>{{ block.text | coded }}</h{{ block.level }}>
 {%- elif block.kind == "words" %}
-<p>{{ block.text }}</p>
+<p>{{ block.text | coded }}</p>
 {%- elif block.kind == "items" %}
 {%- if block.list %}
 <ul>
 {%- for item in block.list %}
-<li>{{ item }}</li>
+<li>{{ item | coded }}</li>
 {%- endfor %}
 </ul>
 {%- endif %}
 {%- elif block.kind == "table" %}
 <table>
-<caption>{{ block.caption }}</caption>
+<caption>{{ block.caption | coded }}</caption>
 <thead><tr>{% for cell in block.head %}<th scope="col">{{ cell }}</th>{% endfor %}</tr></thead>
 <tbody>
 {%- for row in block.rows %}
-<tr><th scope="row">{{ row[0] }}</th>{% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>
+<tr><th scope="row">{{ row[0] | coded }}</th>{% for cell in row[1:] %}<td>{{ cell | coded }}</td>{% endfor %}</tr>
 {%- endfor %}
 </tbody>
 </table>
 {%- elif block.kind == "code" %}
 <pre>{{ block.text }}</pre>
 {%- elif block.kind == "picture" %}
-<figure><img src="data:image/svg+xml;base64,{{ block.data }}" alt="{{ block.says }}">
-<figcaption>{{ block.says }}</figcaption></figure>
+<figure><img src="data:image/svg+xml;base64,{{ block.data }}" alt="{{ block.says | replace('`', '') }}">
+<figcaption>{{ block.says | coded }}</figcaption></figure>
 {%- endif %}
 {%- endfor %}
 </main>
@@ -137,8 +138,18 @@ h2 { border-top: 1px solid #ccc; padding-top: 1rem; margin-top: 2.5rem }
 
 def html(title: str, blocks: Iterable[Block]) -> str:
     """One page that needs no other file. Everything that it says is escaped."""
-    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(_PAGE)
+    made = Environment(autoescape=True, undefined=StrictUndefined)
+    made.filters["coded"] = coded
+    page = made.from_string(_PAGE)
     return page.render(title=title, blocks=[_plain(block) for block in blocks])
+
+
+def coded(text: str) -> Markup:
+    """The text, escaped; what stands between back quotes as code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if n % 2 else escape(part) for n, part in enumerate(parts)
+    )
 
 
 def _plain(block: Block) -> dict[str, object]:

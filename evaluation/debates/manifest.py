@@ -62,14 +62,24 @@ def made(settings: Settings, sets: Sequence[DataSet], data: Path, own: Sequence[
     files |= {file.name: file for file in own}
     return Manifest(
         command=command(settings),
-        commit=_git("rev-parse", "HEAD"),
-        changed=bool(_git("status", "--porcelain", "--untracked-files=no")),
+        commit=commit(),
+        changed=is_changed(),
         code=code_hash(),
         settings=settings,
         data={name: hashed(file) for name, file in sorted(files.items()) if file.is_file()},
         python=platform.python_version(),
         libraries={name: version(name) for name in LIBRARIES},
     )
+
+
+def commit() -> str:
+    """Of the project; empty where it is in no repository."""
+    return _git("rev-parse", "HEAD")
+
+
+def is_changed() -> bool:
+    """Whether files of the project differ from that commit."""
+    return bool(_git("status", "--porcelain", "--untracked-files=no"))
 
 
 def command(settings: Settings) -> str:

@@ -64,8 +64,8 @@ _READING = (
     "ECE is the expected calibration error in ten bins. “If calibrated” is what it would be by chance alone. Money and "
     "time are not in the tables: no set records them by round.",
     "Log loss counts no probability below .01. Flips are changes of a member's answer in the rounds played.",
-    "“=” names a method that said and spent the same in every debate. On recorded debates nobody hears the dial of "
-    "contentiousness, so settings that act through it alone cannot differ.",
+    "Some methods said and spent the same in every debate. They share a row, and are named below it. On recorded "
+    "debates nobody hears the dial of contentiousness, so settings that act through it alone cannot differ.",
     "Bounds know the answer. Nobody can use them, and they have no calibration.",
 )
 
@@ -81,16 +81,13 @@ def _short(one: SetReport) -> str:
     if not pairs:
         return told
     counts = {word: [c.method for c in pairs if c.word == word] for word in (BETTER, WORSE, SAME, OPEN)}
-    told += f" Against {one.baseline}: " + "; ".join(
-        f"{word} {len(names)}{_named(names)}" for word, names in counts.items()
-    )
-    return told + "."
+    sides = ". ".join(f"{word.capitalize()}: {_named(names)}" for word, names in counts.items())
+    return f"{told} Against `{one.baseline}`. {sides}."
 
 
 def _named(names: Sequence[str]) -> str:
-    """Some names in brackets; nothing where there is none."""
-    more = ", …" if len(names) > 6 else ""
-    return f" ({', '.join(names[:6])}{more})" if names else ""
+    """The names, as code; "none" where there is none."""
+    return f"`{', '.join(names)}`" if names else "none"
 
 
 def _of_set(one: SetReport) -> Iterator[Block]:
@@ -114,7 +111,7 @@ def _of_set(one: SetReport) -> Iterator[Block]:
     for row in one.rows:
         if row.same_as:
             twins.setdefault(row.same_as, []).append(row.method)
-    yield Items(tuple(f"= {name} in every debate: {', '.join(others)}." for name, others in twins.items()))
+    yield Items(tuple(f"The same as `{name}` in every debate: {_named(others)}." for name, others in twins.items()))
     yield from _pictures(one)
     yield from _comparisons(one)
     if one.budgets:
@@ -134,7 +131,7 @@ def _of_set(one: SetReport) -> Iterator[Block]:
         for missing in one.not_run:
             reasons.setdefault(missing.why, []).append(missing.method)
         yield Words("Not run:")
-        yield Items(tuple(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
+        yield Items(tuple(f"{_named(names)}: {why}." for why, names in reasons.items()))
 
 
 def _row(row: Measures) -> list[str]:
@@ -157,7 +154,7 @@ def _pictures(one: SetReport) -> Iterator[Block]:
     drawn = plots.cost(one)
     if drawn is not None:
         unit = "words" if all(row.words is not None for row in one.rows if not row.same_as) else "calls"
-        says = f"{one.title}: accuracy against {unit}. On the Pareto front: {', '.join(one.front)}."
+        says = f"{one.title}: accuracy against {unit}. On the Pareto front: {_named(one.front)}."
         yield Picture(f"{one.name}-cost", says, drawn)
     drawn = plots.calibration(one)
     if drawn is not None:
@@ -170,14 +167,16 @@ def _comparisons(one: SetReport) -> Iterator[Block]:
     margin = 100 * one.margin
     caption = f"Differences in points. Equivalence: p that the two differ by more than {margin:g} points"
     yield table(caption, _PAIRS, (_pair(c) for c in one.comparisons))
-    open_ones = [f"{c.method} against {c.against} ({signed(c.gain)})" for c in one.comparisons if c.word == OPEN]
-    same = [f"{c.method} and {c.against}" for c in one.comparisons if c.word == SAME]
-    yield Items(
-        (
-            f"The same within {margin:g} points: {'; '.join(same) or 'none'}.",
-            f"Not decided, neither a difference nor the same: {'; '.join(open_ones) or 'none'}.",
-        )
-    )
+    sides = list(dict.fromkeys(c.against for c in one.comparisons))
+    rows = [
+        [
+            word,
+            *(_named([c.method for c in one.comparisons if c.word == word and c.against == other]) for other in sides),
+        ]
+        for word in (BETTER, WORSE, SAME, OPEN)
+    ]
+    caption = f"Verdicts. “The same” is within {margin:g} points. “Not decided” is neither a difference nor the same"
+    yield table(caption, ("verdict", *(f"against {other}" for other in sides)), rows)
 
 
 def _pair(c: Compared) -> list[str]:
