@@ -10,6 +10,7 @@ from bus.channels import CLIENTS, may_read
 from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, posts_of, result_of
+from client.show.learned_words import learned_words
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
 from client.show.transcript import feedback_words, forked
@@ -19,6 +20,7 @@ from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log
 from schemas.afterwards.feedback import feedback_of
+from schemas.result import Result
 from schemas.stops import STOPS
 
 
@@ -40,6 +42,7 @@ def figures(record: Record) -> dict[str, Any]:
         "transitions": len(entries),
         "open": result is None,
         "stop": None if result is None else msgspec.to_builtins(result.stop),
+        "calibrated": _calibrated(result),
         "words": row.told(result.stop.converged) if row and result else "",
         "exit_status": row.exit_status(result.stop.converged) if row and result else None,
         "status": result.status if result else "open",
@@ -52,6 +55,12 @@ def figures(record: Record) -> dict[str, Any]:
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
         **presenter.explained_figures(record.sid, entries),
     }
+
+
+def _calibrated(result: Result | None) -> Any:
+    """What the confidence is calibrated to, as JSON values; None: it is not."""
+    known = result is not None and result.calibrated is not msgspec.UNSET
+    return msgspec.to_builtins(result.calibrated) if result is not None and known else None
 
 
 def _presenter(record: Record) -> Presenter:
@@ -90,6 +99,7 @@ def words(record: Record) -> Iterator[str]:
     yield from map(_failure, found["failures"])
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
+    yield from learned_words(result)
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
     yield from feedback_words(feedback_of(posts_of(record)))
     yield f"Used: {presenter.usage_words(result)}."

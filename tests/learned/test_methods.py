@@ -60,7 +60,7 @@ def test_a_vote_by_record_breaks_the_tie() -> None:
 
 
 def test_a_learned_stop_plays_on_only_where_that_helps() -> None:
-    method = LearnedStop("m", "", 5.0).fit([*LAW[:20], *OPEN[:20]])
+    method = LearnedStop("m", "", 10.0).fit([*LAW[:20], *OPEN[:20]])
     known, unknown = (method.run(d.hidden(), UNLIMITED) for d in (LAW[-1], OPEN[-1]))
     assert (known.rounds, known.leading, known.stop) == (0, (0,), "no_gain")
     assert (unknown.rounds, unknown.leading) == (1, (OPEN[-1].gold,))
