@@ -41,6 +41,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the result stated; None: nothing."""
     right: bool | None = None
     """The result; None: only its members are known."""
+    tokens: int = 0
+    """That the session used; 0: not known."""
+    rounds: int = 0
+    """That it played."""
 
 
 def question_hash(question: str) -> str:
@@ -74,6 +78,8 @@ def verdict(record: Record) -> Verdict | None:
         members=tuple(members),
         confidence=float(stated) if isinstance(stated, int | float) else None,
         right=last.right,
+        tokens=result.usage.input_tokens + result.usage.output_tokens,
+        rounds=len(result.rounds),
     )
 
 

@@ -11,6 +11,7 @@ from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, posts_of, result_of
 from client.session_view import Seen
+from client.show.learned_words import learned_words
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
 from client.show.transcript import feedback_words, forked
@@ -75,6 +76,7 @@ def _result_figures(presenter: Presenter, result: Result | None) -> dict[str, An
     return {
         "open": result is None,
         "stop": None if result is None else msgspec.to_builtins(result.stop),
+        "calibrated": _calibrated(result),
         "words": row.told(result.stop.converged) if row and result else "",
         "exit_status": row.exit_status(result.stop.converged) if row and result else None,
         "status": result.status if result else "open",
@@ -82,6 +84,12 @@ def _result_figures(presenter: Presenter, result: Result | None) -> dict[str, An
         "rounds": [_round(presenter, r) for r in result.rounds] if result else [],
         "usage": msgspec.to_builtins(result.usage) if result else None,
     }
+
+
+def _calibrated(result: Result | None) -> Any:
+    """What the confidence is calibrated to, as JSON values; None: it is not."""
+    known = result is not None and result.calibrated is not msgspec.UNSET
+    return msgspec.to_builtins(result.calibrated) if result is not None and known else None
 
 
 def _presenter(found: Record | Seen) -> Presenter:
@@ -128,6 +136,7 @@ def words(given: Record | Seen) -> Iterator[str]:
     yield from _failures(explained)
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
+    yield from learned_words(result)
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
     yield from feedback_words(feedback_of(posts))
     yield f"Used: {presenter.usage_words(result)}."

@@ -2,8 +2,9 @@
 
 A member that is right with probability p, where K answers are possible and wrong ones are equally likely, has the
 weight log(p (K - 1) / (1 - p)). With these weights the vote is the most probable answer, if members err apart from each
-other (Nitzan and Paroush, 1982, for K = 2). Two bounds keep a short record from ruling alone: p is taken between
-`LEAST` and `MOST` of what chance leaves, and the mean of all weights is 1, so that equal records change nothing.
+other (Nitzan and Paroush, 1982, for K = 2). p is taken as at most `MOST` of the way from chance to certainty, so that
+no record rules alone. Near chance and below it the weight falls off towards 0 without reaching it: a worse record
+always weighs less, and nobody's word is turned round. The mean of all weights is 1, so equal records change nothing.
 """
 
 import math
@@ -16,8 +17,10 @@ from schemas.afterwards.learned import Learned, Reliability, Standing
 from schemas.log import Opened
 from schemas.session import Seat
 
-LEAST, MOST = 0.1, 0.95
-"""Of the way from chance to certainty, within which a record counts."""
+MOST = 0.95
+"""Of the way from chance to certainty, up to which a record counts."""
+BEND = 0.1
+"""Log odds below which a weight falls off exponentially, with the same slope at this point."""
 
 
 def standing(table: Reliability, seat: Seat, kind: str) -> Standing | None:
@@ -33,7 +36,7 @@ def standing(table: Reliability, seat: Seat, kind: str) -> Standing | None:
 
 
 def weight(mean: float, outcomes: int) -> float:
-    """log(p (K - 1) / (1 - p)), p bounded: above 0.
+    """log(p (K - 1) / (1 - p)), bounded above, and above 0.
 
     Parameters
     ----------
@@ -48,8 +51,9 @@ def weight(mean: float, outcomes: int) -> float:
     1.3863
     """
     chance = 1 / outcomes
-    p = min(max(mean, chance + LEAST * (1 - chance)), chance + MOST * (1 - chance))
-    return math.log(p * (outcomes - 1) / (1 - p))
+    p = min(max(mean, 1e-9), chance + MOST * (1 - chance))
+    odds = math.log(p * (outcomes - 1) / (1 - p))
+    return odds if odds >= BEND else BEND * math.exp((odds - BEND) / BEND)
 
 
 def shares(means: Mapping[str, float | None], outcomes: int) -> dict[str, float]:

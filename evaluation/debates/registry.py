@@ -15,7 +15,7 @@ import msgspec
 from evaluation.debates.method import Method
 from evaluation.debates.record import RecordedDebate
 
-PACKAGES = ["evaluation.debates.methods", "evaluation.debates.sets"]
+PACKAGES = ["evaluation.debates.methods", "evaluation.debates.sets", "evaluation.learned.methods"]
 """Modules that add methods or data sets when they are imported."""
 ENTRY_POINTS = "parley.debate_methods"
 

@@ -1,5 +1,6 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
+import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -119,12 +120,16 @@ def ask(
         from parley.applying import Into
         from parley.cost import estimated
         from parley.plan import plan_of
+        from parley.reliability.applied import routed
         from parley.request import Look, request_of
 
         motion = motion_of(question, own)
         motion, given, notes = without_controls(motion, settings_of(own), "options")
         settings_given, folder = {**motion.settings, **given}, folder_of(own)
-        plan = plan_of(options.settings(config, sets, **layers))
+        settings, told = routed(options.settings(config, sets, **layers), motion.question)
+        if told is not None and not (quiet or json):
+            print(f"parley: {told.why}", file=sys.stderr)
+        plan = plan_of(settings)
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
             plan = plan.over(settings_given)
@@ -148,11 +153,15 @@ def ask(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
             folder=folder, history=not keeps_history(own), into=Into(apply=apply, branch=branch),
         )  # fmt: skip
+        from msgspec import to_builtins
+
         from parley.asking import ask_command
 
         code, result, more = ask_command(request)
         if json and result is not None:
-            options.print_json(_noted(result, notes, more))
+            options.print_json(
+                _noted(result, notes, {**more, **({} if told is None else {"route": to_builtins(told)})})
+            )
     raise typer.Exit(code)
 
 

@@ -35,7 +35,8 @@ def protocols(incomplete: str) -> list[str]:
     """Names of protocols."""
     from coordinator.protocols import PROTOCOLS
 
-    return sorted(n for n, p in PROTOCOLS.items() if n.startswith(incomplete) and not p.standing)
+    names = ["auto", *(name for name, protocol in PROTOCOLS.items() if not protocol.standing)]
+    return sorted(name for name in names if name.startswith(incomplete))
 
 
 def sessions(incomplete: str) -> list[tuple[str, str]]:

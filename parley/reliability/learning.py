@@ -1,7 +1,7 @@
 """Reads the feedback on stored sessions, and lists what it comes to."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,11 @@ from client.text import line
 from parley.reliability.applied import file_of
 from parley.settings import Settings
 from parley.stack.access import last_stack, run
-from schemas.afterwards.learned import Reliability
+from schemas.afterwards.learned import Calibration, Reliability
+
+LEAST_OUTCOMES, MANY_OUTCOMES = 30, 200
+"""Results of one protocol from which on its confidence is fitted, and from which on by isotonic regression: with fewer,
+three figures of beta calibration are all that they can tell."""
 
 
 def _file(settings: Settings) -> Path:
@@ -71,7 +75,8 @@ def learn(settings: Settings, known: Path | None = None) -> dict[str, Any]:
     heard, unread = run(main())
     before = store.read(path)
     kept = {said.session: said for said in (*before.verdicts, *heard, *given)}
-    after = msgspec.structs.replace(before, learned_ns=now_ns, verdicts=tuple(kept.values()))
+    fits = calibrations(tuple(kept.values()), now_ns)
+    after = msgspec.structs.replace(before, learned_ns=now_ns, verdicts=tuple(kept.values()), calibrations=fits)
     store.write(path, after)
     return {
         "file": str(path),
@@ -79,8 +84,29 @@ def learn(settings: Settings, known: Path | None = None) -> dict[str, Any]:
         "of_members": sum(bool(said.members) for said in heard),
         "known": len(given),
         "kept": len(kept),
+        "calibrated": {fit.protocol: fit.outcomes for fit in fits},
         "unread": unread,
     }
+
+
+def calibrations(verdicts: Sequence[Verdict], now_ns: int) -> tuple[Calibration, ...]:
+    """How the confidence of each protocol is to be read, where enough of its results were said to be right or wrong."""
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for said in verdicts:
+        if said.protocol and said.confidence is not None and said.right is not None:
+            pairs.setdefault(said.protocol, []).append((said.confidence, float(said.right)))
+    enough = {protocol: known for protocol, known in sorted(pairs.items()) if len(known) >= LEAST_OUTCOMES}
+    if not enough:
+        return ()
+    from evaluation.learned import fits  # takes half a second to import
+
+    found = []
+    day = time.strftime("%Y-%m-%d", time.gmtime(now_ns / 1e9))
+    for protocol, known in enough.items():
+        fit, name = (fits.isotonic, "isotonic") if len(known) >= MANY_OUTCOMES else (fits.beta, "beta")
+        stated, right = zip(*known, strict=True)
+        found.append(fit(stated, right, f"{name}, {day}", f"feedback on sessions of {protocol}", protocol))
+    return tuple(found)
 
 
 def learned_words(found: dict[str, Any]) -> Iterator[str]:
@@ -92,6 +118,10 @@ def learned_words(found: dict[str, Any]) -> Iterator[str]:
     if found["unread"]:
         yield f"not read: {', '.join(found['unread'])}"
     yield f"{found['kept']:,} verdicts are kept in {found['file']}"
+    for protocol, outcomes in found["calibrated"].items():
+        yield f"the confidence of {protocol} is calibrated on {outcomes:,} outcomes"
+    if not found["calibrated"]:
+        yield f"no confidence is calibrated: that takes feedback on {LEAST_OUTCOMES} results of one protocol"
 
 
 def listed(settings: Settings, kind: str = "") -> Reliability:

@@ -1,5 +1,6 @@
 """Records of members: posteriors against worked examples, who counts as right, and what is left out."""
 
+import itertools
 import math
 
 import msgspec
@@ -68,8 +69,15 @@ def test_weights_are_log_odds_against_chance() -> None:
     assert 3 * reliability.weight(0.6, 2) < reliability.weight(0.9, 2)
 
 
-def test_a_record_is_bounded_on_both_sides() -> None:
-    assert reliability.weight(0.0, 2) == reliability.weight(0.5, 2) > 0
+def test_a_worse_record_weighs_less_but_never_nothing() -> None:
+    found = [reliability.weight(mean / 100, 2) for mean in range(30, 96)]
+    assert all(before < after for before, after in itertools.pairwise(found))
+    assert found[0] > 0 and reliability.weight(0.0, 2) >= 0
+    below, above = reliability.weight(0.52497, 2), reliability.weight(0.52499, 2)
+    assert below == pytest.approx(reliability.BEND, abs=1e-3) and above == pytest.approx(below, abs=1e-3)
+
+
+def test_no_record_is_taken_as_certain() -> None:
     assert reliability.weight(1.0, 4) == reliability.weight(0.999, 4) < math.inf
 
 

@@ -1,0 +1,50 @@
+"""`python -m evaluation.learned.exported`: the learned stop as a setting of maci sessions, in YAML.
+
+It is fitted on the fit half of a recorded set, all its groups together. Members weigh by their records there, as in
+sessions with records. A session takes it as `maci.round_value`, in a settings file or with `--set`.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from evaluation.debates.record import of_half
+from evaluation.debates.registry import loaded
+from evaluation.learned.records import counted
+from evaluation.learned.stopping import fitted
+from evaluation.loaders import DATA, BadData, NoData
+from schemas.control import RoundValue
+
+
+def exported(name: str, price: float, data: Path) -> RoundValue:
+    """The fit. Raises NoData, BadData, and KeyError where there is no such set."""
+    data_set = {found.name: found for found in loaded().sets()}[name]
+    debates = of_half(data_set.split or name, list(data_set.load(data)), "fit")
+    groups = sorted({debate.group for debate in debates})
+    records = {group: counted([d for d in debates if d.group == group]) for group in groups}
+    merged = {f"{group}/{kind}": means for group, known in records.items() for kind, means in known.items()}
+    apart = [msgspec.structs.replace(d, kind=f"{d.group}/{d.kind}") for d in debates]
+    found = fitted(apart, {**merged, "": ()}, price, f"{name}-fit-1")
+    return msgspec.structs.replace(found, fitted_on=f"{len(debates):,} debates of the fit half of {name}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print it. 0, or 2 where the data is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.learned.exported", description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="where the data sets lie")
+    parser.add_argument("--set", default="ford", metavar="NAME", help="the recorded set (default: ford)")
+    parser.add_argument("--price", type=float, default=0.5, help="share of right answers for 1,000 tokens")
+    given = parser.parse_args(arguments)
+    try:
+        found = exported(given.set, given.price, given.data)
+    except (NoData, BadData, KeyError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(msgspec.yaml.encode({"maci": {"round_value": msgspec.to_builtins(found)}}).decode(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

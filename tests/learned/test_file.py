@@ -1,0 +1,173 @@
+"""The file of what was learned, known answers from a file, and what a new session is opened with."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from client.errors import BadInput
+from client.reliability import store
+from client.reliability.known import read_known
+from client.reliability.route import route
+from client.reliability.verdicts import Member, Verdict, question_hash
+from client.show.learned_words import learned_words
+from parley.reliability import learning
+from parley.reliability.applied import routed, with_learned
+from parley.settings import LearnedSection, Settings, load
+from schemas.session import OpenSession
+from tests.learned.test_sessions import FIT, debate, panel, records, result
+
+NOW = 10**18
+
+
+def settings(tmp_path: Path, **section: object) -> Settings:
+    return load(None, {"learned": {"file": str(tmp_path / "learned.json"), **section}})
+
+
+def verdicts(n: int, right: int) -> tuple[Verdict, ...]:
+    """Of n results stated at .9, so many right."""
+    return tuple(
+        Verdict(
+            session=f"s{i}", question=question_hash(f"q{i}"), kind="law", protocol="consensus", at_ns=NOW,
+            members=(Member(seat="panelist_1", model="m", right=i < right),), confidence=0.9, right=i < right,
+        )
+        for i in range(n)
+    )  # fmt: skip
+
+
+def opened(tmp_path: Path, question: str = "another?", **section: object) -> OpenSession:
+    request = OpenSession(question=question, protocol="consensus")
+    return with_learned(request, settings(tmp_path, **section), NOW + 1)
+
+
+def keep(tmp_path: Path, said: tuple[Verdict, ...]) -> None:
+    fits = learning.calibrations(said, NOW)
+    store.write(tmp_path / "learned.json", store.Store(verdicts=said, calibrations=fits))
+
+
+def test_a_session_is_opened_with_records_and_a_reading(tmp_path: Path) -> None:
+    keep(tmp_path, verdicts(40, 20))
+    learned = opened(tmp_path, kind="law").learned
+    assert learned is not msgspec.UNSET and learned.kind == "law"
+    assert learned.reliability is not msgspec.UNSET and learned.reliability.sessions == 40
+    assert learned.calibration is not msgspec.UNSET and learned.calibration.outcomes == 40
+
+
+def test_the_question_at_hand_is_left_out_of_both(tmp_path: Path) -> None:
+    keep(tmp_path, verdicts(40, 20))
+    learned = opened(tmp_path, question="Q7").learned
+    assert learned is not msgspec.UNSET and learned.reliability is not msgspec.UNSET
+    assert (learned.reliability.sessions, learned.reliability.left_out) == (39, 1)
+    assert learned.calibration is msgspec.UNSET
+
+
+def test_each_has_its_switch_and_with_nothing_known_the_opening_is_as_before(tmp_path: Path) -> None:
+    assert opened(tmp_path).learned is msgspec.UNSET
+    keep(tmp_path, verdicts(40, 20))
+    assert opened(tmp_path, reliability=False, calibration=False).learned is msgspec.UNSET
+    only = opened(tmp_path, reliability=False).learned
+    assert only is not msgspec.UNSET and only.reliability is msgspec.UNSET and only.calibration is not msgspec.UNSET
+
+
+def test_few_results_calibrate_nothing_and_many_do_it_freely() -> None:
+    assert learning.calibrations(verdicts(29, 20), NOW) == ()
+    few, many = learning.calibrations(verdicts(30, 15), NOW)[0], learning.calibrations(verdicts(200, 100), NOW)[0]
+    assert (few.method, many.method) == ("beta", "isotonic")
+    assert many.knots == ((0.9, 0.5),)
+
+
+def test_known_answers_are_read_and_bad_lines_named(tmp_path: Path) -> None:
+    path = tmp_path / "known.jsonl"
+    path.write_text('{"question": "Q1?", "model": "m", "right": true, "kind": "law", "at": 12}\n\n')
+    (said,) = read_known(path, NOW)
+    assert said.members == (Member(model="m", right=True),) and (said.kind, said.at_ns) == ("law", 12 * 10**9)
+    path.write_text('{"question": "Q1?", "right": true}\n')
+    with pytest.raises(BadInput, match="line 1: expected a model or a seat"):
+        read_known(path, NOW)
+    path.write_text('{"question": "Q1?", "right": "yes", "model": "m"}\n')
+    with pytest.raises(BadInput, match="line 1"):
+        read_known(path, NOW)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "learned.json"
+    path.write_text("[]")
+    with pytest.raises(BadInput, match="no file of what was learned"):
+        store.read(path)
+    path.write_text(json.dumps({"format": 9}))
+    with pytest.raises(BadInput, match="of format 9"):
+        store.read(path)
+
+
+def test_learning_reads_a_file_where_no_session_ever_was(tmp_path: Path) -> None:
+    known = tmp_path / "known.jsonl"
+    known.write_text('{"question": "Q1?", "model": "m", "right": true}\n')
+    given = settings(tmp_path).model_copy(update={"state": tmp_path / "state"})
+    found = learning.learn(given, known)
+    assert (found["sessions"], found["known"], found["kept"]) == (0, 1, 1)
+    assert learning.learn(given, known)["kept"] == 1, "read again, it counts once"
+    words = "\n".join(learning.table_words(learning.listed(given), on=True))
+    assert "model m" in words and "0.67 [" in words
+
+
+def test_a_bus_elsewhere_keeps_no_file_unless_one_is_named() -> None:
+    elsewhere = load(None, {"nats": {"url": "nats://bus:4222", "creds": "owner.json"}})
+    with pytest.raises(BadInput, match="name one, --file FILE"):
+        learning.listed(elsewhere)
+
+
+def test_the_words_say_whose_record_counted_and_what_is_not_calibrated() -> None:
+    weighed = "\n".join(learned_words(result(debate(records(debater_1=0.6, debater_2=0.9)))))
+    assert "is not calibrated: no past outcomes were fitted" in weighed
+    assert "debater_2: right 0.90 [0.00, 1.00] as seat debater_2; weight times" in weighed
+    fitted = msgspec.structs.replace(records(panelist_1=0.9), calibration=FIT)
+    assert "(40 outcomes, fit t1)" in "\n".join(learned_words(result(panel(fitted))))
+
+
+def test_the_section_is_on_unless_it_is_switched_off() -> None:
+    assert LearnedSection().reliability and LearnedSection().calibration
+
+
+def past(n: int, *, alone: int, together: int, tokens: int = 3_000) -> tuple[Verdict, ...]:
+    """n sessions of three rounds; in `alone` of them two of three members were right, and `together` ended right."""
+    return tuple(
+        Verdict(
+            session=f"r{i}", question=question_hash(f"r{i}"), protocol="consensus", at_ns=NOW, tokens=tokens, rounds=3,
+            members=tuple(Member(seat=f"p{m}", right=i < alone or m == 0) for m in range(3)), right=i < together,
+        )
+        for i in range(n)
+    )  # fmt: skip
+
+
+def test_a_debate_that_gains_more_than_it_costs_is_held() -> None:
+    found = route(past(20, alone=8, together=16), "new?")
+    assert (found.way, found.protocol, found.settings, found.sessions) == ("debate", "consensus", {}, 20)
+    vote, debate_ = found.expected
+    assert (vote.share, debate_.share) == pytest.approx((9 / 22, 17 / 22))
+    assert (vote.tokens, debate_.tokens) == (1_000, 3_000)
+    assert debate_.worth == pytest.approx(17 / 22 - 0.005 * 3)
+
+
+def test_a_vote_that_does_as_well_is_taken_for_its_price() -> None:
+    found = route(past(20, alone=16, together=16), "new?")
+    assert (found.way, found.settings) == ("vote", {"round_limit": 1})
+    assert "0.77 right at 1,000 tokens against 0.77 at 3,000, of 20 past sessions" in found.why
+
+
+def test_without_enough_sessions_nothing_is_routed_and_that_is_said() -> None:
+    found = route(past(9, alone=9, together=0), "new?")
+    assert (found.way, found.sessions, found.expected) == ("debate", 0, ())
+    assert found.why.startswith("nothing is fitted: 9 past sessions")
+    assert route(past(10, alone=9, together=0), "R3").sessions == 0, "what is known of the question itself is left out"
+
+
+def test_auto_chooses_the_protocol_and_keeps_what_was_set(tmp_path: Path) -> None:
+    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16)))
+    chosen, told = routed(settings(tmp_path).model_copy(update={"protocol": "auto"}), "new?")
+    assert told is not None and told.way == "vote"
+    assert (chosen.protocol, chosen.of("consensus")) == ("consensus", {"round_limit": 1})
+    given = load(None, {"protocol": "auto", "consensus": {"round_limit": 4}, "learned": {"file": str(tmp_path / "no")}})
+    chosen, told = routed(given, "new?")
+    assert told is not None and told.sessions == 0 and chosen.of("consensus") == {"round_limit": 4}
+    assert routed(settings(tmp_path), "new?")[1] is None
