@@ -64,8 +64,7 @@ class Session:
         await self._client.cancel(self.sid, reason)
 
     async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:
-        """Say whether its result is right, once it is closed. It is kept with the session; said again, the last word
-        counts.
+        """Say whether its result is right, once it is closed. The session keeps all feedback, and the last one counts.
 
         Parameters
         ----------
@@ -119,7 +118,7 @@ class Parley:
         Parameters
         ----------
         protocol
-            How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` was told,
+            How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` got,
             else the default, the experts that a task calls for.
         evidence
             Folders, files or patterns of documents, one or several (client.evidence).
@@ -184,8 +183,8 @@ class Parley:
         turn_timeout_s: float | None = None,
         **settings: Any,
     ) -> Session:
-        """Open a session that carries the record of one of one's own on, with other settings or models. Returns once a
-        moderator has taken it.
+        """Open a session that continues the record of one of your own sessions, with other settings or models.
+        Returns once a moderator has taken it.
 
         Parameters
         ----------
@@ -196,7 +195,7 @@ class Parley:
         seats
             Seats of the record that other queues serve now.
         budget
-            For what the fork does itself; None: the record's limits, anew.
+            For what the fork itself does. None: the limits of the recorded session, in full.
         settings
             The protocol's settings that are to change, `threshold=80`.
 

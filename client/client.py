@@ -149,7 +149,7 @@ class Client:
         await self._submit(sid, decision, OWNER if self.owner else CLIENT)
 
     async def feedback(self, sid: str, *, right: bool, answer: str = "", note: str = "") -> None:
-        """Say whether a closed session's result is right, one's own or as an owner. Said again, the last word counts.
+        """Say whether a closed session's result is right, one's own or as an owner. The last feedback counts.
 
         Raises
         ------

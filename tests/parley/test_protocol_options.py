@@ -58,7 +58,7 @@ def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_b
     assert motion_of("q", given()) == ("q", {}, None)
     topic = given(topic=f"{topics}#week")
     assert motion_of(None, topic) == ("This house would.", {"stances": {"pro": "yes it would"}}, None)
-    with pytest.raises(BadInput, match="a question is given beside it"):
+    with pytest.raises(BadInput, match="you also gave a question"):
         motion_of("q", topic)
     with pytest.raises(BadInput, match="nothing was asked: give a question, - to read it, or a --topic"):
         motion_of(None, given())

@@ -174,7 +174,7 @@ def test_options_that_contradict_each_other_and_a_file_that_is_not_there() -> No
         ('{"prompt": "   "}', "prompt: got '   ', it must not be empty"),
         ('{"prompt": 3}', "prompt: got 3, Expected `str`"),
         ('{"files": []}', "required field `prompt`"),
-        ('{"prompt": "a", "prompt": "b"}', "prompt: got 'prompt', it stands twice"),
+        ('{"prompt": "a", "prompt": "b"}', "prompt: got 'prompt', it is given twice"),
         ('{"prompt": "a", "files": "b"}', "files: got 'b', Expected `array`"),
         ('{"prompt": "a", "files": ["b", ""]}', "files: got '', it must not be empty"),
         ('{"prompt": "a", "files": ["\\u0007"]}', "files: got '\\\\x07', control character U+0007 at character 1"),

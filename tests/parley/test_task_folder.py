@@ -151,7 +151,7 @@ def test_the_diff_is_of_the_folder_and_not_what_a_worker_says(sent: Sent) -> Non
     data = folders.archive({"src/a.py": (b"evil()\n", False), ".envrc": (b"x\n", False)})
     shown: list[task_folder.Change] = []
     lie = folders.diff({"src/a.py": (b"slow()\n", False)}, {"src/a.py": (b"fast()\n", False)})
-    with pytest.raises(NotApplied, match="is not what the diff says that was reviewed"):
+    with pytest.raises(NotApplied, match="differs from the diff that was reviewed"):
         task_folder.write(sent, data, shown.append, lie)
     assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n"}
     (change,) = shown

@@ -36,10 +36,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     def choices(self) -> dict[str, int]:
         """How many gave each choice, the most frequent first."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for vote in self.votes.values():
-            found[vote.choice] = found.get(vote.choice, 0) + 1
-        return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+            counts[vote.choice] = counts.get(vote.choice, 0) + 1
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _start(v: View) -> Step:

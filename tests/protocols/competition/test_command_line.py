@@ -98,7 +98,7 @@ def on_a_terminal(front: Front, env: dict[str, str]) -> str:
 
 def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: Path) -> None:
     cases = {
-        "topic: a topic has its motion": ("a question", *ASK[1:]),
+        "topic: the topic has a motion": ("a question", *ASK[1:]),
         "question: nothing was asked": ("--protocol", "competition"),
         "competition.styles.pro_1": (*ASK[1:], "--style", "pro_1=loud"),
         "format: 'eton' is no format": (*ASK[1:], "--format", "eton"),
