@@ -9,6 +9,8 @@ from typing import Any
 
 from gateway.openai.errors import ApiError
 
+MOST = 200
+"""Parameters of one request."""
 BOTH = frozenset({"model", "stream", "metadata", "parley"})
 CHAT = BOTH | {"messages", "stream_options", "seed"}
 RESPONSES = BOTH | {"input", "instructions", "previous_response_id"}
@@ -44,6 +46,8 @@ _WHY = {
 
 def ignored(body: Mapping[str, Any], heeded: frozenset[str]) -> tuple[str, ...]:
     """Names of what is given and changes nothing. Raises ApiError for what would change the meaning of the answer."""
+    if len(body) > MOST:
+        raise ApiError(f"the body has {len(body):,} parameters, allowed are at most {MOST}", code="invalid_json")
     found = []
     for name, value in body.items():
         if name in heeded or value is None:

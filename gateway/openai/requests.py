@@ -31,6 +31,8 @@ RESPONSE, MESSAGE, REASONING, CHAT = "resp_", "msg_", "rs_", "chatcmpl-"
 _TEXTS = ("text", "input_text", "output_text")
 OWN = "parley"
 """The field of our own."""
+MOST_MESSAGES = 2_000
+"""Of a conversation, and parts of one message: all are looked at before anybody else is answered."""
 _OWN = ("continues", "settings", "budget", "seed")
 
 
@@ -67,6 +69,7 @@ def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
         given = [{"role": "user", "content": given}]
     if not isinstance(given, list) or not given:
         raise ApiError(f"{field}: got {_kind(given)}, wanted are messages", param=field)
+    _at_most(given, MOST_MESSAGES, field)
     found = []
     instructions = body.get("instructions")
     if instructions:
@@ -181,6 +184,7 @@ def _text(content: Any, where: str) -> str:
         return content
     if not isinstance(content, list):
         raise ApiError(f"{where}: got {_kind(content)}, wanted is text", param=where)
+    _at_most(content, MOST_MESSAGES, where)
     found = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or part.get("type") not in _TEXTS or not isinstance(part.get("text"), str):
@@ -201,6 +205,11 @@ def _seed(value: Any) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     raise ApiError(f"seed: got {_kind(value)}, wanted is a whole number", param="seed")
+
+
+def _at_most(given: Sequence[Any], most: int, where: str) -> None:
+    if len(given) > most:
+        raise ApiError(f"{where}: got {len(given):,} of them, allowed are at most {most:,}", param=where)
 
 
 def _kind(value: Any) -> str:
