@@ -58,6 +58,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     budget: dict[str, Any]
     seed: int | None
     stream: bool
+    background: bool
+    """It is answered at once, and read again by its id."""
     usage_chunk: bool
     ignored: tuple[str, ...]
 
@@ -120,6 +122,7 @@ def wanted(body: Mapping[str, Any], said: Sequence[Said], offers: Offers, field:
         budget=_object(own, "budget"),
         seed=_seed(own.get("seed", body.get("seed"))),
         stream=bool(body.get("stream")),
+        background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
         ignored=left,
     )
@@ -205,6 +208,16 @@ def _seed(value: Any) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     raise ApiError(f"seed: got {_kind(value)}, wanted is a whole number", param="seed")
+
+
+def _background(body: Mapping[str, Any]) -> bool:
+    given = body.get("background") or False
+    if not isinstance(given, bool):
+        raise ApiError(f"background: got {_kind(given)}, wanted is true or false", param="background")
+    if given and body.get("stream"):
+        message = "background: got true beside a stream; a response is either followed, or read again by its id"
+        raise ApiError(message, param="background", code="unsupported_parameter")
+    return given
 
 
 def _at_most(given: Sequence[Any], most: int, where: str) -> None:
