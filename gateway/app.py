@@ -187,7 +187,8 @@ def _form(failed: str) -> Response:
 
 async def _logout(request: Request) -> Response:
     shared = shared_of(request)
-    await shared.signed_out.tell(shared.principals.ends(cookie_of(request.headers)))
+    secure = shared.config.secure
+    await shared.signed_out.tell(shared.principals.ends(cookie_of(request.headers, secure=secure)))
     response = RedirectResponse("/login", 303)
-    set_cookie(response, "", secure=shared_of(request).config.secure, seconds=0)
+    set_cookie(response, "", secure=secure, seconds=0)
     return response

@@ -5,6 +5,7 @@ session of the transport, which lives in one copy: a proxy in front of several s
 Where that copy is gone, the client gets a 404 and begins anew. No debate is lost by that: it runs on the bus.
 """
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,9 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from client.api import Parley
 from gateway.app import Door, client_of
@@ -29,6 +31,9 @@ from gateway.principals import Principal
 PATH = "/mcp"
 MOST_SESSIONS = 1_000
 """Sessions of the transport that are open at once."""
+MOST_OF_ONE = 50
+"""Of one principal."""
+_SESSION = "mcp-session-id"
 
 
 def mcp_door(offers: Offers, roots: Sequence[Path] = (), *, secret: bytes | None = None) -> Door:
@@ -50,16 +55,54 @@ def mcp_door(offers: Offers, roots: Sequence[Path] = (), *, secret: bytes | None
 
 class _Named:
     """Tells the library whose request it is: a session of the transport answers to the principal alone that began
-    it."""
+    it. Of each principal only so many are open: a further one ends the one that was quiet longest."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._open: dict[str, OrderedDict[str, int]] = {}
+        """Principal -> its sessions, and how many requests of each are being answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         principal: Principal = scope["state"]["principal"]
-        whose = AccessToken(token="", client_id=f"{principal.name}.{principal.fingerprint}", scopes=[])
-        await self._app({**scope, "user": AuthenticatedUser(whose)}, receive, send)
+        whose = f"{principal.name}.{principal.fingerprint}"
+        user = AuthenticatedUser(AccessToken(token="", client_id=whose, scopes=[]))
+        mine = self._open.setdefault(whose, OrderedDict())
+        named = Headers(scope=scope).get(_SESSION, "")
+        if named in mine:
+            mine[named] += 1
+            mine.move_to_end(named)
+
+        async def sends(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                begun = Headers(raw=message.get("headers", [])).get(_SESSION, "")
+                if begun and not named:
+                    mine.setdefault(begun, 0)
+                if named and (message["status"] == 404 or scope["method"] == "DELETE"):
+                    mine.pop(named, None)
+            await send(message)
+
+        try:
+            await self._app({**scope, "user": user}, receive, sends)
+        finally:
+            if named in mine:
+                mine[named] -= 1
+        await self._end_quiet(mine, {**scope, "user": user})
+
+    async def _end_quiet(self, mine: OrderedDict[str, int], scope: Scope) -> None:
+        quiet = [sid for sid, busy in mine.items() if not busy]
+        for sid in quiet[: max(0, len(mine) - MOST_OF_ONE)]:
+            mine.pop(sid, None)
+            headers = [(b"mcp-session-id", sid.encode()), (b"accept", b"application/json, text/event-stream")]
+            await self._app({**scope, "method": "DELETE", "headers": headers}, _nothing, _unread)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unread(message: Message) -> None:
+    """Nobody waits for this answer."""
 
 
 async def _who(ctx: Asking) -> Parley:

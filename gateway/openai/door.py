@@ -110,6 +110,8 @@ class OpenAI:
         running = await _unless_left(request, begun(client, asked))
         if running is None:
             return Response(status_code=_GONE)
+        if asked.background:
+            return _past(await past.read(client, running.sid))
         if asked.stream:
             return EventStream(running, parts(running), self._on_disconnect)
         try:

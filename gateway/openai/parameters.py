@@ -9,14 +9,16 @@ from typing import Any
 
 from gateway.openai.errors import ApiError
 
+MOST = 200
+"""Parameters of one request."""
 BOTH = frozenset({"model", "stream", "metadata", "parley"})
 CHAT = BOTH | {"messages", "stream_options", "seed"}
-RESPONSES = BOTH | {"input", "instructions", "previous_response_id"}
+RESPONSES = BOTH | {"input", "instructions", "previous_response_id", "background"}
 """What is heeded."""
 HARMLESS = {
     "n": (1,), "tools": ([],), "functions": ([],), "tool_choice": ("none", "auto"), "function_call": ("none", "auto"),
     "response_format": ({"type": "text"},), "text": ({}, {"format": {"type": "text"}}), "logprobs": (False,),
-    "top_logprobs": (0,), "modalities": (["text"],), "audio": (), "prediction": (), "background": (False,),
+    "top_logprobs": (0,), "modalities": (["text"],), "audio": (), "prediction": (),
     "conversation": (), "prompt": (), "logit_bias": ({},), "web_search_options": (), "max_tool_calls": (),
 }  # fmt: skip
 """What is refused, unless it has one of these values, or null."""
@@ -33,7 +35,6 @@ _WHY = {
     "modalities": "the verdict is text",
     "audio": "the verdict is text",
     "prediction": "a debate cannot be predicted",
-    "background": "start a session by another door, and read it there",
     "conversation": "name the session that goes on by previous_response_id",
     "prompt": "there are no stored prompts",
     "logit_bias": "many models argue, each with tokens of its own",
@@ -44,6 +45,8 @@ _WHY = {
 
 def ignored(body: Mapping[str, Any], heeded: frozenset[str]) -> tuple[str, ...]:
     """Names of what is given and changes nothing. Raises ApiError for what would change the meaning of the answer."""
+    if len(body) > MOST:
+        raise ApiError(f"the body has {len(body):,} parameters, allowed are at most {MOST}", code="invalid_json")
     found = []
     for name, value in body.items():
         if name in heeded or value is None:

@@ -31,6 +31,8 @@ RESPONSE, MESSAGE, REASONING, CHAT = "resp_", "msg_", "rs_", "chatcmpl-"
 _TEXTS = ("text", "input_text", "output_text")
 OWN = "parley"
 """The field of our own."""
+MOST_MESSAGES = 2_000
+"""Of a conversation, and parts of one message: all are looked at before anybody else is answered."""
 _OWN = ("continues", "settings", "budget", "seed")
 
 
@@ -56,6 +58,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     budget: dict[str, Any]
     seed: int | None
     stream: bool
+    background: bool
+    """It is answered at once, and read again by its id."""
     usage_chunk: bool
     ignored: tuple[str, ...]
 
@@ -67,6 +71,7 @@ def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
         given = [{"role": "user", "content": given}]
     if not isinstance(given, list) or not given:
         raise ApiError(f"{field}: got {_kind(given)}, wanted are messages", param=field)
+    _at_most(given, MOST_MESSAGES, field)
     found = []
     instructions = body.get("instructions")
     if instructions:
@@ -117,6 +122,7 @@ def wanted(body: Mapping[str, Any], said: Sequence[Said], offers: Offers, field:
         budget=_object(own, "budget"),
         seed=_seed(own.get("seed", body.get("seed"))),
         stream=bool(body.get("stream")),
+        background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
         ignored=left,
     )
@@ -181,6 +187,7 @@ def _text(content: Any, where: str) -> str:
         return content
     if not isinstance(content, list):
         raise ApiError(f"{where}: got {_kind(content)}, wanted is text", param=where)
+    _at_most(content, MOST_MESSAGES, where)
     found = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or part.get("type") not in _TEXTS or not isinstance(part.get("text"), str):
@@ -201,6 +208,21 @@ def _seed(value: Any) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     raise ApiError(f"seed: got {_kind(value)}, wanted is a whole number", param="seed")
+
+
+def _background(body: Mapping[str, Any]) -> bool:
+    given = body.get("background") or False
+    if not isinstance(given, bool):
+        raise ApiError(f"background: got {_kind(given)}, wanted is true or false", param="background")
+    if given and body.get("stream"):
+        message = "background: got true beside a stream; a response is either followed, or read again by its id"
+        raise ApiError(message, param="background", code="unsupported_parameter")
+    return given
+
+
+def _at_most(given: Sequence[Any], most: int, where: str) -> None:
+    if len(given) > most:
+        raise ApiError(f"{where}: got {len(given):,} of them, allowed are at most {most:,}", param=where)
 
 
 def _kind(value: Any) -> str:

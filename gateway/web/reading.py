@@ -128,6 +128,8 @@ async def stream(request: Request) -> Response:
     most = shared_of(request).config.streams
     if sum(of == principal.name for of in hub.streams.values()) >= most:
         raise HTTPException(429, f"{most} streams are open already", {"Retry-After": "10"})
+    if request.method == "HEAD":  # it has no body: nothing is heard for it
+        return Response(media_type=EventStream.media_type)
     place = object()
     hub.streams[place] = principal.name  # before anything is awaited: others ask at the same time
     try:

@@ -66,6 +66,7 @@ def runbooks() -> str:
             .replace("{{ $labels.", "")
             .replace("{{ $value", "N")
             .replace(" | humanizePercentage", " %")
+            .replace(" | humanize }", " }")
         )
         lines += _section(
             alert.name, summary.replace(" | humanizeDuration", " seconds").replace(" }}", ""), alert.steps

@@ -77,6 +77,21 @@ def test_a_link_sets_the_cookie_once(local: Principals) -> None:
         assert http.get(f"/login?code={code}").status_code == 401
 
 
+def test_by_https_the_cookie_is_the_hosts_own_and_one_of_its_domain_counts_for_nothing(local: Principals) -> None:
+    principal = local.redeem(local.link())
+    assert principal is not None
+    with _gateway(local, secure=True) as http:
+        said = http.get(f"/login?code={local.link()}").headers["set-cookie"]
+        assert said.startswith("__Host-parley=") and "; Secure" in said and "Path=/" in said and "Domain" not in said
+        value = said.partition("=")[2].partition(";")[0]
+        http.cookies.clear()
+        tossed = f"parley={local.cookie(principal)}"
+        assert http.get("/who", headers={"Cookie": tossed}).status_code == 401
+        assert http.get("/who", headers={"Cookie": f"{tossed}; __Host-parley={value}"}).json()["who"] == "local"
+        assert http.post("/logout", headers={"Cookie": f"__Host-parley={value}"}).status_code == 303
+        assert http.get("/who", headers={"Cookie": f"__Host-parley={value}"}).status_code == 401
+
+
 def test_a_link_leads_to_a_session_of_this_gateway_and_nowhere_else(local: Principals) -> None:
     with _gateway(local) as http:
         for session in ("1f2e3d4c5b6a79880716", "//evil.test", "../evil", "http:evil.test", "a%0d%0ab", ""):

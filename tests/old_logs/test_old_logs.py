@@ -33,10 +33,11 @@ BEFORE = {
     "a8569c4-critic": "round_limit",
     "ca7831c-competition": "played", "ca7831c-consensus": "round_limit",
     "7e0d3ca-madp": "planned", "5d0b627-madp": "planned", "5025d66-madp": "unproven",
-    "1f79e67-consensus": "round_limit",
+    "1f79e67-consensus": "round_limit", "817589f-consensus": "stuck",
 }  # fmt: skip
 """The reason that each of them was recorded with."""
-EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1, "unproven": 3}
+EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1, "unproven": 3,
+              "stuck": 3}  # fmt: skip
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
 ended = pytest.mark.parametrize("name", BEFORE)
 
@@ -87,6 +88,13 @@ def test_it_is_shown_with_its_answer(front: Front, name: str) -> None:
 def test_it_is_explained(front: Front, path: Path) -> None:
     out = run(front, "explain", str(path))
     assert read_record(path).sid in out
+
+
+def test_a_fork_says_what_it_carries_and_who_paid_for_that(front: Front) -> None:
+    found = json.loads(run(front, "explain", str(LOGS["817589f-consensus"]), "--json"))
+    assert (found["fork"]["round"], found["fork"]["carried"], found["fork"]["paid"]["calls"]) == (1, 4, 4)
+    assert found["fork"]["changes"] == [{"what": "consensus.round_limit", "before": 2, "after": 3}]
+    assert len(found["rounds"]) > 1 and found["usage"]["calls"] > 0, "it went on by itself"
 
 
 @each

@@ -31,6 +31,7 @@ class Attack(NamedTuple):
 
 JSON = ("Content-Type", "application/json")
 FORM = ("Content-Type", "multipart/form-data; boundary=x")
+PACKED = ("Content-Encoding", "gzip")
 EVIL = ("Origin", "http://evil.test")
 NO_CORS = (("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "script"))
 IFRAME = (("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe"))
@@ -84,6 +85,18 @@ WHO = [
     Attack("half of a token", "", "GET /api/me", (401,), (("Authorization", "Bearer {half}"),)),
     Attack("the digest of a token in its place", "", "GET /api/me", (401,), (("Authorization", "Bearer {digest}"),)),
     Attack("a token that is no text", "", "GET /api/me", (401,), (("Authorization", "Bearer \xff\xfe"),)),
+    Attack("a cookie of backslashes", "", "GET /api/me", (401,), (("Cookie", 'parley="' + "\\" * 60_000 + '"'),)),
+    Attack(
+        "two tokens, the second one good",
+        "",
+        "GET /api/me",
+        (401,),
+        (("Authorization", "Bearer x"), ("authorization", "Bearer {alice}")),
+    ),
+    Attack("another method in a header", "alice", "GET /logout", (405,), (("X-HTTP-Method-Override", "POST"),)),
+    Attack("a path of two slashes", "", "GET //api/sessions", (401, 404)),
+    Attack("an open path with a parameter", "", "GET /login;/../api/sessions", (401, 404)),
+    Attack("an address of another host as the path", "alice", "GET http://evil.test/api/me", (400, 404)),
     Attack("an empty token", "", "GET /api/me", (401,), (("Authorization", "Bearer "),)),
     Attack("a forged cookie", "", "GET /api/me", (401,), (("Cookie", "parley=616c696365.9999999999." + "0" * 64),)),
     Attack(
@@ -256,6 +269,38 @@ BODIES = [
         (JSON,),
         '{"model":"parley/consensus","messages":[{"role":"user","content":"x?"}],"parley":{"budget":{"tokens":"1e9"}}}',
     ),
+    Attack(
+        "40,000 messages at once",
+        "alice",
+        "POST /v1/chat/completions",
+        (400,),
+        (JSON,),
+        '{"model":"parley/consensus","messages":[' + ",".join(['{"role":"user","content":"x"}'] * 40_000) + "]}",
+    ),
+    Attack(
+        "a message of 40,000 parts",
+        "alice",
+        "POST /v1/responses",
+        (400,),
+        (JSON,),
+        '{"model":"parley/consensus","input":[{"role":"user","content":['
+        + ",".join(['{"type":"input_text","text":"x"}'] * 40_000)
+        + "]}]}",
+    ),
+    Attack(
+        "60,000 parameters, which would be told back",
+        "alice",
+        "POST /v1/chat/completions",
+        (400,),
+        (JSON,),
+        '{"model":"parley/consensus","messages":[{"role":"user","content":"x"}],'
+        + ",".join(f'"a{n}":1' for n in range(60_000))
+        + "}",
+    ),
+    Attack("a body that says it is packed", "alice", "POST /api/sessions", (400,), (JSON, PACKED), "\x1f\x8b\x08\x00"),
+    Attack("a response's id that is *", "alice", "DELETE /v1/responses/*", (404,)),
+    Attack("a response's id that is a path", "alice", "GET /v1/responses/..%2f..%2fapi%2fme", (404,)),
+    Attack("a response's id with a line break", "alice", "GET /v1/responses/a%0d%0aPUB%20x%200", (404,)),
     Attack(
         "a form without a boundary",
         "alice",

@@ -13,6 +13,7 @@ import pytest_asyncio
 from prometheus_client import generate_latest
 
 from gateway.guard import BODY, UNKNOWN_BURST
+from gateway.mcp.door import MOST_OF_ONE
 from gateway.principals import Principals, new_token
 from tests.gateway.attacks.target import BODY_S, HEAD_S, Target, target
 from tests.gateway.support import Web
@@ -335,6 +336,36 @@ async def test_a_session_of_mcps_transport_answers_to_nobody_else(attacked: Targ
         assert (await bob.http.post("/mcp", json=asked, headers=headers)).status_code == 404
         assert (await bob.http.delete("/mcp", headers=headers)).status_code == 404
         assert (await alice.http.post("/mcp", json=asked, headers=headers)).status_code == 200
+
+
+async def test_who_floods_mcp_with_sessions_ends_its_own_and_nobody_elses(tmp_path: Path) -> None:
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    async with target(tmp_path) as one:
+        theirs = await one.mcp_session("alice")
+        async with one.browser("alice") as alice, one.browser("bob") as bob:
+            first, *_, last = [await one.mcp_session("bob") for _ in range(MOST_OF_ONE + 1)]
+            assert (await bob.http.post("/mcp", json=asked, headers=first)).status_code == 404
+            assert (await bob.http.post("/mcp", json=asked, headers=last)).status_code == 200
+            assert (await alice.http.post("/mcp", json=asked, headers=theirs)).status_code == 200
+
+
+async def test_a_head_of_a_stream_opens_none(attacked: Target) -> None:
+    for path in (f"/api/sessions/{attacked.open}/events", f"/api/events?session={attacked.open}"):
+        answer = await attacked.ask("HEAD", path, attacked.as_("alice"), timeout_s=5)
+        assert answer.status == 200 and answer.text == ""
+
+
+async def test_a_response_of_another_is_not_read_cancelled_or_deleted(attacked: Target) -> None:
+    id = f"resp_{attacked.open}"
+    for method, path in (("GET", ""), ("POST", "/cancel"), ("DELETE", "")):
+        theirs = await attacked.json("bob", method, f"/v1/responses/{id}{path}")
+        absent = await attacked.json("bob", method, f"/v1/responses/resp_{'0' * len(attacked.open)}{path}")
+        assert theirs.status == absent.status == 404
+        assert theirs.text.replace(attacked.open, "") == absent.text.replace("0" * len(attacked.open), "")
+    for method, path in (("POST", "/cancel"), ("DELETE", "")):
+        assert (await attacked.json("viewer", method, f"/v1/responses/{id}{path}")).status in (400, 403)
+    found = await attacked.json("alice", "GET", f"/v1/responses/{id}")
+    assert found.document["status"] == "in_progress"
 
 
 async def test_files_of_the_gateways_machine_are_not_read_for_a_tool(attacked: Target) -> None:

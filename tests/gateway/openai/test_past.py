@@ -9,6 +9,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from tests.gateway.support import Browser, Site
+from tests.support.engine import until
 
 ENDLESS = {"threshold": 100, "round_limit": 50, "stuck_rounds": 50}
 
@@ -72,6 +73,20 @@ async def test_a_response_that_runs_is_read_and_cancelled_by_who_asked_for_it(si
     ended = await programs.alice.responses.cancel(id)
     assert ended.status == "cancelled" and ended.output_text.startswith("Cancelled: ")
     assert (await programs.alice.responses.cancel(id)).output_text == ended.output_text, "twice is fine"
+
+
+async def test_a_response_in_the_background_is_read_until_it_is_there(site: Site, programs: Programs) -> None:
+    asked = await programs.alice.responses.create(model="parley/consensus", input="Whose is this?", background=True)
+    assert asked.status in ("in_progress", "completed") and asked.id.startswith("resp_")
+
+    async def over() -> bool:
+        return (await programs.alice.responses.retrieve(asked.id)).status == "completed"
+
+    await until(over)
+    found = await programs.alice.responses.retrieve(asked.id)
+    assert found.output_text.startswith("the agreed answer\n") and found.output_text.endswith(asked.id[5:])
+    with pytest.raises(openai.BadRequestError, match="background: got true beside a stream"):
+        await programs.alice.responses.create(model="parley/consensus", input="x?", background=True, stream=True)
 
 
 async def test_a_response_is_deleted_by_an_owner_and_then_gone(site: Site, programs: Programs) -> None:
