@@ -1,6 +1,6 @@
 """The ASGI application: the routes of all doors behind one guard, and what they share."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from gateway.connections import Connections, connections
 from gateway.counted import Counted
 from gateway.errors import ErrorForm, Forms, JsonResponse
 from gateway.guard import BODY_S, Guard, cookie_of, set_cookie
+from gateway.health import Health, Looks
 from gateway.principals import COOKIE_S, Principal, Principals
 from gateway.signed_out import SignedOut, signed_out
 from observability.metrics import Metrics
@@ -60,6 +61,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """So long a body may take."""
     ack_wait_s: float = 8.0
     """Of the queues, for whoever takes a seat."""
+    health: Callable[[], Awaitable[Health]] | None = None
+    """Looks at what is behind the gateway, for owners to read; None: nobody can from here."""
 
 
 class Shared:
@@ -67,6 +70,7 @@ class Shared:
 
     def __init__(self, config: Config, principals: Principals, pool: Connections, signed_out: SignedOut) -> None:
         self.config, self.principals, self.pool, self.signed_out = config, principals, pool, signed_out
+        self.looks = Looks(config.health)
 
 
 def shared_of(request: Request) -> Shared:
@@ -98,6 +102,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
             for door in doors:
                 if door.lifespan is not None:
                     await stack.enter_async_context(door.lifespan(app))
+            stack.push_async_callback(app.state.shared.looks.close)
             yield
 
     routes: list[BaseRoute] = [

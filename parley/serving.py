@@ -29,6 +29,7 @@ from observability.health import HealthServer
 from observability.metrics import Metrics
 from observability.setup import setup_tracing
 from parley.doors.browser import open_browser
+from parley.doors.health import look
 from parley.doors.offers import offers_of
 from parley.doors.options import on_disconnect_of, root_of, task_model_of
 from parley.local_stack import lease_of
@@ -147,6 +148,8 @@ def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics
     return Config(
         url=url, own=own, hosts=hosts, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
         ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
+        # what it finds is this machine's: for whoever runs the gateway, and not for everybody with a key
+        health=None if wanted.keys is not None else lambda: look(wanted.plan),
     )  # fmt: skip
 
 

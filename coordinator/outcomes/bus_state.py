@@ -5,7 +5,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
 
 from bus import streams, subjects
@@ -117,24 +117,19 @@ class BusState:
     async def _queues(self, state: Found) -> None:
         last_seq = int((await self._connection.api(f"STREAM.INFO.{streams.WORK}"))["state"]["last_seq"])
         seen: set[str] = set()
-        while True:
-            page = await self._connection.api(f"CONSUMER.LIST.{streams.WORK}", {"offset": len(seen)})
-            consumers = page.get("consumers") or []
-            for consumer in consumers:
-                queue = subjects.queue_of(consumer["name"])
-                seen.add(queue)
-                pending, out = consumer["num_pending"], consumer["num_ack_pending"]
-                _put(state, "queue_pending", pending, queue)
-                _put(state, "queue_unacknowledged", out, queue)
-                _put(state, "queue_redelivered", consumer["num_redelivered"], queue)
-                settled = int((consumer.get("ack_floor") or {}).get("stream_seq", 0))
-                age = self._ages.look(
-                    queue, waiting=pending + out, settled_seq=settled, last_seq=last_seq, now=time.monotonic()
-                )
-                _put(state, "queue_oldest_seconds", age, queue)
-            if not consumers or len(seen) >= int(page.get("total", 0)):
-                self._ages.keep(seen)
-                return
+        async for consumer in _consumers(self._connection):
+            queue = subjects.queue_of(consumer["name"])
+            seen.add(queue)
+            pending, out = consumer["num_pending"], consumer["num_ack_pending"]
+            _put(state, "queue_pending", pending, queue)
+            _put(state, "queue_unacknowledged", out, queue)
+            _put(state, "queue_redelivered", consumer["num_redelivered"], queue)
+            settled = int((consumer.get("ack_floor") or {}).get("stream_seq", 0))
+            age = self._ages.look(
+                queue, waiting=pending + out, settled_seq=settled, last_seq=last_seq, now=time.monotonic()
+            )
+            _put(state, "queue_oldest_seconds", age, queue)
+        self._ages.keep(seen)
 
     async def _store(self, state: Found) -> None:
         """Of the account, unless the monitor says it of the whole server."""
@@ -157,6 +152,24 @@ class BusState:
             _put(state, name, float(server.get(said, 0)))
         _put(state, "store_used_bytes", jetstream.get("storage", 0))
         _put(state, "store_limit_bytes", max(0, (jetstream.get("config") or {}).get("max_storage", 0)))
+
+
+async def _consumers(connection: Connection) -> AsyncIterator[Mapping[str, Any]]:
+    """What the server says of each queue. Raises BusError."""
+    seen = 0
+    while True:
+        page = await connection.api(f"CONSUMER.LIST.{streams.WORK}", {"offset": seen})
+        consumers = page.get("consumers") or []
+        for consumer in consumers:
+            seen += 1
+            yield consumer
+        if not consumers or seen >= int(page.get("total", 0)):
+            return
+
+
+async def depths(connection: Connection) -> dict[str, int]:
+    """Queue -> turns that no worker has yet. Raises BusError; ApiError where no moderator has made the queues yet."""
+    return {subjects.queue_of(c["name"]): int(c["num_pending"]) async for c in _consumers(connection)}
 
 
 def _pages(monitor: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from gateway.health import Lack
 from gateway.web.shapes import OpenItem
 
 
@@ -259,6 +260,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     copies: int = 1
     room: int = 0
     """Turns at once."""
+    waiting: int | None = None
+    """Turns in its queue that no worker has yet; None: not known."""
     metered: bool = False
 
 
@@ -280,3 +283,7 @@ class Agents(msgspec.Struct, frozen=True, kw_only=True):
     workers: tuple[Worker, ...] = ()
     experts: tuple[Expert, ...] = ()
     models: tuple[Model, ...] = ()
+    missing: tuple[Lack, ...] = ()
+    """What `parley doctor` says is missing on the machine of the gateway."""
+    looked: bool = False
+    """Whether the models' health is what `parley doctor` finds; else it is what their workers announce."""

@@ -1,6 +1,8 @@
 """What people do with running sessions: cancel, answer what waits for them, see who is there."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -8,15 +10,17 @@ from starlette.responses import Response
 from client.errors import BadInput, NotAllowed
 from client.people import inbox as questions
 from client.people import sitting
-from gateway.app import client_of, principal_of
+from gateway.app import client_of, principal_of, shared_of
 from gateway.asking import acted_on
 from gateway.errors import JsonResponse
+from gateway.health import Health, ModelHealth
 from gateway.web.asked import Agents, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
 from gateway.web.asking import body_of, hub_of, may_take, seats_of, sid_of
 from gateway.web.shapes import OpenItem
 from schemas.presence import Announcement, Workers
 
 MOST_REASON = 2_000
+Health_ = Literal["ok", "warning", "failed", "unknown"]
 
 
 async def cancel(request: Request) -> Response:
@@ -81,43 +85,59 @@ async def agents(request: Request) -> Response:
     """Who is there. Raises NotAllowed where no owner asks."""
     if not principal_of(request).operates:
         raise NotAllowed("creds", "who is there is told to owners")
-    there = await (await client_of(request)).workers()
-    return JsonResponse(seen(there))
+    there, health = await asyncio.gather((await client_of(request)).workers(), shared_of(request).looks.last())
+    return JsonResponse(seen(there, health))
 
 
-def seen(there: Workers) -> Agents:
-    """Workers, experts and models, as a moderator has heard of them."""
-    workers = tuple(_worker(w) for w in there.workers)
+def seen(there: Workers, health: Health | None) -> Agents:
+    """Workers, experts and models, as a moderator has heard of them. `health`: what was found where it was looked."""
+    waiting = health.waiting if health is not None else None
+    workers = tuple(_worker(w, waiting) for w in there.workers)
     experts = tuple(Expert(id=e.id, name=e.name, version=e.version, general=e.general) for e in there.experts)
-    return Agents(heard=there.heard, workers=workers, experts=experts, models=models(there.workers))
-
-
-def _worker(w: Announcement) -> Worker:
-    return Worker(
-        queue=w.queue, role=w.roles[0], model=w.model, family=w.family, copies=w.copies or 1, room=w.room,
-        metered=w.metered,
+    found = models(there.workers, health.models if health is not None else {})
+    return Agents(
+        heard=there.heard, workers=workers, experts=experts, models=found,
+        missing=health.missing if health else (), looked=health is not None,
     )  # fmt: skip
 
 
-def models(workers: Sequence[Announcement]) -> tuple[Model, ...]:
-    """Models by name, and which queues each answers for. One that is announced answers: its worker is alive."""
+def _worker(w: Announcement, waiting: Mapping[str, int] | None) -> Worker:
+    return Worker(
+        queue=w.queue, role=w.roles[0], model=w.model, family=w.family, copies=w.copies or 1, room=w.room,
+        metered=w.metered, waiting=None if waiting is None else waiting.get(w.queue, 0),
+    )  # fmt: skip
+
+
+def models(workers: Sequence[Announcement], found: Mapping[str, ModelHealth]) -> tuple[Model, ...]:
+    """Models by name, which queues each answers for, and its health: as it was found, else as its workers announce."""
     by_name: dict[tuple[str, str], list[Announcement]] = {}
     for w in workers:
         by_name.setdefault((w.model, w.family), []).append(w)
-    return tuple(
-        Model(
-            model=name, family=family, queues=tuple(dict.fromkeys(w.queue for w in those)),
-            health="warning" if all(w.draining for w in those) else "ok", words=_words(those),
-        )
-        for (name, family), those in by_name.items()
-    )  # fmt: skip
+    made = []
+    for (name, family), those in by_name.items():
+        health, words = _health([found[w.queue] for w in those if w.queue in found], those)
+        queues = tuple(dict.fromkeys(w.queue for w in those))
+        made.append(Model(model=name, family=family, queues=queues, health=health, words=words))
+    return tuple(made)
 
 
-def _words(those: Sequence[Announcement]) -> str:
-    parts = ["no language model: answers from documents" if not those[0].metered else "announced by its worker"]
+def _health(found: Sequence[ModelHealth], those: Sequence[Announcement]) -> tuple[Health_, str]:
+    status = {one.status for one in found}
+    if "missing" in status:
+        return "failed", "it does not answer"
+    health: Health_ = "warning" if all(w.draining for w in those) else "ok"
+    seconds = [one.seconds for one in found if one.seconds is not None]
+    if not those[0].metered:
+        parts = ["no language model: answers from documents"]
+    elif seconds:
+        parts = [f"answered a tiny question in {max(seconds):.1f} s"]
+    elif "configured" in status:
+        health, parts = "unknown", ["configured, and not asked: that is paid for (parley doctor --probe asks)"]
+    else:
+        parts = ["announced by its worker, and not asked"]
     tools = next((w.no_tools for w in those if isinstance(w.no_tools, str) and w.no_tools), "")
     if tools:
         parts.append(f"tools that do not start: {tools}")
     if all(w.draining for w in those):
         parts.append("its workers are ending")
-    return "; ".join(parts)
+    return health, "; ".join(parts)

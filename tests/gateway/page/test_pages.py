@@ -353,11 +353,23 @@ def test_a_question_is_answered_on_the_page_of_its_session(somebody: Visitor, th
     there.gateway.ended(sid)
 
 
-def test_agents_shows_workers_experts_and_models(somebody: Visitor, there: Sessions) -> None:
+def test_agents_shows_workers_experts_and_models_as_doctor_sees_them(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open("/agents")
+    expect(page.get_by_text("As parley doctor sees them")).to_be_visible()
     expect(page.get_by_role("row", name="extractive").first).to_contain_text("✓ ok")
-    expect(page.get_by_role("rowheader", name="panelist_1", exact=True)).to_be_visible()
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="panelist_1", exact=True))
+    expect(row.get_by_role("cell").last).to_have_text("0")
+    expect(page.get_by_role("columnheader", name="Waiting turns")).to_be_visible()
     expect(page.get_by_role("rowheader", name="Security Architect")).to_be_visible()
+
+
+def test_agents_hides_nothing_on_a_phone(chromium: Browser, there: Sessions) -> None:
+    with visitor(chromium, there.gateway, viewport=PHONE) as one:
+        page = one.open("/agents")
+        serves = page.get_by_role("row", name="extractive").first.get_by_role("cell").last
+        expect(serves).to_contain_text("panelist_1")
+        box = serves.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"]
 
 
 # -- whoever looks, and on whatever

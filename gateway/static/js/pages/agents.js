@@ -30,9 +30,23 @@ function shown(found) {
   return [
     !found.heard &&
       el("p", { class: "warn", role: "note", text: "⚠ The moderator has not listened for long: some may be missing." }),
+    found.missing.length > 0 &&
+      section(
+        "What is missing",
+        {},
+        found.missing.map((lack) =>
+          el("p", { class: "warn", role: "note", dir: "auto" }, `⚠ ${lack.what}. To mend it: `, el("code", { text: lack.mend })),
+        ),
+      ),
     section(
       "Models",
       {},
+      el("p", {
+        class: "sub",
+        text: found.looked
+          ? "As parley doctor sees them on the machine of this gateway."
+          : "As their workers announce them. parley doctor says more, on the machine where they run.",
+      }),
       table(
         ["Model", "Family", "Health", "Serves"],
         found.models.map((model) => {
@@ -51,8 +65,15 @@ function shown(found) {
       "Workers",
       {},
       table(
-        ["Queue", "Role", "Model", "Copies", "Turns at once"],
-        found.workers.map((worker) => [worker.queue, named(worker.role), worker.model, worker.copies, worker.room]),
+        ["Queue", "Role", "Model", "Copies", "Turns at once", "Waiting turns"],
+        found.workers.map((worker) => [
+          worker.queue,
+          named(worker.role),
+          worker.model,
+          worker.copies,
+          worker.room,
+          worker.waiting ?? "not known",
+        ]),
         "No worker is alive.",
         3,
       ),
@@ -81,7 +102,7 @@ function table(heads, rows, none, figures = heads.length) {
     { class: "scroll", tabindex: 0, role: "region", "aria-label": count(rows.length, "row") },
     el(
       "table",
-      {},
+      { class: "stack", role: "table" },
       el(
         "thead",
         {},
@@ -97,9 +118,19 @@ function table(heads, rows, none, figures = heads.length) {
         rows.map((cells) =>
           el(
             "tr",
-            {},
+            { role: "row" },
             cells.map((cell, i) =>
-              el(i ? "td" : "th", { scope: i ? null : "row", class: i >= figures ? "figure" : "", dir: "auto" }, cell),
+              el(
+                i ? "td" : "th",
+                {
+                  scope: i ? null : "row",
+                  role: i ? "cell" : "rowheader",
+                  class: i >= figures ? "figure" : "",
+                  dir: "auto",
+                  "data-label": heads[i],
+                },
+                cell,
+              ),
             ),
           ),
         ),

@@ -1,0 +1,50 @@
+"""The health that the page of agents shows: what `parley doctor` says of this machine's stack, and its queues."""
+
+import contextlib
+from pathlib import Path
+
+from bus.accounts import Credentials, load_credentials
+from bus.connection import connect
+from bus.errors import BadKeyFile, BusError
+from client.errors import BadInput
+from coordinator.outcomes.bus_state import depths
+from gateway.health import Health, Lack, ModelHealth
+from parley.doctor.checks import examine
+from parley.plan import Plan
+from parley.stack.lease import METRICS, default_state, read_running
+
+
+async def look(plan: Plan) -> Health:
+    """Look once. No model is asked where that is paid for."""
+    try:
+        found = await examine(plan)
+    except (BadInput, TimeoutError) as error:
+        why = str(error) or "it took too long"
+        return Health(missing=(Lack(what=f"this machine could not be looked at: {why}", mend="parley doctor"),))
+    return Health(
+        models={m.seat: ModelHealth(status=m.status, seconds=m.seconds) for m in found.models},
+        waiting=await _waiting(plan),
+        missing=tuple(Lack(what=m.what, mend=m.mend) for m in found.missing),
+    )
+
+
+async def _waiting(plan: Plan) -> dict[str, int] | None:
+    """How long the queues are; None: there is no observer's credential for this bus here."""
+    found = _observer(plan)
+    if found is None:
+        return None
+    url, credentials = found
+    with contextlib.suppress(BusError, TimeoutError):
+        async with await connect(url, credentials, name=credentials.user) as connection:
+            return await depths(connection)
+    return None
+
+
+def _observer(plan: Plan) -> tuple[str, Credentials] | None:
+    settings = plan.settings
+    running = None if settings.nats.url else read_running(settings.state or default_state())
+    if running is None or METRICS not in running.credentials:
+        return None
+    with contextlib.suppress(BadKeyFile):
+        return running.url, load_credentials(Path(running.credentials[METRICS]))
+    return None
