@@ -28,7 +28,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
 | `parley.own.mine.<author>.<sid>` | clients | the author's own sessions, core request |
 | `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
-| `parley.gateway.signed_out`, `parley.gateway.who` | probes | which cookies were ended; a new copy asks, core |
+| `parley.gateway.signed_out`, `.who` | probes | which cookies were ended; a new copy asks; core, in their own account |
 | `parley.of.<owner>.ch.…`, and `.read.`, `.doc.`, `.get.` | as without `of` | the same, of one owner's sessions |
 
 A session's owner is the client that opened it, or that opened the session above it. Agents, moderators and the owners
@@ -43,8 +43,7 @@ from functools import lru_cache
 _ROOT = "parley"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _ESCAPED = re.compile(r"=([0-9A-F]{2})")
-_KEPT = 4_096
-"""Escaped names that are remembered: the same few sessions, queues and channels come again and again."""
+_KEPT = 4_096  # names that are remembered: the same few sessions, queues and channels come again and again
 ANY = "any"
 """The lane of whichever moderator is free."""
 
@@ -416,7 +415,6 @@ FATE_ALL = _join("fate", "*", "*", "*")
 OWN_ALL = _join("own", "*", "*", "*")
 CALL = _join("call")
 SIGNED_OUT, WHO_SIGNED_OUT = _join("gateway", "signed_out"), _join("gateway", "who")
-"""Between copies of a gateway, inside the account of their own key; nobody else hears it."""
 HERE_ALL = _join("here", "*", "*", "*")
 
 

@@ -124,11 +124,12 @@ def distributions() -> dict[str, set[str]]:
 @pytest.mark.parametrize("folders", [PACKAGES, (*PACKAGES, "benchmarks", "deploy", "tests")], ids=["use", "work"])
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
-    extras = ["uvloop", "embeddings", "export", "pdf"] + ([] if folders == PACKAGES else ["dev"])
+    extras = ["uvloop", "embeddings", "export", "pdf", "eval"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
     declared |= {"nkeys", "referencing", "pydantic-core"}
+    declared |= {"crowdkit"}  # the module of crowd-kit, where that is not installed
     if folders != PACKAGES:  # tests/small_model/serve.py runs in an environment of its own, which these make
         declared |= {package.partition("==")[0] for package in BESIDE}
         declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own
@@ -156,6 +157,7 @@ GROUPS = {
     ("coordinator/protocols/__init__.py", "parley.protocols"), ("agents/protocols/__init__.py", "parley.kits"),
     ("client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
+    ("evaluation/debates/registry.py", "parley.debate_methods"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""
