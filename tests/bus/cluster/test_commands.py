@@ -33,7 +33,13 @@ class Bus(NamedTuple):
 
 
 def _config(folder: Path, **more: object) -> dict[str, str]:
-    return bus_config(folder, seats={}, moderators=1, clients=("alice", "bob"), **more)  # type: ignore[arg-type]
+    return bus_config(
+        folder,
+        seats={"panel": 2, "debaters": 2, "team": 1, "audience": 0},
+        moderators=1,
+        clients=("alice", "bob"),
+        **more,
+    )  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
