@@ -1,11 +1,12 @@
 """`parley bus config --cluster` and what looks after a cluster, with three real servers on the files that it writes."""
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -32,8 +33,14 @@ class Bus(NamedTuple):
     url: str
 
 
-def _config(folder: Path, **more: object) -> dict[str, str]:
-    return bus_config(folder, seats={}, moderators=1, clients=("alice", "bob"), **more)  # type: ignore[arg-type]
+def _config(folder: Path, **more: Any) -> dict[str, str]:
+    return bus_config(
+        folder,
+        seats={"panel": 2, "debaters": 2, "team": 1, "audience": 0},
+        moderators=1,
+        clients=("alice", "bob"),
+        **more,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +54,10 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
     )  # fmt: skip
     with ExitStack() as exits:
         for name in ("parley-1", "parley-2", "parley-3"):
-            command = [find_server(), "-c", written[name], "-sd", str(folder / name), "-l", str(folder / f"{name}.log")]
-            server = subprocess.Popen(command)
+            conf = Path(written[name])
+            own = json.loads(conf.read_text()) | {"jetstream": {"store_dir": str(folder / name)}}  # one machine for all
+            conf.write_text(json.dumps(own))
+            server = subprocess.Popen([find_server(), "-c", str(conf), "-l", str(folder / f"{name}.log")])
             exits.callback(server.wait, 20)
             exits.callback(server.terminate)
         yield Bus(folder / "keys", ",".join(f"nats://{host}" for host in hosts))
@@ -84,6 +93,7 @@ async def test_who_is_revoked_is_out_at_each_server_and_who_is_added_is_in(bus: 
     _config(bus.keys)
     again = accounts.load_credentials(keys.file(bus.keys, "bob"))
     texts = [(path / "nats-server.conf").read_text() for path in of_cluster.folders(bus.keys)]
+    assert all(str(bus.keys.parent / "parley-") in text for text in texts), "what an operator wrote stays"
     assert len(texts) == 3 and all(again.public in text and bob.public not in text for text in texts)
 
 
@@ -107,7 +117,7 @@ def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
         ({"servers": ("a",)}, "say how many servers"),
     ],
 )
-def test_what_no_cluster_can_be_is_refused(given: dict[str, object], why: str, tmp_path: Path) -> None:
+def test_what_no_cluster_can_be_is_refused(given: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises((BadInput, BadTable), match=why):
         _config(tmp_path / "keys", **given)
 
