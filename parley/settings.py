@@ -53,7 +53,8 @@ class BudgetSection(Section):
 
 
 class NatsSection(Section):
-    """A bus that runs elsewhere; without a URL, an embedded one is started."""
+    """A bus that runs elsewhere, with commas between the addresses of several servers; without one, an embedded bus is
+    started."""
 
     url: str | None = None
     creds: Path | None = None
@@ -61,11 +62,13 @@ class NatsSection(Section):
     @field_validator("url")
     @classmethod
     def _is_address(cls, url: str | None) -> str | None:
-        scheme, found, rest = (url or "").partition("://")
-        if url is not None and not (rest if found else scheme):
-            raise PydanticCustomError("address", "it must not be empty, expected an address such as nats://bus:4222")
-        if found and scheme not in SCHEMES:
-            raise PydanticCustomError("address", "no such scheme, known: " + ", ".join(SCHEMES))
+        for one in (url or "").split(",") if url is not None else ():
+            scheme, found, rest = one.strip().partition("://")
+            if not (rest if found else scheme):
+                what = "it must not be empty, expected an address such as nats://bus:4222"
+                raise PydanticCustomError("address", what)
+            if found and scheme not in SCHEMES:
+                raise PydanticCustomError("address", "no such scheme, known: " + ", ".join(SCHEMES))
         return url
 
 

@@ -19,6 +19,7 @@ import logging
 import random
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 from bus.library import cancelled
 from bus.library import client as library
@@ -40,13 +41,22 @@ class MovingClient(library.Client):
     def __init__(self) -> None:
         super().__init__()
         self.reached = 0
-        """Servers that the server reaches, itself among them, as it said last; 0: it is no cluster's."""
-        self.most = 0
-        """The most that a server of this cluster said, or as many addresses as were given."""
+        """Servers that the server reaches, itself among them, as it said last; 0: it is no cluster's, or tells nobody
+        (`no_advertise`)."""
+        self._told = 0
+        self._given: frozenset[str] = frozenset()
+        self._there: frozenset[str] = frozenset()
+        """HOST:PORT of the servers that were named, and of those that the server reaches."""
         self._left = ""
         self._to = ""
         self._since = 0.0
         self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def most(self) -> int:
+        """How many servers the cluster has: the most that one of it said, or while none said anything as many addresses
+        as were given."""
+        return self._told if self._told > 1 else len(self._given)
 
     @property
     def alone(self) -> bool:
@@ -74,12 +84,15 @@ class MovingClient(library.Client):
     @property
     def missing(self) -> int:
         """How many servers of the cluster its own does not reach."""
-        return max(0, self.most - self.reached) if self.reached else 0
+        if self._there <= self._given:
+            return len(self._given - self._there) if self._there else 0
+        return max(0, self.most - self.reached)  # they have other names than those that were given
 
     async def connect(self, *args: Any, **given: Any) -> None:
         """As nats-py's, with an order of servers of its own when it reconnects."""
         servers = args[0] if args else given.get("servers", ())
-        self.most = len(servers) if not isinstance(servers, str) and len(servers) > 1 else 0
+        named = [servers] if isinstance(servers, str) else servers
+        self._given = frozenset(map(_address, named))
         await super().connect(*args, **{"reconnect_to_server_handler": self._next, **given})
 
     async def reconnect_no_more(self) -> None:
@@ -111,8 +124,9 @@ class MovingClient(library.Client):
             self._left = ""
             for server in self._server_pool:
                 server.reconnects = 0 if server is self._current_server else min(server.reconnects, 1)
-        self.reached = len(info.get("connect_urls") or ()) or 1
-        self.most = max(self.most, self.reached)
+        self._there = frozenset(info.get("connect_urls") or ())
+        self.reached = len(self._there)
+        self._told = max(self._told, self.reached)
         if (self.alone or info.get("ldm")) and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self._look(bool(info.get("ldm"))), name="look for a server")
 
@@ -139,6 +153,14 @@ class MovingClient(library.Client):
             await asyncio.sleep(LOOK_S)
 
 
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url if "//" in url else f"nats://{url}")
+        return f"{parts.hostname}:{parts.port or 4222}"
+    except ValueError:
+        return url  # nats-py says what is wrong with it
+
+
 async def _reached(host: str, port: int) -> int:
     """How many servers the one there reaches, itself among them; 0: it does not answer, or is about to stop."""
     try:
@@ -151,4 +173,4 @@ async def _reached(host: str, port: int) -> int:
         info = json.loads(line.removeprefix(b"INFO "))
     except (OSError, ValueError):
         return 0
-    return 0 if info.get("ldm") else len(info.get("connect_urls") or ()) or 1
+    return 0 if info.get("ldm") else len(info.get("connect_urls") or ())

@@ -38,6 +38,8 @@ class Scan:
         """Messages that it will come to, as they were when it began."""
 
     async def __aenter__(self) -> Self:
+        if self._connection.clustered:
+            await self._whole()
         config: dict[str, Any] = {
             "name": self._name, "deliver_policy": "by_start_sequence", "opt_start_seq": self._after + 1,
             "ack_policy": "none", "headers_only": True, "filter_subjects": self._only, "mem_storage": True,
@@ -47,6 +49,13 @@ class Scan:
         made = await self._connection.api(f"CONSUMER.CREATE.{self._stream}.{self._name}", body, 10.0)
         self.count = int(made.get("num_pending", 0))
         return self
+
+    async def _whole(self) -> None:
+        """A reader lies on one server, which must not be one that is still given what it lacks. Raises BusError."""
+        info = await self._connection.api(f"STREAM.INFO.{self._stream}")
+        for other in (info.get("cluster") or {}).get("replicas") or ():
+            if not other.get("current") and not other.get("offline"):
+                raise BusError(f"stream {self._stream} is not whole yet on the server {other.get('name')}")
 
     async def __aexit__(self, *_: object) -> None:
         with contextlib.suppress(BusError):

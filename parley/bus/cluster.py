@@ -74,7 +74,7 @@ def write(
             inside.mkdir(parents=True, exist_ok=True, mode=0o700)
             routes = [other.route for other in members if other != member]
             seen = (folder or FOLDER).format(name=member.name)
-            config = clustered(bus, member, routes, tls_folder=seen)
+            config = clustered(bus, member, routes, tls_folder=seen, listen=str(bus["host"]))
             accounts.rewrite_private(inside / CONFIGURATION, _text(config))
             certificates.issue(keys, inside, member.name, (member.host,))
             written[member.name] = str(inside / CONFIGURATION)

@@ -90,10 +90,9 @@ def bus_config(
 
     \b
     Example:
-      parley bus config --dir deploy/keys --panel 3 --moderators 2
+      parley bus config --dir deploy/keys --moderators 2 --cluster 3
       parley bus config --dir deploy/keys --client alice --client bob --reader audit=alice
       parley bus config --dir deploy/keys --viewer wall --probe gateway
-      parley bus config --dir deploy/keys --cluster 3 --server bus-a --server bus-b --server bus-c
     """
     with options.errors(json):
         from parley.bus import config

@@ -20,7 +20,12 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything 
 Config = Annotated[
     Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
 ]
-Nats = Annotated[str | None, typer.Option("--nats", help="Address of a running bus; without it, an embedded stack.")]
+Nats = Annotated[
+    str | None,
+    typer.Option(
+        "--nats", help="Address of a running bus (of several servers: URL,URL); without it, an embedded stack."
+    ),
+]
 Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
 State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
 Sets = Annotated[

@@ -13,6 +13,7 @@ one still there, starts another; the sessions lie on disk and go on.
 | `last-stack.json` | what ran here last |
 | `keys/` | one credentials file a user, and the moderators' key (mode 600) |
 | `bus/` | nats-server's configuration, log and store |
+| `cluster/` | in its place, of several servers, a folder each |
 | `logs/` | one file a service |
 """
 

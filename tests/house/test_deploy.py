@@ -35,7 +35,7 @@ AGENTS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "agent"]
 MODERATORS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "moderator"]
 TOOLS = {"ask": "client", "doctor": "owner", "sessions": "owner"}
 """Tool -> whose credentials it has."""
-FOR_TOOLS = {"ask": ["q"], "doctor": [], "sessions": ["list"], "keys": [], "web-keys": []}
+FOR_TOOLS = {"ask": ["q"], "doctor": [], "sessions": ["list"], "keys": [], "web-keys": [], "cluster-keys": []}
 
 
 HEADER = [
@@ -50,6 +50,8 @@ BY_DOCKER = {
     "docker compose run --rm keys": "the keys are made before",
     "docker compose up -d": "all services run already",
     "docker compose run --rm web-keys": "a test of its own makes the token",
+    "docker compose run --rm cluster-keys": "test_real_servers_take_the_clusters_configurations makes them",
+    "export COMPOSE_PROFILES=cluster PARLEY_FIRST=./deploy/keys/servers/parley-1": "of containers alone",
     "docker compose --profile web up -d": "a test of its own runs the gateway",
     "docker compose --profile competition up -d": "all services run already",
     "docker compose --profile madp up -d": "all services run already",
@@ -92,7 +94,7 @@ def test_the_compose_file_satisfies_the_specification() -> None:
 
 def test_each_service_gets_its_own_key_and_no_other() -> None:
     for name in OURS:
-        if name in ("keys", "web-keys"):
+        if name in ("keys", "web-keys", "cluster-keys"):
             assert "secrets" not in SERVICES[name] and SERVICES[name]["network_mode"] == "none"
             continue
         user = TOOLS.get(name, name)
@@ -149,11 +151,37 @@ def test_a_real_server_takes_the_configuration_and_it_holds_no_secret(made: Path
     found = json.loads(text)
     assert (found["host"], found["port"], found["http"]) == ("0.0.0.0", 4222, "0.0.0.0:8222")
     assert found["jetstream"]["store_dir"].startswith("/data")
-    assert any(f"{conf.name}:/etc/nats/{conf.name}" in v for v in SERVICES["nats"]["volumes"])
+    assert any(v.endswith(f"/{conf.name}}}:/etc/nats/bus:ro") for v in SERVICES["nats"]["volumes"])
     for path in made.glob("*.json"):
         credentials = load_credentials(path)
         assert credentials.seed not in text
         assert credentials.public in text
+
+
+def test_real_servers_take_the_clusters_configurations(made: Path, tmp_path: Path) -> None:
+    """As the service `cluster-keys` makes them; a server finds its files where they are mounted."""
+    folder = tmp_path / "keys"
+    shutil.copytree(made, folder)
+    command = [word.replace("/keys", str(folder)) for word in words("cluster-keys")]
+    subprocess.run([sys.executable, "-m", "parley", *command], cwd=ROOT, check=True, timeout=30, capture_output=True)
+    mounts = {"nats": "parley-1", "nats-2": "parley-2", "nats-3": "parley-3"}
+    one = json.loads((made / "nats-server.conf").read_text())
+    for service, name in mounts.items():
+        inside = folder / "servers" / name
+        found = json.loads((inside / "nats-server.conf").read_text())
+        assert found["client_advertise"] == f"{service}:4222" and found["accounts"] == one["accounts"]
+        text = (inside / "nats-server.conf").read_text().replace("/etc/nats/bus/", f"{inside}/")
+        (tmp_path / "seen.conf").write_text(text)
+        done = subprocess.run([find_server(), "-t", "-c", tmp_path / "seen.conf"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        given = SERVICES[service]["volumes"]
+        assert any(v.endswith(":/etc/nats/bus:ro") and (name in v or service == "nats") for v in given)
+        assert SERVICES[service].get("profiles", []) == ([] if service == "nats" else ["cluster"])
+    before = {p: p.read_bytes() for p in (folder / "servers").rglob("*") if p.is_file()}
+    again = [sys.executable, "-m", "parley", "bus", "config", "--dir", str(folder), "--client", "late"]
+    subprocess.run(again, cwd=ROOT, check=True, timeout=30, capture_output=True)
+    changed = {p.name for p, data in before.items() if p.read_bytes() != data}
+    assert changed == {"nats-server.conf"}, "a further client is known to each, and certificates stay"
 
 
 def test_keys_are_not_replaced(made: Path) -> None:

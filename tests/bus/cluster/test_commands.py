@@ -1,0 +1,118 @@
+"""`parley bus config --cluster` and what looks after a cluster, with three real servers on the files that it writes."""
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from bus import accounts, streams
+from bus.cluster import certificates
+from bus.cluster.embedded import free_ports
+from bus.cluster.servers import ROUTES
+from bus.connection import connect
+from bus.embedded import find_server
+from bus.errors import BadTable, WrongCredentials
+from client.errors import BadInput
+from parley.bus import cluster as of_cluster
+from parley.bus import keys
+from parley.bus.config import bus_config
+from parley.bus.replicas import replicas
+from parley.bus.revoke import revoke
+from tests.conftest import Eventually
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+
+class Bus(NamedTuple):
+    keys: Path
+    url: str
+
+
+def _config(folder: Path, **more: object) -> dict[str, str]:
+    return bus_config(folder, seats={}, moderators=1, clients=("alice", "bob"), **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
+    folder = tmp_path_factory.mktemp("bus")
+    ports = [port for port in free_ports(12) if port + ROUTES < 65_536][:3]
+    hosts = tuple(f"127.0.0.1:{port}" for port in ports)
+    written = _config(
+        folder / "keys", host="127.0.0.1", monitor="", cluster=3, servers=hosts,
+        server_folder=f"{folder}/keys/servers/{{name}}",
+    )  # fmt: skip
+    with ExitStack() as exits:
+        for name in ("parley-1", "parley-2", "parley-3"):
+            command = [find_server(), "-c", written[name], "-sd", str(folder / name), "-l", str(folder / f"{name}.log")]
+            server = subprocess.Popen(command)
+            exits.callback(server.wait, 20)
+            exits.callback(server.terminate)
+        yield Bus(folder / "keys", ",".join(f"nats://{host}" for host in hosts))
+
+
+async def test_the_servers_find_each_other_and_replicas_are_changed_while_they_run(bus: Bus) -> None:
+    moderator = accounts.load_credentials(keys.file(bus.keys, "moderator-1"))
+    async with await connect(bus.url, moderator, name="set-up", retry_first=True) as conn:
+        await streams.ensure_streams(conn)
+    for wanted in (1, 3):
+        rows = await asyncio.to_thread(replicas, bus.url, bus.keys, wanted)
+        assert {row["stream"] for row in rows} == set(streams.STREAMS)
+        assert {(row["replicas"], row["current"]) for row in rows} == {(wanted, wanted)}
+        assert all(row["leader"].startswith("parley-") for row in rows)
+
+
+async def test_who_is_revoked_is_out_at_each_server_and_who_is_added_is_in(bus: Bus, eventually: Eventually) -> None:
+    bob = accounts.load_credentials(keys.file(bus.keys, "bob"))
+
+    async def taken() -> bool:
+        try:
+            async with await connect(bus.url, bob, name="bob"):
+                return True
+        except WrongCredentials:
+            return False
+
+    await eventually(taken)
+    done = await asyncio.to_thread(revoke, bus.url, bus.keys, "bob")
+    assert done["servers"] == ["parley-1", "parley-2", "parley-3"]
+    for one in bus.url.split(","):
+        with pytest.raises(WrongCredentials):
+            await connect(one, bob, name="bob")
+    _config(bus.keys)
+    again = accounts.load_credentials(keys.file(bus.keys, "bob"))
+    texts = [(path / "nats-server.conf").read_text() for path in of_cluster.folders(bus.keys)]
+    assert len(texts) == 3 and all(again.public in text and bob.public not in text for text in texts)
+
+
+def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
+    before = [(path / certificates.CERTIFICATE).read_bytes() for path in of_cluster.folders(bus.keys)]
+    rows = of_cluster.renew(bus.keys)
+    assert [row["server"] for row in rows] == ["parley-1", "parley-2", "parley-3"]
+    assert [(path / certificates.CERTIFICATE).read_bytes() for path in of_cluster.folders(bus.keys)] != before
+    assert all(
+        f"{certificates.ends(Path(row['file']) / certificates.CERTIFICATE):%Y-%m-%d}" == row["until"] for row in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"cluster": 2}, "expected 3 or 5"),
+        ({"cluster": 3, "servers": ("a", "b")}, "got 2 of them for a cluster of 3"),
+        ({"cluster": 3, "servers": ("a", "a", "b")}, "two servers have one address"),
+        ({"cluster": 3, "servers": ("a:70000", "b", "c")}, "expected HOST or HOST:PORT"),
+        ({"servers": ("a",)}, "say how many servers"),
+    ],
+)
+def test_what_no_cluster_can_be_is_refused(given: dict[str, object], why: str, tmp_path: Path) -> None:
+    with pytest.raises((BadInput, BadTable), match=why):
+        _config(tmp_path / "keys", **given)
+
+
+def test_a_bus_of_one_server_has_no_certificates(tmp_path: Path) -> None:
+    _config(tmp_path / "keys")
+    with pytest.raises(BadInput, match="no cluster's servers"):
+        of_cluster.renew(tmp_path / "keys")
