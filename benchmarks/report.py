@@ -220,7 +220,6 @@ def targets(f: Figures) -> list[Target]:
         name, most = max(((n, m.rss / 1e6) for n, m in f.memory.items()), key=lambda row: row[1])
         at_most(f"memory of a process (the largest: {name})", most, PROCESS_MB, " MB")
     if f.open and f.open.bytes_a_session is not None:
-        disk = ", ".join(f"{name} {size / 1e3:.1f} kB" for name, size in f.open.stored.items() if size >= 50)
         at_most("memory of an open session in the moderator", f.open.bytes_a_session / 1e3, SESSION_KB, " kB")
     for figure in f.controller:
         if figure.what == maci.ADAPTIVE:
@@ -274,6 +273,7 @@ def text(f: Figures) -> str:
     if f.help_s is not None:
         lines += ["", f"parley --help: {f.help_s:.3f} s"]
     if f.open and f.open.bytes_a_session is not None:
+        disk = ", ".join(f"{name} {size / 1e3:.1f} kB" for name, size in f.open.stored.items() if size >= 50)
         lines += [
             "",
             f"{f.open.sessions:,} open sessions take {f.open.bytes_a_session / 1e3:.1f} kB each in the moderator",
