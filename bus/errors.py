@@ -279,12 +279,12 @@ class ServerFailed(EnvironmentFault):
 
 def addresses(url: str) -> list[str]:
     """The servers of an address: one, or several with commas between."""
-    return [one.strip() for one in url.split(",") if one.strip()]
+    return [one.strip() for one in url.split(",") if one.strip()] or [url]
 
 
 def shown_address(url: str) -> str:
     """The address, of several servers each, without user and password."""
-    return ",".join(_shown(one) for one in addresses(url)) or "(not an address)"
+    return ",".join(map(_shown, addresses(url)))
 
 
 def _shown(url: str) -> str:

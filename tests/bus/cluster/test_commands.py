@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -32,8 +32,14 @@ class Bus(NamedTuple):
     url: str
 
 
-def _config(folder: Path, **more: object) -> dict[str, str]:
-    return bus_config(folder, seats={}, moderators=1, clients=("alice", "bob"), **more)  # type: ignore[arg-type]
+def _config(folder: Path, **more: Any) -> dict[str, str]:
+    return bus_config(
+        folder,
+        seats={"panel": 2, "debaters": 2, "team": 1, "audience": 0},
+        moderators=1,
+        clients=("alice", "bob"),
+        **more,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +113,7 @@ def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
         ({"servers": ("a",)}, "say how many servers"),
     ],
 )
-def test_what_no_cluster_can_be_is_refused(given: dict[str, object], why: str, tmp_path: Path) -> None:
+def test_what_no_cluster_can_be_is_refused(given: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises((BadInput, BadTable), match=why):
         _config(tmp_path / "keys", **given)
 
