@@ -15,6 +15,7 @@ from benchmarks.debates import Bench, Case, bench, stack
 from benchmarks.processes import Memory
 from bus.accounts import load_credentials
 from bus.connection import connect
+from bus.streams import STREAMS
 from client.client import Client
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
@@ -111,6 +112,8 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     at_rest: dict[str, Memory]
     with_sessions: dict[str, Memory]
     sessions: int
+    stored: dict[str, float]
+    """Stream -> bytes on disk that one more open session takes."""
 
     @property
     def bytes_a_session(self) -> float | None:
@@ -124,9 +127,18 @@ async def open_sessions(count: int = OPEN) -> Open:
     case = Case(debaters=3, rounds=3, at_once=1, total=1, latency_s=3_600.0)
     async with bench(stack(case.latency_s)) as running:
         await _open(running, case, 100)  # what is allocated once
-        before = running.memory()
+        before, stored = running.memory(), await _stored(running)
         await _open(running, case, count)
-        return Open(at_rest=before, with_sessions=running.memory(), sessions=count)
+        grown = {name: (size - stored[name]) / count for name, size in (await _stored(running)).items()}
+        return Open(at_rest=before, with_sessions=running.memory(), sessions=count, stored=grown)
+
+
+async def _stored(running: Bench) -> dict[str, int]:
+    """Bytes in each stream."""
+    moderator = load_credentials(running.lease.credentials("moderator-1"))
+    async with await connect(running.lease.url, moderator, name="bench") as conn:
+        infos = {name: await conn.api(f"STREAM.INFO.{name}") for name in STREAMS}
+    return {name: int(info["state"]["bytes"]) for name, info in infos.items()}
 
 
 async def _open(running: Bench, case: Case, count: int) -> None:

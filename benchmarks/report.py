@@ -273,9 +273,11 @@ def text(f: Figures) -> str:
     if f.help_s is not None:
         lines += ["", f"parley --help: {f.help_s:.3f} s"]
     if f.open and f.open.bytes_a_session is not None:
+        disk = ", ".join(f"{name} {size / 1e3:.1f} kB" for name, size in f.open.stored.items() if size >= 50)
         lines += [
             "",
             f"{f.open.sessions:,} open sessions take {f.open.bytes_a_session / 1e3:.1f} kB each in the moderator",
+            f"  and on disk: {disk}",
         ]
     lines += _client_lines(f)
     lines += ["", *maci.lines(f.controller)] if f.controller else []
