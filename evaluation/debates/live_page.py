@@ -84,6 +84,7 @@ def report(
     wanted: Sequence[tuple[str, str, int]],
     rows: Sequence[Row],
     ended: str = "",
+    unfit: Sequence[str] = (),
 ) -> LiveReport:
     """From the sessions that are there.
 
@@ -91,6 +92,8 @@ def report(
     ----------
     wanted
         The key of every session of the run.
+    unfit
+        Which cells could not be asked, and why.
     """
     by_id = {question.id: question for question in asked}
     keys = set(wanted)
@@ -108,7 +111,7 @@ def report(
         failed=sum(bool(row.error) or row.status != "finished" for row in mine),
         rows=tuple(_row(name, methods[name], results[name]) for name in results),
         comparisons=tuple(_comparisons(results)),
-        not_run=tuple(_missing(wanted, mine)),
+        not_run=(*unfit, *_missing(wanted, mine, unfit)),
         wordings=tuple(_wordings(mine, by_id)),
         detectable=detectable(len(asked), 0.2),
         ended=ended,
@@ -137,13 +140,13 @@ def _comparisons(results: Mapping[str, list[Scored]]) -> list[Compared]:
     return [msgspec.structs.replace(c, adjusted=q) for c, q in zip(plain, corrected, strict=True)]
 
 
-def _missing(wanted: Sequence[tuple[str, str, int]], rows: Sequence[Row]) -> Iterator[str]:
+def _missing(wanted: Sequence[tuple[str, str, int]], rows: Sequence[Row], unfit: Sequence[str]) -> Iterator[str]:
     held = {row.key for row in rows}
     missing = Counter(cell for key in wanted if key not in held for cell in key[1:2])
     for cell, count in missing.items():
         yield f"{cell}: {count} of {sum(key[1] == cell for key in wanted)} sessions were not held"
     for cell in ("panel", "consensus", "critic", "maci"):
-        if not any(key[1] == cell for key in wanted):
+        if not any(key[1] == cell for key in wanted) and not any(line.startswith(f"{cell}:") for line in unfit):
             yield f"{cell}: not asked for"
 
 

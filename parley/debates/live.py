@@ -14,7 +14,7 @@ import msgspec
 from client import estimate
 from client.api import Parley, Session
 from client.client import new_sid
-from client.errors import ParleyError
+from client.errors import BadInput, ParleyError
 from coordinator.estimate import Estimate
 from evaluation.debates.live_rows import Kept, Question, Row, row_of
 from parley.plan import Plan, plan_of
@@ -120,6 +120,25 @@ def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession
             opened, budget=msgspec.structs.replace(opened.budget, seconds=wanted.session_s)
         )
     return opened
+
+
+def fitting(
+    cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path
+) -> tuple[list[Cell], dict[str, list[str]]]:
+    """The sessions that can be opened; of the others by cell the reason, once a question.
+
+    A MACI session without documents, for one, cannot.
+    """
+    fit: list[Cell] = []
+    unfit: dict[str, list[str]] = {}
+    for cell in cells:
+        try:
+            _estimate(cell, plans, wanted, folder)
+        except BadInput as error:
+            unfit.setdefault(cell.cell, []).append(str(error))
+        else:
+            fit.append(cell)
+    return fit, unfit
 
 
 def expected(cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path) -> dict[str, Any]:

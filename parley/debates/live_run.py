@@ -14,7 +14,8 @@ from evaluation.debates.live_page import LiveManifest, LiveReport
 from evaluation.debates.live_rows import Kept, Question, questions
 from evaluation.loaders import BadData, NoData
 from parley.debates import live
-from parley.debates.live import CELLS, Wanted
+from parley.debates.live import CELLS, Cell, Wanted
+from parley.plan import Plan
 from parley.settings import Settings
 
 
@@ -46,7 +47,21 @@ def estimated(file: Path, settings: Settings, wanted: Wanted) -> dict[str, Any]:
     """What the run may come to; nothing is started. Raises BadInput."""
     asked = asked_of(file)
     plans = live.plans_of(settings, wanted)
-    return live.expected(live.cells_of(asked, wanted), plans, wanted, file.parent)
+    cells, _ = _fitting(asked, plans, wanted, file.parent)
+    return live.expected(cells, plans, wanted, file.parent)
+
+
+def _fitting(
+    asked: Sequence[Question], plans: dict[str, Plan], wanted: Wanted, folder: Path
+) -> tuple[list[Cell], list[str]]:
+    """The sessions that can be opened, and why others cannot. Raises BadInput where none can."""
+    cells, unfit = live.fitting(live.cells_of(asked, wanted), plans, wanted, folder)
+    why = [f"{name}: cannot be asked of {len(reasons)} questions: {reasons[0]}" for name, reasons in unfit.items()]
+    if not cells:
+        raise BadInput("--cell", f"--cell: no session can be opened. {'; '.join(why)}")
+    for line in why:
+        _told(line)
+    return cells, why
 
 
 def held(file: Path, settings: Settings, wanted: Wanted, out: Path) -> tuple[LiveReport, list[Path]]:
@@ -59,10 +74,10 @@ def held(file: Path, settings: Settings, wanted: Wanted, out: Path) -> tuple[Liv
     """
     asked = asked_of(file)
     plans = live.plans_of(settings, wanted)
-    cells = live.cells_of(asked, wanted)
+    cells, unfit = _fitting(asked, plans, wanted, file.parent)
     made = LiveManifest(
         questions=manifest.hashed(file), models=tuple(live.models_of(plans)), panel=wanted.panel, rounds=wanted.rounds,
-        commit=manifest.commit(), changed=manifest.is_changed(), command=shlex.join(["parley", *sys.argv[1:]]),
+        commit=manifest.commit(), changed=manifest.is_changed(), command=_command(sys.argv[1:]),
     )  # fmt: skip
     made = _same(made, out / "manifest.json")
     try:
@@ -75,8 +90,14 @@ def held(file: Path, settings: Settings, wanted: Wanted, out: Path) -> tuple[Liv
     for line in estimate_lines(likely):
         _told(line)
     ended = live.hold(cells, plans, wanted, file.parent, kept, _told)
-    report = live_page.report(made, asked, [cell.key for cell in cells], kept.rows, ended)
+    report = live_page.report(made, asked, [cell.key for cell in cells], kept.rows, ended, unfit)
     return report, live_page.written(report, out)
+
+
+def _command(words: Sequence[str]) -> str:
+    """What was typed, without the folder that it wrote to."""
+    kept = [w for n, w in enumerate(words) if w != "--out" and words[max(0, n - 1)] != "--out"]
+    return shlex.join(["parley", *kept])
 
 
 def _same(made: LiveManifest, file: Path) -> LiveManifest:

@@ -17,13 +17,13 @@ METHODS = ("single", "best", "vote", "full", "unanimity", "maci_paper", "maci_fi
 
 
 def mine(folder: Path, count: int = 80) -> Path:
-    """Two members, right in 90 and 40 %; the second gives in to the first in the second round."""
+    """Two members, right in 40 and 90 %; the first gives in to the second in the second round."""
     dice, lines = random.Random(3), []
     for number in range(count):
         gold = dice.choice("ab")
-        said = [gold if dice.random() < skill else "ab".replace(gold, "") for skill in (0.9, 0.4)]
+        said = [gold if dice.random() < skill else "ab".replace(gold, "") for skill in (0.4, 0.9)]
         rounds = [[{"member": m, "answer": a, "words": 10} for m, a in zip("xy", said, strict=True)]]
-        rounds.append([{"member": "y", "answer": said[0], "words": 10}])
+        rounds.append([{"member": "x", "answer": said[1], "words": 10}])
         row = {"id": f"q{number}", "options": ["a", "b"], "gold": gold, "members": ["x", "y"], "rounds": rounds}
         lines.append(json.dumps(row))
     file = folder / "<b>mine.jsonl"
@@ -46,7 +46,7 @@ def test_a_report_says_what_was_found_and_what_was_not_run(tmp_path: Path) -> No
     assert [n.method for n in one.not_run] == ["critic"]
     words = {(c.method, c.against): c.word for c in one.comparisons}
     assert words["best", "vote"] == words["full", "vote"] == "better"
-    assert words["best", "full"] == "the same"
+    assert words["best", "full"] == "not decided"  # no difference on 35 questions
     assert [f.name for f in files] == ["report.html", "report.md", "report.json", "manifest.json"]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<b>mine" not in page and "&lt;b&gt;mine" in page and page.count("data:image/svg+xml") == 2
@@ -104,12 +104,12 @@ def test_a_manifest_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_tells_of_progress_and_prints_one_document(tmp_path: Path) -> None:
-    file = mine(tmp_path, 20)
+    file = mine(tmp_path, 200)
     only = ("--method", "vote", "--method", "best", "--out", str(tmp_path / "out"))
     code, out, err = run("eval", "debates", "--file", str(file), *only, "--json")
     assert code == 0, err
     assert json.loads(out)["report"]["sets"][0]["baseline"] == "vote"
-    assert "data set 1 of 1" in err and "shows four times in five" in err
+    assert "data set 1 of 1" in err and "shows four times in five" in err, err
     code, out, err = run("eval", "debates", "--list", "--data", str(tmp_path))
     assert code == 0 and "ford: not there" not in out and "not there" in out and "maci_paper" in out
     code, out, err = run("eval", "debates", "--repeat", "m.json", "--set", "ford")
