@@ -13,10 +13,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results routing lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results routing debates lint format examples api diagrams schemas watching lock clean
 
 help:
-	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | routing | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
+	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | routing | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
 
 install: $(STAMP)
 
@@ -95,6 +95,13 @@ results: $(STAMP)
 DATA ?= ../shared/data
 routing: $(STAMP)
 	$(BIN)/parley eval routing --data $(DATA) --page docs/routing.md
+
+# docs/debates: every method on the test half of the public sets of recorded debates. Less than ten minutes on two cores.
+debates: $(STAMP)
+	$(BIN)/parley eval debates --data $(DATA) --out .cache/debates
+	mkdir -p docs/debates/plots
+	cp .cache/debates/report.md .cache/debates/manifest.json docs/debates/
+	cp .cache/debates/plots/*.svg docs/debates/plots/
 
 # Agents of other frameworks in a seat, each in an environment of its own: fetches the frameworks, and is no part of CI.
 examples: $(STAMP)

@@ -131,11 +131,11 @@ def calibration(confidences: Sequence[float], outcomes: Sequence[float], right: 
     off = float(bias(counts, means, shares))
     dice = np.random.default_rng(SEED)
     fair = [ece(sure, (dice.random(len(sure)) < sure).astype(np.float64)) for _ in range(DRAWS)]
-    brier = float(((sure - true) ** 2).mean())
+    # a tie is drawn: right with the chance that `true` says, so its expected square has a variance, too
+    brier = float(((sure - true) ** 2 + true * (1 - true)).mean())
     reliability = float((counts * (means - shares) ** 2).sum() / whole)
     resolution = float((counts * (shares - base) ** 2).sum() / whole)
-    # outcomes between 0 and 1 (ties) have less uncertainty than base (1 - base)
-    uncertainty = float(((true - base) ** 2).mean())
+    uncertainty = base * (1 - base)
     return Calibration(
         equal_width=ece(sure, true, "width"),
         equal_mass=plug_in,

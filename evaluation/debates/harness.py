@@ -49,6 +49,17 @@ def reciprocal_rank(probabilities: Sequence[float], right: frozenset[int]) -> fl
     return 1 / (above + (tied + 1) / 2)
 
 
+def reads_gold(method: Method, debates: Iterable[RecordedDebate]) -> bool:
+    """Whether what the method says depends on the gold that a debate shows: it would if it looked at it."""
+    for debate in debates:
+        other = (max(debate.gold, 0) + 1) % len(debate.options)
+        moved = msgspec.structs.replace(debate, gold=other, also_right=())
+        plain = method.run(debate.hidden(), UNLIMITED)
+        if any(method.run(shown, UNLIMITED) != plain for shown in (debate, moved)):
+            return True
+    return False
+
+
 def scored(debate: RecordedDebate, outcome: Outcome) -> Scored:
     """The outcome beside the gold."""
     return Scored(
@@ -78,6 +89,13 @@ def fitted(method: Method, debates: Iterable[RecordedDebate]) -> Mapping[str, Me
     for debate in debates:
         groups.setdefault(debate.group, []).append(debate)
     return {group: method.fit(mine) for group, mine in groups.items()}
+
+
+def apart(fit: Iterable[RecordedDebate], test: Iterable[RecordedDebate]) -> None:
+    """Raises ValueError where a question lies in both halves: what is learned on it would be tested on it."""
+    both = {debate.question for debate in fit} & {debate.question for debate in test}
+    if both:
+        raise ValueError(f"{len(both)} questions lie in both halves, such as {min(both)!r}")
 
 
 def prepared(method: Method, fit: Iterable[RecordedDebate]) -> Mapping[str, Method] | None:

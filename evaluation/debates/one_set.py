@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from evaluation.debates.harness import NotRun, Scored, missing, play, prepared
+from evaluation.debates.harness import NotRun, Scored, apart, missing, play, prepared, reads_gold
 from evaluation.debates.measures import Compared, Measures, compared, front, measured
 from evaluation.debates.method import Budget, Method
 from evaluation.debates.record import RecordedDebate, of_half
@@ -21,6 +21,8 @@ ALSO = "full"
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Budgets of words, of the mean that a full debate spends."""
 CALLS = (1, 3, 5, 10, 20, 40)
+PEEKED = 25
+"""Debates on which each method is tried for reading the gold."""
 DISCORDANT = 0.2
 """Share of questions on which just one of two methods is right, for the power that is said before the run."""
 
@@ -111,6 +113,7 @@ def evaluated(
     began = time.monotonic()
     debates = list(data_set.load(data))
     fit, test = (of_half(data_set.split or data_set.name, debates, which) for which in ("fit", "test"))
+    apart(fit, test)
     questions = len({debate.question for debate in test})
     power = detectable(questions, DISCORDANT)
     told(f"{data_set.name}: {len(test):,} debates about {questions:,} questions in the test half; {said(power)}")
@@ -124,6 +127,10 @@ def evaluated(
             not_run.append(NotRun(method.name, why))
             continue
         ready[method.name] = (method, prepared(method, fit))
+        if _leaks(ready[method.name], test[:PEEKED]):
+            not_run.append(NotRun(method.name, "it reads the gold: other gold, other answers"))
+            del ready[method.name]
+            continue
         results[method.name] = play(*ready[method.name], test)
         if not results[method.name]:
             not_run.append(NotRun(method.name, "the fit half is empty"))
@@ -152,6 +159,16 @@ def evaluated(
         front=tuple(front(rows)),
         seconds=time.monotonic() - began,
     )
+
+
+def _leaks(ready: Ready, debates: Sequence[RecordedDebate]) -> bool:
+    """Whether a method that is no bound reads the gold."""
+    method, by_group = ready
+    if method.hindsight:
+        return False
+    if by_group is None:
+        return reads_gold(method, debates)
+    return any(reads_gold(by_group[d.group], [d]) for d in debates if d.group in by_group)
 
 
 def said(power: float | None) -> str:

@@ -155,6 +155,13 @@ def test_murphys_parts_add_up_to_briers_score() -> None:
     assert got.equal_mass == pytest.approx(0.1)
 
 
+def test_a_tie_costs_what_drawing_one_would() -> None:
+    """Two options at .5 each: right or wrong, the square of what is missing is .25."""
+    got = calibration.calibration([0.5] * 4, [0.5] * 4, [0.5] * 4)
+    assert (got.brier, got.uncertainty, got.reliability, got.within) == (0.25, 0.25, 0, 0)
+    assert got.log_loss == pytest.approx(np.log(2))
+
+
 def test_debiasing_takes_out_what_chance_put_in() -> None:
     """Of forty samples with confidences that are right the plug-in error is on average what `calibrated` says, and the
     debiased one well below it; of confidences .2 too high the debiased one is .2."""

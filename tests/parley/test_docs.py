@@ -129,6 +129,8 @@ def test_every_command_is_documented_and_gives_an_example() -> None:
             ("bus", "config"),
             ("route",),
             ("eval", "routing"),
+            ("eval", "debates"),
+            ("eval", "live"),
             ("completion",),
         ),
         *(("sessions", name) for name in ("list", "search", "show", "watch", "cancel", "export", "erase")),

@@ -27,7 +27,7 @@ class Consensus(Method):
             sides = [[1.0] * answers.count(place) for place in range(len(debate.options)) if place in answers]
             sides += [[1.0] for answer in answers if answer is None]
             trend.append(facts(sides))
-            if trend[-1] / 100 >= SETTINGS.threshold:
+            if trend[-1] >= SETTINGS.threshold:
                 return by_vote(debate, last, stop="threshold")
             if is_stuck(trend, SETTINGS):
                 return by_vote(debate, last, stop="stuck")

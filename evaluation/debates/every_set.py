@@ -1,0 +1,135 @@
+"""A whole run: every data set, kept as soon as it is finished, so that a run that was stopped goes on."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from evaluation.debates import manifest as manifests
+from evaluation.debates.manifest import Manifest, Settings
+from evaluation.debates.method import Method
+from evaluation.debates.one_set import SetReport, evaluated
+from evaluation.debates.registry import DataSet, Registry
+from evaluation.debates.sets.own import own_set
+from evaluation.debates.speed import Speed
+from evaluation.debates.speed import measured as speed_of
+from evaluation.debates.validity import Check, checks
+from evaluation.loaders import NoData
+
+KEPT = "sets"
+SPEED_ON = "ford"
+Told = Callable[[str], None]
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """A data set that is not there."""
+
+    name: str
+    why: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What the pages are made of."""
+
+    manifest: Manifest
+    sets: tuple[SetReport, ...]
+    absent: tuple[Absent, ...]
+    checks: tuple[Check, ...]
+    speed: Speed | None = None
+    notes: tuple[str, ...] = ()
+    """Such as what differs from the run that this one repeats."""
+
+
+class Unknown(ValueError):
+    """A data set or method that nobody added. `known` says which there are."""
+
+    def __init__(self, option: str, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"{option}: got {name!r}, known: {', '.join(known)}")
+        self.option = option
+
+
+def chosen(registry: Registry, settings: Settings) -> tuple[list[DataSet], list[Method]]:
+    """The data sets and methods that the settings name. Raises Unknown, NoData, BadData."""
+    sets = {one.name: one for one in registry.sets()}
+    methods = {one.name: one for one in registry.methods()}
+    for option, names, known in (("--set", settings.sets, sets), ("--method", settings.methods, methods)):
+        for name in names:
+            if name not in known:
+                raise Unknown(option, name, list(known))
+    own = [own_set(Path(file)) for file in settings.files]
+    wanted = [sets[name] for name in settings.sets] or ([] if own else list(sets.values()))
+    return [*wanted, *own], [methods[name] for name in settings.methods] or list(methods.values())
+
+
+def whole(registry: Registry, settings: Settings, data: Path, keep: Path, told: Told) -> Report:
+    """Every data set that was asked for, those from `keep` that a run before finished with the same data and code.
+
+    Parameters
+    ----------
+    data
+        The folder of the data sets.
+    keep
+        A folder; a file a data set is written there when it is finished.
+    told
+        Takes lines of progress.
+
+    Raises
+    ------
+    Unknown, BadData
+    NoData
+        None of the data sets is there.
+    """
+    sets, methods = chosen(registry, settings)
+    own = [Path(file) for file in settings.files]
+    made = manifests.made(settings, sets, data, own)
+    reports: list[SetReport] = []
+    absent: list[Absent] = []
+    for number, one in enumerate(sets, 1):
+        told(f"data set {number} of {len(sets)}: {one.title}")
+        try:
+            reports.append(_kept(one, data, methods, made, keep, told))
+        except NoData as error:
+            told(f"{one.name}: not there ({error})")
+            absent.append(Absent(one.name, str(error)))
+    if not reports:
+        raise NoData(f"none of the data sets is in {data}; say --data DIR, or --file FILE for debates of your own")
+    validity: tuple[Check, ...] = ()
+    if not settings.sets and not settings.files:
+        told("checks of validity")
+        validity = tuple(checks(data))
+    timed = next((one for one in sets if one.name == SPEED_ON and one.name not in {a.name for a in absent}), None)
+    return Report(
+        manifest=made,
+        sets=tuple(reports),
+        absent=tuple(absent),
+        checks=validity,
+        speed=None if timed is None else speed_of(list(timed.load(data))),
+    )
+
+
+def _kept(one: DataSet, data: Path, methods: Sequence[Method], made: Manifest, keep: Path, told: Told) -> SetReport:
+    """The report of one data set: from the folder, if it is of the same data, code and settings; else computed."""
+    key = _key(one, methods, made)
+    file = keep / KEPT / f"{one.name}-{key}.json"
+    if file.is_file():
+        try:
+            report = msgspec.json.decode(file.read_bytes(), type=SetReport)
+        except msgspec.MsgspecError:
+            told(f"{one.name}: {file} cannot be read, so it is computed again")
+        else:
+            told(f"{one.name}: taken from {file}, finished before")
+            return report
+    report = evaluated(one, data, methods, margin=made.settings.margin, told=told)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
+    part.replace(file)
+    return report
+
+
+def _key(one: DataSet, methods: Sequence[Method], made: Manifest) -> str:
+    """What a kept report depends on, as a short name."""
+    hashes = {name: made.data.get(name, "") for name in one.files}
+    parts = [made.code, made.seed, made.resamples, made.split, made.settings.margin, sorted(hashes.items())]
+    return sha256(repr([*parts, [m.name for m in methods]]).encode()).hexdigest()[:12]

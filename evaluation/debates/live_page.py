@@ -1,0 +1,257 @@
+"""The report of a live run, from its sessions alone: it can be written while some are still missing."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from evaluation.debates.blocks import Block, Heading, Items, Words, html, markdown, table
+from evaluation.debates.harness import Scored, scored
+from evaluation.debates.live_rows import Answered, Live, Question, Row, answered
+from evaluation.debates.measures import Compared, Measures, compared, measured
+from evaluation.debates.statistics import adjusted, detectable, wilson
+from evaluation.first_look import signed
+
+TITLE = "Live sessions: methods and their answers"
+TITLES = {
+    "single": "single model (one blind answer)",
+    "consensus": "consensus",
+    "critic": "critic",
+    "maci": "MACI",
+}
+BASELINE = "single"
+MARGIN = 0.01
+
+
+class LiveManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a live run is made of. A run goes on only with the same."""
+
+    format: int = 1
+    questions: str
+    """SHA-256 of the file."""
+    models: tuple[str, ...]
+    panel: int
+    rounds: int | None = None
+    commit: str = ""
+    changed: bool = False
+    command: str = ""
+    """That began it."""
+
+    def differs(self, other: "LiveManifest") -> list[str]:
+        """What another run does not share with this one, in words."""
+        shared = ("questions", "models", "panel", "rounds")
+        return [name for name in shared if getattr(self, name) != getattr(other, name)]
+
+
+class LiveRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One method of a live run."""
+
+    measures: Measures
+    tokens: float
+    usd: float
+    unpriced: bool
+    seconds: float
+    """Of the session, which may hold more than this method's part."""
+    converged: int
+    reasons: dict[str, int]
+
+
+class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page is made of."""
+
+    manifest: LiveManifest
+    questions: int
+    wanted: int
+    """Sessions."""
+    held: int
+    failed: int
+    """Sessions without a result."""
+    rows: tuple[LiveRow, ...]
+    comparisons: tuple[Compared, ...]
+    not_run: tuple[str, ...]
+    wordings: tuple[str, ...]
+    """What the second wording changed, in words."""
+    detectable: float | None
+    ended: str = ""
+    """Why the run ended before all sessions were held."""
+
+
+def report(
+    manifest: LiveManifest,
+    asked: Sequence[Question],
+    wanted: Sequence[tuple[str, str, int]],
+    rows: Sequence[Row],
+    ended: str = "",
+    unfit: Sequence[str] = (),
+) -> LiveReport:
+    """From the sessions that are there.
+
+    Parameters
+    ----------
+    wanted
+        The key of every session of the run.
+    unfit
+        Which cells could not be asked, and why.
+    """
+    by_id = {question.id: question for question in asked}
+    keys = set(wanted)
+    mine = [row for row in rows if row.key in keys]
+    first = [one for one in answered(mine, by_id) if one.wording == 0]
+    methods: dict[str, list[Answered]] = {}
+    for one in first:
+        methods.setdefault(one.method, []).append(one)
+    results = {name: [scored(by_id[a.question].debate(), a.outcome) for a in given] for name, given in methods.items()}
+    return LiveReport(
+        manifest=manifest,
+        questions=len(asked),
+        wanted=len(wanted),
+        held=len(mine),
+        failed=sum(bool(row.error) or row.status != "finished" for row in mine),
+        rows=tuple(_row(name, methods[name], results[name]) for name in results),
+        comparisons=tuple(_comparisons(results)),
+        not_run=(*unfit, *_missing(wanted, mine, unfit)),
+        wordings=tuple(_wordings(mine, by_id)),
+        detectable=detectable(len(asked), 0.2),
+        ended=ended,
+    )
+
+
+def _row(name: str, given: Sequence[Answered], results: Sequence[Scored]) -> LiveRow:
+    title = TITLES.get(name, f"self-consistency, {name.removeprefix('sc')} samples")
+    return LiveRow(
+        measures=measured(Live(name, title), results, words=False),
+        tokens=float(np.mean([a.outcome.tokens for a in given])),
+        usd=float(np.mean([a.row.cost_usd for a in given])),
+        unpriced=any(a.row.unpriced for a in given),
+        seconds=float(np.mean([a.row.seconds for a in given])),
+        converged=sum(a.row.converged for a in given),
+        reasons=dict(Counter(a.row.reason or "no result" for a in given).most_common()),
+    )
+
+
+def _comparisons(results: Mapping[str, list[Scored]]) -> list[Compared]:
+    """Each against a single answer, on the questions that both were asked."""
+    if BASELINE not in results:
+        return []
+    plain = [compared(n, r, BASELINE, results[BASELINE], MARGIN) for n, r in results.items() if n != BASELINE]
+    corrected = adjusted([c.wilcoxon for c in plain])
+    return [msgspec.structs.replace(c, adjusted=q) for c, q in zip(plain, corrected, strict=True)]
+
+
+def _missing(wanted: Sequence[tuple[str, str, int]], rows: Sequence[Row], unfit: Sequence[str]) -> Iterator[str]:
+    held = {row.key for row in rows}
+    missing = Counter(cell for key in wanted if key not in held for cell in key[1:2])
+    for cell, count in missing.items():
+        yield f"{cell}: {count} of {sum(key[1] == cell for key in wanted)} sessions were not held"
+    for cell in ("panel", "consensus", "critic", "maci"):
+        if not any(key[1] == cell for key in wanted) and not any(line.startswith(f"{cell}:") for line in unfit):
+            yield f"{cell}: not asked for"
+
+
+def _wordings(rows: Sequence[Row], asked: Mapping[str, Question]) -> Iterator[str]:
+    """What changed under the second wording."""
+    given: dict[str, dict[int, Answered]] = {}
+    for one in answered(rows, asked):
+        if one.method == BASELINE:
+            given.setdefault(one.question, {})[one.wording] = one
+    both = [pair for pair in given.values() if {0, 1} <= set(pair)]
+    if not both:
+        yield "not run: the questions were put in one wording (`--wordings 2` puts them in two)"
+        return
+    same = sum(pair[0].outcome.leading == pair[1].outcome.leading for pair in both)
+    share = wilson(same, len(both))
+    right = [
+        sum(asked[q].debate().gold in pair[w].outcome.leading for q, pair in given.items() if {0, 1} <= set(pair))
+        for w in (0, 1)
+    ]
+    yield (
+        f"A single model gave the same answer to {same} of {len(both)} questions in both wordings "
+        f"({100 * share.value:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]). It was right {right[0]} times "
+        f"in the first and {right[1]} times in the second."
+    )
+
+
+def blocks(told: LiveReport) -> Iterator[Block]:
+    """Everything that the page says."""
+    made = told.manifest
+    yield Heading(1, TITLE)
+    yield Items(
+        (
+            f"{told.held} of {told.wanted} sessions were held, about {told.questions} questions."
+            + (f" {told.failed} of them gave no result that could be used." if told.failed else ""),
+            f"Models: {', '.join(made.models)}.",
+            f"Commit {made.commit or 'unknown'}{', with files that differ from it' if made.changed else ''}.",
+            f"Power: {_power(told)}.",
+            *((f"It ended early: {told.ended}.",) if told.ended else ()),
+        )
+    )
+    yield Words(
+        "Intervals are 95 % (BCa bootstrap over questions). An answer that names no option counts as wrong. Tokens are "
+        "of the method's own part; money and time are of the whole session. Methods are of different numbers of "
+        "questions where the table says so, and comparisons are on those that both were asked."
+    )
+    yield table("Methods", _HEAD, map(_cells, told.rows))
+    if told.comparisons:
+        yield table(f"Against {BASELINE}, in points", _PAIRS, map(_pair, told.comparisons))
+        undecided = [c.method for c in told.comparisons if c.word == "not decided"]
+        yield Words(f"Not decided, neither a difference nor the same: {', '.join(undecided) or 'none'}.")
+    yield Heading(2, "Not run")
+    yield Items(told.not_run)
+    yield Heading(2, "Checks of validity")
+    yield Items(
+        (
+            *told.wordings,
+            "Order of debaters, judges swapped, identities unmasked: not run.",
+            "The dial of contentiousness: not run. It takes sessions under different dials and a judge of tone.",
+        )
+    )
+
+
+def _power(told: LiveReport) -> str:
+    where = "where two methods differ on 20 % of the questions"
+    if told.detectable is None:
+        return f"{where}, no gain would show reliably"
+    return f"{where}, a gain of {100 * told.detectable:.1f} points shows four times in five"
+
+
+_HEAD = (
+    "method", "questions", "accuracy, %", "no option", "MRR", "ECE, debiased", "Brier", "log loss", "tokens", "USD",
+    "seconds", "rounds", "converged", "stops",
+)  # fmt: skip
+_PAIRS = ("method", "questions", "gain", "better / worse", "Wilcoxon, adjusted", "McNemar", "equivalence", "verdict")
+
+
+def _cells(row: LiveRow) -> list[str]:
+    m, c = row.measures, row.measures.calibration
+    a = m.accuracy
+    stops = ", ".join(f"{reason} {count}" for reason, count in row.reasons.items())
+    return [
+        f"{m.title} (`{m.method}`)", f"{m.debates}", f"{100 * a.value:.0f} [{100 * a.low:.0f}, {100 * a.high:.0f}]",
+        f"{m.abstained}", f"{m.reciprocal_rank:.2f}", "–" if m.ece is None else f"{m.ece.value:.2f}",
+        "–" if c is None else f"{c.brier:.2f}", "–" if c is None else f"{c.log_loss:.2f}", f"{row.tokens:,.0f}",
+        "not known" if row.unpriced or not row.usd else f"{row.usd:.4f}", f"{row.seconds:.0f}", f"{m.rounds:.1f}",
+        f"{row.converged}", stops,
+    ]  # fmt: skip
+
+
+def _pair(c: Compared) -> list[str]:
+    return [
+        c.method, f"{c.better + c.worse} differ", signed(c.gain), f"{c.better} / {c.worse}", f"{c.adjusted:.3f}",
+        f"{c.mcnemar:.3f}", f"{c.equivalent:.3f}", c.word,
+    ]  # fmt: skip
+
+
+def written(told: LiveReport, out: Path) -> list[Path]:
+    """Write report.html, report.md and report.json; which files, the page first."""
+    page = list(blocks(told))
+    texts = {
+        "report.html": html(TITLE, page),
+        "report.md": markdown(page, ""),
+        "report.json": msgspec.json.format(msgspec.json.encode(told), indent=1).decode() + "\n",
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8")
+    return [out / name for name in texts]

@@ -1,0 +1,67 @@
+"""`parley eval live`: it parses, calls one function, prints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.cli import options
+from parley.cli.options import Config, Json, Sets
+from parley.cli.output import write_lines
+
+
+def eval_live(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions with their answers, a JSON object a line.")],
+    cells: Annotated[
+        list[str] | None,
+        typer.Option("--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic or maci; of COUNT questions."),
+    ] = None,
+    panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel: so many samples.")] = 3,
+    rounds: Annotated[int | None, typer.Option(min=1, max=50, help="At most so many rounds of a debate.")] = None,
+    wordings: Annotated[int, typer.Option(min=1, max=2, help="2: the panel gets each question in two wordings.")] = 1,
+    budget_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all sessions together.")] = None,
+    budget_usd: Annotated[float | None, typer.Option(min=0, help="US dollars of all sessions together.")] = None,
+    session_seconds: Annotated[float | None, typer.Option(min=1, help="The most that one session may take.")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder of sessions.jsonl and of the report.")
+    ] = Path("live-report"),
+    only_estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what it may come to, and start nothing.")
+    ] = False,
+    config: Config = None,
+    sets: Sets = None,
+    json: Json = False,
+) -> None:
+    """Measure methods on live models.
+
+    Each question is put to real sessions: a panel that stops after its blind round, and debates. The panel serves for a
+    single model and for self-consistency. Who answers is what your settings and the LLM_ variables say, as for ask. A
+    session that is over is on the disk before the next begins. A run that was stopped or killed goes on where it was,
+    if you type the same command.
+
+    \b
+    Examples:
+      parley eval live questions.jsonl --estimate
+      parley eval live questions.jsonl --cell panel --cell maci=5 --budget-tokens 500000
+      parley eval live questions.jsonl --panel 5 --wordings 2 --out my-run --json
+    """
+    with options.errors(json):
+        from parley.debates import live_run
+
+        wanted = live_run.wanted_of(
+            cells or (), panel=panel, rounds=rounds, wordings=wordings, tokens=budget_tokens, usd=budget_usd,
+            session_s=session_seconds,
+        )  # fmt: skip
+        settings = options.settings(config, sets)
+        if only_estimate:
+            found = live_run.estimated(file, settings, wanted)
+            if json:
+                options.print_json(found)
+            else:
+                write_lines(live_run.estimate_lines(found), None)
+            return
+        report, written = live_run.held(file, settings, wanted, out)
+        if json:
+            options.print_json({"files": [str(one) for one in written], "report": report})
+        else:
+            write_lines(live_run.summary(report, written), None)

@@ -1,0 +1,1 @@
+"""The work of `parley eval debates`, after its arguments are read."""

@@ -1,0 +1,219 @@
+"""Live runs: sessions of the engine for questions whose answers are known, with a budget, one after the other.
+
+A session that is over is a line of `sessions.jsonl`, on the disk before the next begins. So a run that was killed goes
+on where it was: the same command holds the sessions that are missing, and no other.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from client import estimate
+from client.api import Parley, Session
+from client.client import new_sid
+from client.errors import BadInput, ParleyError
+from coordinator.estimate import Estimate
+from evaluation.debates.live_rows import Kept, Question, Row, row_of
+from parley.plan import Plan, plan_of
+from parley.request import opening_of
+from parley.settings import Settings
+from parley.stack.access import front, run
+from schemas.session import OpenSession
+
+CELLS = {
+    "panel": "a panel that stops after its blind round: single model, self-consistency",
+    "consensus": "a panel that argues until it agrees",
+    "critic": "one answer before a critic and a judge",
+    "maci": "a measured debate over the options",
+}
+"""What may be asked of each question."""
+WORDINGS = (
+    "{question}\nAnswer with one of: {options}.",
+    "Choose one of these: {options}. Here is what is asked: {question}",
+)
+"""How a question is put: the first, and the second to see whether the wording matters."""
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a run is to hold."""
+
+    cells: tuple[str, ...]
+    most: dict[str, int]
+    """At most so many questions of a cell; absent: all of them."""
+    panel: int = 3
+    rounds: int | None = None
+    """At most so many rounds of a debate; None: as the protocol has it."""
+    wordings: int = 1
+    tokens: int | None = None
+    """Of all sessions together, those of runs before included."""
+    usd: float | None = None
+    session_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One session that is to be held."""
+
+    question: Question
+    cell: str
+    wording: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """As Row.key."""
+        return self.question.id, self.cell, self.wording
+
+
+def cells_of(asked: Sequence[Question], wanted: Wanted) -> list[Cell]:
+    """Every session of the run, those of one cell together."""
+    return [
+        Cell(question=question, cell=cell, wording=wording)
+        for cell in wanted.cells
+        for wording in range(wanted.wordings if cell == "panel" else 1)
+        for question in asked[: wanted.most.get(cell, len(asked))]
+    ]
+
+
+def protocol_of(cell: str) -> str:
+    return "consensus" if cell == "panel" else cell
+
+
+def plans_of(settings: Settings, wanted: Wanted) -> dict[str, Plan]:
+    """By protocol, who sits where with which model. Raises BadInput."""
+    made = {}
+    for protocol in dict.fromkeys(map(protocol_of, wanted.cells)):
+        named = settings.model_copy(update={"protocol": protocol})
+        plan = plan_of(named)
+        made[protocol] = plan.over({"panel": wanted.panel} if protocol == "consensus" else {})
+    return made
+
+
+def models_of(plans: Mapping[str, Plan]) -> list[str]:
+    """Which models answer. Raises BadInput where one cannot be made."""
+    return sorted({worker.model for plan in plans.values() for worker in plan.announced})
+
+
+def own_settings(cell: Cell, wanted: Wanted) -> dict[str, Any]:
+    """The protocol's settings for this session."""
+    limit = {} if wanted.rounds is None else {"round_limit": wanted.rounds}
+    if cell.cell == "panel":
+        return {"panel": wanted.panel, "round_limit": 1}
+    if cell.cell == "consensus":
+        return {"panel": wanted.panel, **limit}
+    if cell.cell == "maci":
+        return {"outcomes": cell.question.options, **limit}
+    return limit
+
+
+def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession:
+    """The session as it is opened. Raises BadInput."""
+    text = WORDINGS[cell.wording].format(question=cell.question.question, options=", ".join(cell.question.options))
+    documents = [str(folder / name) for name in cell.question.documents]
+    opened = opening_of(plan.over(own_settings(cell, wanted)), text, documents or None)
+    if wanted.session_s is not None:
+        opened = msgspec.structs.replace(
+            opened, budget=msgspec.structs.replace(opened.budget, seconds=wanted.session_s)
+        )
+    return opened
+
+
+def fitting(
+    cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path
+) -> tuple[list[Cell], dict[str, list[str]]]:
+    """The sessions that can be opened; of the others by cell the reason, once a question.
+
+    A MACI session without documents, for one, cannot.
+    """
+    fit: list[Cell] = []
+    unfit: dict[str, list[str]] = {}
+    for cell in cells:
+        try:
+            _estimate(cell, plans, wanted, folder)
+        except BadInput as error:
+            unfit.setdefault(cell.cell, []).append(str(error))
+        else:
+            fit.append(cell)
+    return fit, unfit
+
+
+def expected(cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path) -> dict[str, Any]:
+    """What the sessions may come to, from the caps of each; nothing is started. Raises BadInput."""
+    found = [_estimate(cell, plans, wanted, folder) for cell in cells]
+    return {
+        "sessions": len(cells),
+        "likely_tokens": sum(one.likely_most.tokens for one in found),
+        "most_tokens": sum(one.most.tokens for one in found),
+        "likely_usd": sum(one.likely_most.cost_usd for one in found),
+        "most_usd": sum(one.most.cost_usd for one in found),
+        "budget_tokens": wanted.tokens,
+        "budget_usd": wanted.usd,
+    }
+
+
+def _estimate(cell: Cell, plans: dict[str, Plan], wanted: Wanted, folder: Path) -> Estimate:
+    plan = plans[protocol_of(cell.cell)]
+    return estimate.of(opening(cell, plan, wanted, folder), plan.announced)
+
+
+def hold(cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path, kept: Kept, told: Told) -> str:
+    """Hold the sessions that are missing; why it ended before all were held, or nothing.
+
+    Raises
+    ------
+    BadInput, StackFailed
+        As parley.stack.access.front.
+    """
+    return run(_hold(cells, plans, wanted, folder, kept, told))
+
+
+async def _hold(
+    cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path, kept: Kept, told: Told
+) -> str:
+    missing = [cell for cell in cells if cell.key not in kept.keys]
+    told(f"{len(cells) - len(missing)} of {len(cells)} sessions were held before, {len(missing)} are to be held")
+    for protocol in dict.fromkeys(protocol_of(cell.cell) for cell in missing):
+        mine = [cell for cell in missing if protocol_of(cell.cell) == protocol]
+        async with front(plans[protocol], ephemeral=True, tell=told) as parley:
+            await parley.gathered(protocol)
+            for cell in mine:
+                likely = _estimate(cell, plans, wanted, folder).likely
+                short = shortfall(kept.rows, likely.tokens, likely.cost_usd, wanted)
+                if short:
+                    told(short)
+                    return short
+                row = await _held(cell, parley, plans[protocol], wanted, folder)
+                kept.add(row)
+                told(f"{len(kept.rows)} of {len(cells)}: {_words(row, cell.question)}")
+    return ""
+
+
+def shortfall(rows: Sequence[Row], tokens: int, usd: float, wanted: Wanted) -> str:
+    """Why the next session, by what it likely costs at least, does not fit the budget; empty: it fits."""
+    spent, paid = sum(row.tokens for row in rows), sum(row.cost_usd for row in rows)
+    if wanted.tokens is not None and spent + tokens > wanted.tokens:
+        return f"the budget of {wanted.tokens:,} tokens does not hold the next session: {spent:,} were used"
+    if wanted.usd is not None and paid + usd > wanted.usd:
+        return f"the budget of {wanted.usd:g} USD does not hold the next session: {paid:.4f} were used"
+    return ""
+
+
+async def _held(cell: Cell, parley: Parley, plan: Plan, wanted: Wanted, folder: Path) -> Row:
+    """One session, from its opening to its result."""
+    try:
+        sid = await parley.opened(opening(cell, plan, wanted, folder), new_sid())
+        result = await Session(parley.client, sid).result()
+    except ParleyError as error:
+        return Row(question=cell.question.id, cell=cell.cell, wording=cell.wording, error=str(error)[:300])
+    return row_of(cell.question, cell.cell, cell.wording, result)
+
+
+def _words(row: Row, question: Question) -> str:
+    if row.error:
+        return f"{row.cell}, {row.question}: {row.error}"
+    said = "no option" if row.answer is None else question.options[row.answer]
+    return f"{row.cell}, {row.question}: {said} ({row.reason}, {row.tokens:,} tokens, {row.seconds:.0f} s)"

@@ -1,0 +1,161 @@
+"""`parley eval live`: real sessions on a real server, killed and taken up; its questions, its file, its budget."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evaluation.debates.live_page import LiveManifest, blocks, report
+from evaluation.debates.live_rows import FILE, Given, Kept, Question, Row, answered, option_of, questions
+from evaluation.loaders import BadData, NoData
+from parley.debates.live import Wanted, shortfall
+from tests.llm.aimock import Aimock, aimock
+from tests.llm.debate import fixtures, variables
+from tests.parley.support import Front, until
+
+PAPER = {"options": ["A4", "Legal"], "gold": "A4"}
+ASK = ("eval", "live", "q.jsonl", "--cell", "panel", "--cell", "critic=1", "--out", "run")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Aimock]:
+    with aimock(tmp_path, fixtures(chunk_ms=20)) as running:
+        yield running
+
+
+def written(folder: Path, *more: dict[str, Any]) -> None:
+    lines = [{"id": f"q{n}", "question": f"Which paper should office {n} order?", **PAPER} for n in range(4)]
+    (folder / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (*lines, *more)))
+
+
+def holds(kept: Path, least: int) -> bool:
+    return kept.is_file() and kept.read_bytes().count(b"\n") >= least
+
+
+def ended(front: Front, server: Aimock, *more: str) -> tuple[int, str, str]:
+    """The command, to its end: it starts two stacks, one after the other."""
+    child = front.start(*ASK, *more, env=variables(server.url))
+    out, err = child.communicate(timeout=120)
+    return child.returncode, out, err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_run_that_was_killed_goes_on_and_holds_nothing_twice(server: Aimock, tmp_path: Path) -> None:
+    written(tmp_path)
+    front, kept = Front(tmp_path), tmp_path / "run" / FILE
+    for least in (1, 3):
+        child = front.start(*ASK, env=variables(server.url))
+        until(partial(holds, kept, least), "no session was kept", 50)
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate()
+    before = kept.read_bytes()
+    held = before.count(b"\n")
+    kept.write_bytes(before + b'{"question":"q3","ce')
+
+    code, out, err = ended(front, server, "--json")
+    assert code == 0, err
+    assert "cut short" in err and f"{held} of 5 sessions were held before" in err
+    after = kept.read_bytes()
+    assert after.startswith(before)
+    rows = [msgspec.json.decode(line, type=Row) for line in after.splitlines()]
+    assert sorted(row.key for row in rows) == [("q0", "critic", 0), *((f"q{n}", "panel", 0) for n in range(4))]
+    told = json.loads(out)["report"]
+    by_name = {row["measures"]["method"]: row for row in told["rows"]}
+    assert by_name["single"]["measures"]["accuracy"]["value"] == 1
+    assert by_name["sc3"]["measures"]["debates"] == 4
+    assert by_name["critic"]["tokens"] > by_name["single"]["tokens"] > 0
+    assert (told["held"], told["failed"], told["ended"]) == (5, 0, "")
+    assert {"consensus: not asked for", "maci: not asked for"} <= set(told["not_run"])
+    assert (tmp_path / "run" / "report.html").is_file()
+
+    again = ended(front, server)
+    assert again[0] == 0 and kept.read_bytes() == after
+    other = ended(front, server, "--panel", "4")
+    assert other[0] == 2 and "holds a run that differs in its models, panel" in other[2]
+
+
+def test_a_file_of_questions_is_checked(tmp_path: Path) -> None:
+    with pytest.raises(NoData, match="no such file"):
+        questions(tmp_path / "q.jsonl")
+    for line, why in (
+        ({"id": "x", "question": "?", "options": ["a", "b"], "gold": "c"}, "the gold 'c' is none of the options"),
+        ({"id": "q0", "question": "?", **PAPER}, "stands in a line before"),
+        ({"id": "x", "question": "?", **PAPER, "documents": ["no.md"]}, "there is no document no.md"),
+        ({"id": "x", "question": "?", "options": ["a"], "gold": "a"}, "length >= 2"),
+    ):
+        written(tmp_path, line)
+        with pytest.raises(BadData, match=f"line 5: .*{why}"):
+            questions(tmp_path / "q.jsonl")
+
+
+def test_the_shipped_questions_with_options_can_be_asked() -> None:
+    folder = Path(__file__).parents[2] / "evaluation" / "questions"
+    asked = questions(folder / "dev.jsonl")
+    assert len(asked) == 9 and {"yes", "no"} < {option for q in asked for option in q.options}
+    assert all((folder / name).is_file() for q in asked for name in q.documents)
+
+
+@pytest.mark.parametrize(
+    ("said", "place"),
+    [
+        ("Yes.", 0),
+        ("no", 1),
+        ("The answer is no", 1),
+        ("yes or no", 0),
+        ("it may be yes or no", None),
+        ("nobody", None),
+    ],
+)
+def test_an_answer_names_one_option_or_none(said: str, place: int | None) -> None:
+    assert option_of(said, ("yes", "no")) == place
+
+
+def test_the_budget_holds_the_next_session_or_the_run_ends() -> None:
+    rows = [Row(question="q", cell="panel", tokens=900, cost_usd=0.5)]
+    few = Wanted(cells=("panel",), most={}, tokens=1_000, usd=1.0)
+    assert shortfall(rows, 100, 0.5, few) == ""
+    assert "1,000 tokens does not hold" in shortfall(rows, 101, 0.1, few)
+    assert "1 USD does not hold" in shortfall(rows, 100, 0.6, few)
+
+
+def test_what_sessions_say_becomes_methods_and_a_page() -> None:
+    """A panel is a single model and self-consistency; an even mixture is a tie; what is missing is named."""
+    asked = [Question(id=f"q{n}", question="?", options=("yes", "no"), gold="yes") for n in range(3)]
+    blind = (
+        Given(seat="panelist_1", answer=1, confidence=0.6, tokens=10),
+        Given(seat="panelist_2", answer=0, confidence=0.9, tokens=10),
+        Given(seat="panelist_3", answer=0, confidence=0.9, tokens=10),
+    )
+    rows = [
+        Row(question="q0", cell="panel", status="finished", blind=blind),
+        Row(question="q0", cell="panel", wording=1, status="finished", blind=blind[1:]),
+        Row(question="q0", cell="maci", status="finished", answer=0, mixture=(0.5, 0.5)),
+        Row(question="q1", cell="maci", error="no worker"),
+        Row(question="gone", cell="panel", status="finished", blind=blind),
+    ]
+    by_key = {(a.method, a.question, a.wording): a.outcome for a in answered(rows, {q.id: q for q in asked})}
+    assert by_key["single", "q0", 0].probabilities == pytest.approx((0.4, 0.6))
+    assert by_key["sc3", "q0", 0].leading == (0,) and by_key["sc3", "q0", 0].tokens == 30
+    assert by_key["maci", "q0", 0].leading == (0, 1)
+    assert by_key["maci", "q1", 0].leading == ()
+    wanted = [(q.id, cell, 0) for cell in ("panel", "maci") for q in asked] + [("q0", "panel", 1)]
+    told = report(LiveManifest(questions="", models=("m",), panel=3), asked, wanted, rows)
+    assert (told.held, told.wanted, told.failed) == (4, 7, 1)
+    assert "panel: 2 of 4 sessions were not held" in told.not_run
+    assert "same answer to 0 of 1 questions in both wordings" in told.wordings[0]
+    assert any("not run" in str(block) for block in blocks(told))
+
+
+def test_the_file_of_sessions_refuses_what_is_no_session(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.add(Row(question="q", cell="panel"))
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes() + b"{}\n")
+    with pytest.raises(BadData, match="line 2"):
+        Kept(tmp_path)
