@@ -27,6 +27,7 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     first = asked(front, question, "--kind", "operations")
     plain = front.json("explain", first["session"], "--json")
     assert "reliability" not in first["stop"]["certificate"] and plain["calibrated"] is None
+    assert "is not calibrated: no past outcomes were fitted" in front.run("explain", first["session"])[1]
     front.json("feedback", first["session"], "right", "--json")
     learned = front.json("reliability", "learn", "--json")
     assert (learned["sessions"], learned["of_members"], learned["unread"]) == (1, 1, [])
@@ -41,7 +42,6 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     assert known["kind"] == "operations" and known["sessions"] == 1 and len(known["seats"]) == 3
     code, told, _ = front.run("explain", other["session"])
     assert code == 0 and "Seats weighed by their records on questions of the kind operations" in told
-    assert "is not calibrated: no past outcomes were fitted" in told
     assert front.run("replay", other["session"])[0] == 0
     off = asked(front, f"{question} At once.", "--set", "learned.reliability=off")
     assert "reliability" not in off["stop"]["certificate"]
