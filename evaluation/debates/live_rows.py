@@ -21,6 +21,8 @@ from evaluation.loaders import BadData, NoData
 from schemas.result import Result
 
 FILE = "sessions.jsonl"
+FIRST = "panelist_1"
+"""The seat of a panel that stands for a single model."""
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -78,6 +80,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     vote: int | None = None
     """Of the blind round, where the protocol has one."""
     blind: tuple[Given, ...] = ()
+    """Of the seats that answered."""
+    panel: int = 0
+    """Seats that were asked; 0: as many as answered."""
     rounds: int = 0
     tokens: int = 0
     calls: int = 0
@@ -225,6 +230,7 @@ def row_of(question: Question, cell: str, wording: int, result: Result) -> Row:
         mixture=tuple(float(mixture.get(option, 0.0)) for option in options) if mixture else (),
         vote=option_of(str(outcome.get("vote") or ""), options),
         blind=tuple(_blind(result, options)),
+        panel=sum(seat.startswith("panelist_") for seat in usage.by_seat),
         rounds=len(result.rounds),
         tokens=usage.input_tokens + usage.output_tokens,
         calls=usage.calls,
@@ -283,14 +289,14 @@ def answered(rows: Iterable[Row], asked: Mapping[str, Question]) -> Iterator[Ans
 
 def _outcomes(row: Row, options: int) -> Iterator[tuple[str, Outcome]]:
     if row.cell == "panel":
-        if row.blind:
-            first = row.blind[0]
-            yield "single", _stated(first.answer, first.confidence, options, first.tokens, 1)
+        first = next((g for g in row.blind if g.seat == FIRST), Given(seat=FIRST, answer=None, confidence=0.0))
+        yield "single", _stated(first.answer, first.confidence, options, first.tokens, 1)
         given = [g.answer for g in row.blind if g.answer is not None]
         shares = tuple(given.count(p) / len(given) if given else 1 / options for p in range(options))
         tokens = sum(g.tokens for g in row.blind)
         best = leading(shares) if given else ()
-        yield f"sc{len(row.blind)}" if row.blind else "sc", _outcome(shares, best, tokens, len(row.blind), 0)
+        asked = row.panel or len(row.blind)
+        yield f"sc{asked}", _outcome(shares, best, tokens, asked, 0)
         return
     if row.cell == "maci":
         if row.mixture and abs(sum(row.mixture) - 1) < 0.01:

@@ -116,16 +116,25 @@ def adjusted(values: Sequence[float]) -> list[float]:
 def equivalent(differences: Array, margin: float) -> float:
     """p of the test that the mean difference lies beyond the margin on either side: the larger one of two t tests.
 
-    Below .05 the two are the same within the margin. 1.0 for fewer than two differences. Where nothing varies, 0.0 or
-    1.0 as the difference lies within the margin or not.
+    Below .05 the two are the same within the margin. Differences that hardly vary tell a t test too much: ten questions
+    without a difference do not show that there is none. So p is at least the chance of seeing no difference at all,
+    were one question in 1/margin different ("rule of three"). With a margin of .01 that takes 299 questions.
+
+    Parameters
+    ----------
+    differences
+        One a question, of at most 1 either way where they are of accuracy.
+    margin
+        Above 0, of the same unit.
     """
     if len(differences) < 2:
         return 1.0
+    unseen = max(0.0, 1 - margin) ** len(differences)
     if float(np.ptp(differences)) == 0.0:
-        return 0.0 if abs(float(differences[0])) < margin else 1.0
+        return unseen if abs(float(differences[0])) < margin else 1.0
     above = stats.ttest_1samp(differences, -margin, alternative="greater").pvalue
     below = stats.ttest_1samp(differences, margin, alternative="less").pvalue
-    return float(max(above, below))
+    return float(max(above, below, unseen))
 
 
 def pairs_needed(gain: float, discordant: float) -> float:

@@ -77,7 +77,7 @@ def held(file: Path, settings: Settings, wanted: Wanted, out: Path) -> tuple[Liv
     cells, unfit = _fitting(asked, plans, wanted, file.parent)
     made = LiveManifest(
         questions=manifest.hashed(file), models=tuple(live.models_of(plans)), panel=wanted.panel, rounds=wanted.rounds,
-        commit=manifest.commit(), changed=manifest.is_changed(), command=shlex.join(["parley", *sys.argv[1:]]),
+        commit=manifest.commit(), changed=manifest.is_changed(), command=_command(sys.argv[1:]),
     )  # fmt: skip
     made = _same(made, out / "manifest.json")
     try:
@@ -92,6 +92,12 @@ def held(file: Path, settings: Settings, wanted: Wanted, out: Path) -> tuple[Liv
     ended = live.hold(cells, plans, wanted, file.parent, kept, _told)
     report = live_page.report(made, asked, [cell.key for cell in cells], kept.rows, ended, unfit)
     return report, live_page.written(report, out)
+
+
+def _command(words: Sequence[str]) -> str:
+    """What was typed, without the folder that it wrote to."""
+    kept = [w for n, w in enumerate(words) if w != "--out" and words[max(0, n - 1)] != "--out"]
+    return shlex.join(["parley", *kept])
 
 
 def _same(made: LiveManifest, file: Path) -> LiveManifest:

@@ -153,7 +153,7 @@ BROKEN = [
     ("statistics", "stats.false_discovery_control(np.asarray(values))", "np.asarray(values)"),
     ("statistics", "stats.wilcoxon(moved)", "stats.ttest_1samp(moved, 0)"),
     ("statistics", "at * np.sqrt(discordant) + power", "at * np.sqrt(discordant) - power"),
-    ("statistics", "max(above, below)", "min(above, below)"),
+    ("statistics", "max(above, below, unseen)", "min(above, below, unseen)"),
     ("statistics", "sums[drawn].sum(axis) / counts[drawn].sum(axis)", "sums[drawn].sum(axis) / len(sums)"),
     ("calibration", "np.abs(means - shares)).sum() / whole", "(means - shares)).sum() / whole"),
     ("calibration", "(counts * (means - shares) ** 2)", "(counts * (means - base) ** 2)"),

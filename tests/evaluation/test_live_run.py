@@ -136,6 +136,7 @@ def test_what_sessions_say_becomes_methods_and_a_page() -> None:
     rows = [
         Row(question="q0", cell="panel", status="finished", blind=blind),
         Row(question="q0", cell="panel", wording=1, status="finished", blind=blind[1:]),
+        Row(question="q1", cell="panel", status="finished", blind=blind[2:], panel=3),
         Row(question="q0", cell="maci", status="finished", answer=0, mixture=(0.5, 0.5)),
         Row(question="q1", cell="maci", error="no worker"),
         Row(question="gone", cell="panel", status="finished", blind=blind),
@@ -143,12 +144,13 @@ def test_what_sessions_say_becomes_methods_and_a_page() -> None:
     by_key = {(a.method, a.question, a.wording): a.outcome for a in answered(rows, {q.id: q for q in asked})}
     assert by_key["single", "q0", 0].probabilities == pytest.approx((0.4, 0.6))
     assert by_key["sc3", "q0", 0].leading == (0,) and by_key["sc3", "q0", 0].tokens == 30
+    assert (by_key["single", "q1", 0].leading, by_key["sc3", "q1", 0].leading) == ((), (0,))
     assert by_key["maci", "q0", 0].leading == (0, 1)
     assert by_key["maci", "q1", 0].leading == ()
     wanted = [(q.id, cell, 0) for cell in ("panel", "maci") for q in asked] + [("q0", "panel", 1)]
     told = report(LiveManifest(questions="", models=("m",), panel=3), asked, wanted, rows)
-    assert (told.held, told.wanted, told.failed) == (4, 7, 1)
-    assert "panel: 2 of 4 sessions were not held" in told.not_run
+    assert (told.held, told.wanted, told.failed) == (5, 7, 1)
+    assert "panel: 1 of 4 sessions were not held" in told.not_run
     assert "same answer to 0 of 1 questions in both wordings" in told.wordings[0]
     assert any("not run" in str(block) for block in blocks(told))
 
