@@ -1,6 +1,6 @@
 """What programs may ask for by name: every protocol, and each panel that the operator saved."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -25,6 +25,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """Who sits where; none: the queues that are alive."""
     budget: Budget = Budget()
     turn_timeout_s: float = USUAL_TURN_S
+    learned: Callable[[OpenSession], OpenSession] | None = None
+    """Puts what past outcomes say into an opening (docs/reliability.md); None: nothing does."""
 
 
 class Offers:
@@ -90,9 +92,10 @@ def opening_of(
         seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=seats, previous=previous, continues=continues,
     )  # fmt: skip
     try:
-        return msgspec.structs.replace(found, documents=(*documents, *found.documents))
+        found = msgspec.structs.replace(found, documents=(*documents, *found.documents))
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
+    return found if offer.learned is None else offer.learned(found)
 
 
 def _seats(offer: Offer, given: Mapping[str, Any]) -> tuple[Seat, ...]:

@@ -1,6 +1,8 @@
 """What programs may ask for by name: the protocols as the settings have them, and a folder of saved panel files."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -10,9 +12,10 @@ from client.protocols import SETUPS, setup_of
 from coordinator.protocols import PROTOCOLS
 from gateway.offers import Offer, Offers
 from parley.plan import Plan
+from parley.reliability.applied import with_learned
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.rows import AgentRow
-from schemas.session import SESSION_ID, Budget, Seat
+from schemas.session import SESSION_ID, Budget, OpenSession, Seat
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -46,7 +49,7 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
     offers = [
         Offer(
             name=name, protocol=name, settings=settings.of(name), budget=budget, turn_timeout_s=turn,
-            seats=_own_seats(name, plan) if more else (),
+            seats=_own_seats(name, plan) if more else (), learned=_learned(plan),
         )
         for name in SETUPS
     ]  # fmt: skip
@@ -72,8 +75,13 @@ def _of_panel(name: str, panel: Panel, plan: Plan) -> Offer:
     budget = Budget(**plan.settings.budget.model_dump())
     return Offer(
         name=name, protocol=panel.protocol, settings=settings, seats=panel.seats, budget=budget,
-        turn_timeout_s=plan.settings.turn_timeout_s,
+        turn_timeout_s=plan.settings.turn_timeout_s, learned=_learned(plan),
     )  # fmt: skip
+
+
+def _learned(plan: Plan) -> Callable[[OpenSession], OpenSession]:
+    """Reads the file of what was learned whenever a session opens: it may have changed."""
+    return partial(with_learned, settings=plan.settings)
 
 
 def _read(folder: Path) -> dict[str, Panel]:

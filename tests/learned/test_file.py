@@ -12,6 +12,9 @@ from client.reliability.known import read_known
 from client.reliability.route import route
 from client.reliability.verdicts import Member, Verdict, question_hash
 from client.show.learned_words import learned_words
+from gateway.offers import opening_of
+from parley.doors.offers import offers_of
+from parley.plan import plan_of
 from parley.reliability import learning
 from parley.reliability.applied import routed, with_learned
 from parley.settings import LearnedSection, Settings, load
@@ -171,3 +174,13 @@ def test_auto_chooses_the_protocol_and_keeps_what_was_set(tmp_path: Path) -> Non
     chosen, told = routed(given, "new?")
     assert told is not None and told.sessions == 0 and chosen.of("consensus") == {"round_limit": 4}
     assert routed(settings(tmp_path), "new?")[1] is None
+
+
+def test_sessions_over_the_gateway_carry_records_too(tmp_path: Path) -> None:
+    keep(tmp_path, verdicts(40, 20))
+    _, offers = offers_of(plan_of(settings(tmp_path)))
+    learned = opening_of(offers.of("consensus"), "another?").learned
+    assert learned is not msgspec.UNSET and learned.reliability is not msgspec.UNSET
+    assert learned.reliability.sessions == 40
+    _, offers = offers_of(plan_of(settings(tmp_path, reliability=False, calibration=False)))
+    assert opening_of(offers.of("consensus"), "another?").learned is msgspec.UNSET

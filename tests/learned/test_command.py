@@ -1,0 +1,57 @@
+"""The whole way on real stacks: sessions, feedback, records, and a session that weighs by them and replays."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.parley.support import Front
+
+pytestmark = [pytest.mark.slow]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rollout"
+EVIDENCE = ("--evidence", str(EXAMPLE / "evidence"), "--protocol", "consensus")
+
+
+def asked(front: Front, question: str, *options: str) -> Any:
+    """The result, settled or not."""
+    code, out, err = front.run("ask", question, *EVIDENCE, *options, "--json")
+    assert code in (0, 3), err
+    return json.loads(out)
+
+
+def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    assert "nothing is known of any member" in front.run("reliability", "list")[1]
+    question = (EXAMPLE / "question.txt").read_text().strip()
+    first = asked(front, question, "--kind", "operations")
+    plain = front.json("explain", first["session"], "--json")
+    assert "reliability" not in first["stop"]["certificate"] and plain["calibrated"] is None
+    assert "is not calibrated: no past outcomes were fitted" in front.run("explain", first["session"])[1]
+    front.json("feedback", first["session"], "right", "--json")
+    learned = front.json("reliability", "learn", "--json")
+    assert (learned["sessions"], learned["of_members"], learned["unread"]) == (1, 1, [])
+    listed = front.json("reliability", "list", "--kind", "operations", "--json")
+    assert {(row["by"], row["kind"]) for row in listed["rows"]} >= {("seat", "operations")}
+    assert listed["sessions"] == 1 and listed["used"] is True
+
+    again = asked(front, question)
+    assert "reliability" not in again["stop"]["certificate"], "nothing but the question at hand was known"
+    other = asked(front, f"{question} Say it shortly.", "--kind", "operations")
+    known = other["stop"]["certificate"]["reliability"]
+    assert known["kind"] == "operations" and known["sessions"] == 1 and len(known["seats"]) == 3
+    code, told, _ = front.run("explain", other["session"])
+    assert code == 0 and "Seats weighed by their records on questions of the kind operations" in told
+    assert front.run("replay", other["session"])[0] == 0
+    off = asked(front, f"{question} At once.", "--set", "learned.reliability=off")
+    assert "reliability" not in off["stop"]["certificate"]
+
+
+def test_auto_says_that_nothing_is_fitted_and_what_it_does(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    options = ("--evidence", str(EXAMPLE / "evidence"), "--protocol", "auto", "--round-limit", "1")
+    code, out, err = front.run("ask", (EXAMPLE / "question.txt").read_text().strip(), *options, "--json")
+    route = json.loads(out)["route"]
+    assert (route["way"], route["sessions"]) == ("debate", 0), err
+    assert route["why"].startswith("nothing is fitted: 0 past sessions") and code in (0, 3)
+    assert json.loads(out)["protocol"] == "consensus"
