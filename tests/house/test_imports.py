@@ -127,8 +127,8 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     extras = ["uvloop", "embeddings", "export", "pdf"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
-    # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
-    declared |= {"nkeys", "referencing", "pydantic-core"}
+    # nats-py[nkeys], jsonschema, pydantic and uvicorn bring them, and speak in their types
+    declared |= {"nkeys", "referencing", "pydantic-core", "h11"}
     if folders != PACKAGES:  # tests/small_model/serve.py runs in an environment of its own, which these make
         declared |= {package.partition("==")[0] for package in BESIDE}
         declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own
