@@ -17,6 +17,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,6 +35,8 @@ MOST_SESSIONS = 1_000
 MOST_OF_ONE = 50
 """Of one principal."""
 _SESSION = "mcp-session-id"
+NO_SESSIONS = "2026-07-28"
+"""From this version of the protocol on, a client opens no session of the transport."""
 
 
 def mcp_door(offers: Offers, roots: Sequence[Path] = (), *, secret: bytes | None = None) -> Door:
@@ -72,6 +75,9 @@ class _Named:
         if named in mine:
             mine[named] += 1
             mine.move_to_end(named)
+        elif not named and self._is_full(mine, scope):
+            why = f"{MOST_OF_ONE} sessions of MCP are open already, and in use: end one of them"
+            raise HTTPException(429, why, {"Retry-After": "10"})
 
         async def sends(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -88,6 +94,12 @@ class _Named:
             if named in mine:
                 mine[named] -= 1
         await self._end_quiet(mine, {**scope, "user": user})
+
+    @staticmethod
+    def _is_full(mine: OrderedDict[str, int], scope: Scope) -> bool:
+        """Whether none of so many can be ended for a further one; a client of today's version opens none."""
+        opens = Headers(scope=scope).get("mcp-protocol-version", "") < NO_SESSIONS
+        return opens and len(mine) >= MOST_OF_ONE and all(mine.values())
 
     async def _end_quiet(self, mine: OrderedDict[str, int], scope: Scope) -> None:
         quiet = [sid for sid, busy in mine.items() if not busy]

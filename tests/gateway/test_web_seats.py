@@ -133,7 +133,7 @@ async def test_nobody_sits_on_a_seat_whose_keys_it_has_not(site: Site) -> None:
     sid = await site.alice.start()
     refused = await site.bob.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {}, 404)
     assert refused["error"]["field"] == "session", "who may not read it is told that there is none"
-    refused = await site.alice.post(f"/api/sessions/{sid}/seats/panelist_2/sit", {}, 400)
+    refused = await site.alice.post(f"/api/sessions/{sid}/seats/panelist_2/sit", {}, 403)
     assert "panelist_1" in refused["error"]["message"]
     refused = await site.bob.post(f"/api/sessions/{sid}/seats/panelist_1/reply", {"turn": "0-0", "body": {}}, 400)
     assert refused["error"]["field"] == "seat"

@@ -349,6 +349,35 @@ async def test_who_floods_mcp_with_sessions_ends_its_own_and_nobody_elses(tmp_pa
             assert (await alice.http.post("/mcp", json=asked, headers=theirs)).status_code == 200
 
 
+async def test_who_holds_all_its_mcp_sessions_gets_no_further_one(tmp_path: Path) -> None:
+    async with target(tmp_path) as one:
+        held = []
+        for _ in range(MOST_OF_ONE):
+            headers = {"Host": f"127.0.0.1:{one.port}", **one.as_("bob"), **await one.mcp_session("bob")}
+            head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+            writer.write(f"GET /mcp HTTP/1.1\r\n{head}\r\n".encode())
+            assert b" 200 " in await reader.readline()
+            held.append(writer)
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+        accept = {"Accept": "application/json, text/event-stream"}
+
+        async def begun(who: str) -> int:
+            async with one.browser(who) as browser:
+                return (await browser.http.post("/mcp", json=begin, headers=accept)).status_code
+
+        assert [await begun("bob"), await begun("alice")] == [429, 200]
+        held[0].close()
+
+        async def again() -> bool:
+            return await begun("bob") == 200
+
+        await until(again)
+        for writer in held:
+            writer.close()
+
+
 async def test_a_head_of_a_stream_opens_none(attacked: Target) -> None:
     for path in (f"/api/sessions/{attacked.open}/events", f"/api/events?session={attacked.open}"):
         answer = await attacked.ask("HEAD", path, attacked.as_("alice"), timeout_s=5)
