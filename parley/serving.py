@@ -24,7 +24,7 @@ from gateway.app import Config, build
 from gateway.doors import Options, doors
 from gateway.heads import BoundedHeads
 from gateway.principals import COOKIE_KEY, SERVED, Principals, cookie_key
-from gateway.web.seat.seats import seat_of, seats_in
+from gateway.web.seats import seat_of, seats_in
 from observability.health import HealthServer
 from observability.metrics import Metrics
 from observability.setup import setup_tracing

@@ -11,7 +11,7 @@ from client.errors import BadInput, NotAllowed
 from gateway.app import principal_of, shared_of
 from gateway.errors import TooLarge
 from gateway.web.hub import Hub
-from gateway.web.seat.seats import Seats
+from gateway.web.seats import Seats
 from schemas.session import SESSION_ID
 from schemas.wire import InvalidValue
 

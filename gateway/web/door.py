@@ -12,7 +12,7 @@ from gateway.app import STATIC, Door
 from gateway.web import afterwards, people, reading, starting
 from gateway.web.hub import hub
 from gateway.web.offers import offers
-from gateway.web.seat.seats import seats
+from gateway.web.seats import seats
 
 _PAGES = ("/", "/new", "/inbox", "/agents", "/compare", "/s/{sid}", "/s/{sid}/documents/{number}")
 _Answer = Callable[[Request], Awaitable[Response]]

@@ -28,7 +28,7 @@ from gateway.web.asked import EstimateAmount, Estimated, Me, Queue, Start, Start
 from gateway.web.asking import MOST_JSON, body_of, document, may_take
 from gateway.web.offers import offers
 from gateway.web.reading import can
-from gateway.web.seat.seats import to_take
+from gateway.web.seats import to_take
 from observability import caller
 from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, SESSION_ID, OpenSession
 from schemas.wire import InvalidValue

@@ -16,7 +16,7 @@ from schemas.tools import ToolCall
 from schemas.turn import Usage
 from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, TASK, Play, artifact, done
 from tests.protocols.madp.test_checks import CHECK, checked, half_done, run
-from tests.protocols.madp.views.test_view import DIFF, of
+from tests.protocols.madp.test_view import DIFF, of
 
 TOKENS = Usage(input_tokens=80, output_tokens=20, calls=2)
 

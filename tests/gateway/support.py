@@ -21,7 +21,7 @@ from gateway.doors import Options, doors
 from gateway.guard import BODY_S
 from gateway.heads import HEAD_S, within
 from gateway.principals import Principals, new_token
-from gateway.web.seat.seats import seats_in
+from gateway.web.seats import seats_in
 from observability.metrics import Metrics
 from parley.serving import UVICORN
 from tests.support.engine import Engine

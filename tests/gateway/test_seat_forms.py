@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from agents.protocols.kit import Kit
-from gateway.web.seat.forms import asked, fields_of
+from gateway.web.forms import asked, fields_of
 from gateway.web.shapes import HumanField
 from schemas.protocols.consensus import Position
 

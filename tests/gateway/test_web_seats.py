@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway.web.seat.seats import seats_in
+from gateway.web.seats import seats_in
 from tests.gateway.support import Browser, Event, Web, folder_of
 from tests.support.engine import QUEUES, Engine, engine
 

@@ -20,7 +20,7 @@ from client.people import sitting
 from gateway.principals import Principal
 from gateway.web.asked import SeatToTake
 from gateway.web.feed import Feed
-from gateway.web.seat.person import PagePerson
+from gateway.web.person import PagePerson
 from gateway.web.shapes import HumanTurn
 from observability.metrics import Metrics
 from schemas.post import CLOSED

@@ -11,7 +11,7 @@ from agents.context import Shown
 from agents.models.base import Completion, Emit
 from agents.models.human import turn_words
 from client.errors import BadInput
-from gateway.web.seat.forms import asked, fields_of
+from gateway.web.forms import asked, fields_of
 from gateway.web.shapes import HumanTurn
 from schemas.wire import Undecodable, decode, encode
 
