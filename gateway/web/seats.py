@@ -223,7 +223,7 @@ class Seats:
         self._forget()
         found = self._taken.get((principal.name, sid, seat))
         if found is None:
-            raise BadInput("seat", f"you do not sit on {seat[:64]!r} here; sit down first")
+            raise BadInput("seat", f"you do not sit on {seat[:64]!r} in this copy of the gateway; sit down first")
         return found
 
     def _forget(self) -> None:
