@@ -99,7 +99,8 @@ class ExpertRegistry:
                 return False
             event = self._changed
             try:
-                await asyncio.wait_for(event.wait(), left)
+                async with asyncio.timeout(left):
+                    await event.wait()
             except TimeoutError:
                 return len(self.specs()) >= count
         return True

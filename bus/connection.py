@@ -41,7 +41,7 @@ from bus.errors import (
     WrongCredentials,
     shown_address,
 )
-from bus.library import Msg, Subscription
+from bus.library import Msg, Subscription, cancelled
 from bus.library import errors as library
 from bus.storage.storing import Stores
 
@@ -155,10 +155,8 @@ class Connection:
 
     async def _reconnect_no_more(self) -> None:
         """An attempt that is about to succeed drops the client's cancelling, and would connect after the close."""
-        task = self.nc._reconnection_task
-        while task is not None and not task.done():
-            task.cancel()
-            await asyncio.wait((task,), timeout=0.1)
+        if self.nc._reconnection_task is not None:
+            await cancelled(self.nc._reconnection_task)
 
     async def _end(self) -> None:
         await self._reconnect_no_more()

@@ -4,7 +4,9 @@ nats-py imports aiohttp where it finds it, for WebSockets, which the bus does no
 starts. So it is kept from finding it. Everything of ours imports nats-py's names from here.
 """
 
+import asyncio
 import sys
+from typing import Any
 
 _ABSENT: dict[str, None] = {name: None for name in ("aiohttp",) if not {name, "nats"} & sys.modules.keys()}
 sys.modules.update(_ABSENT)  # type: ignore[arg-type]
@@ -17,4 +19,17 @@ finally:
     for _name in _ABSENT:
         del sys.modules[_name]
 
-__all__ = ["Msg", "Subscription", "client", "errors"]
+__all__ = ["Msg", "Subscription", "cancelled", "client", "errors"]
+
+
+async def cancelled(task: "asyncio.Task[Any]") -> None:
+    """Cancel a task until it has ended. Whatever it raised is dropped.
+
+    nats-py waits with asyncio.wait_for. In Python 3.11 that drops a cancellation which comes at the moment at which the
+    wait is over (CPython issue 86296), so one call of `cancel` may leave a loop running for ever.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait((task,), timeout=0.1)
+    if not task.cancelled():
+        task.exception()

@@ -136,7 +136,8 @@ class Reader:
                 yield post
             while not following.closed:
                 try:
-                    came = await asyncio.wait_for(got.get(), self._quiet_s)
+                    async with asyncio.timeout(self._quiet_s):
+                        came = await got.get()
                 except TimeoutError:
                     came = None
                 if came is not None and following.is_next(came):

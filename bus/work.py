@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 from bus.connection import Connection
 from bus.errors import BusError
-from bus.library import Msg, Subscription
+from bus.library import Msg, Subscription, cancelled
 
 _LOGGER = logging.getLogger(__name__)
 _EXPIRES_S = 2.0
@@ -85,9 +85,7 @@ class Pull:
         if self._task is None:
             return
         self._stopping = True
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        await cancelled(self._task)
         self._task = None
         self._connection.on_reconnect.remove(self._on_reconnect)
         for sub in self._subs:

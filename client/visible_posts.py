@@ -107,7 +107,8 @@ async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> 
             if listening.done() and listening.exception() is not None:
                 raise listening.exception() or BusError
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), _LOG_S)
+                async with asyncio.timeout(_LOG_S):
+                    await news.wait()
             news.clear()
     finally:
         listening.cancel()

@@ -20,6 +20,7 @@ from bus import streams, subjects
 from bus.channels import CLIENT, SESSION, may_submit
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, PayloadTooLarge
+from bus.library import cancelled
 from bus.log import Asides
 from bus.work import Delivery, Pull
 from coordinator import briefing, estimate
@@ -142,8 +143,7 @@ class Intake:
 
     async def stop(self) -> None:
         """Take no more; what is in hand is seen through."""
-        self._beating.cancel()
-        await asyncio.gather(self._beating, return_exceptions=True)
+        await cancelled(self._beating)
         for pull in self._pulls:
             await pull.stop()
 

@@ -20,7 +20,7 @@ from bus.artifacts import Artifacts
 from bus.channels import may_submit
 from bus.connection import Connection
 from bus.errors import BusError, PayloadTooLarge
-from bus.library import Msg, Subscription
+from bus.library import Msg, Subscription, cancelled
 from bus.log import Asides
 from bus.rights import asker
 from bus.serving import Serving
@@ -180,8 +180,7 @@ class Moderator:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._sweeping.cancel()
-        await asyncio.gather(self._sweeping, return_exceptions=True)
+        await cancelled(self._sweeping)
         await self._intake.stop()
         with contextlib.suppress(ValueError):
             self._connection.on_reconnect.remove(self._after_reconnect)

@@ -246,7 +246,8 @@ class Presence:
         """Wait until somebody announces himself, at most so long."""
         event = self._changed
         try:
-            await asyncio.wait_for(event.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await event.wait()
         except TimeoutError:
             return
 

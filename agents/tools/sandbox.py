@@ -213,7 +213,8 @@ class _Run:
             if not reading.done():
                 self.kill()
             await asyncio.wait({reading}, timeout=5.0)
-            await asyncio.wait_for(self._process.wait(), 5.0)
+            async with asyncio.timeout(5.0):
+                await self._process.wait()
             self.status = (await asyncio.to_thread(_told, told)).get("exit-code")
             if self.status is None and not self.ended:
                 said = " ".join(self.text().split())[-300:]

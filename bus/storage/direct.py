@@ -57,7 +57,8 @@ async def batch(connection: Connection, stream: str, subject: str, after: int, c
         page: list[Got] = []
         while True:
             try:
-                msg = await asyncio.wait_for(got.get(), _WAIT_S)
+                async with asyncio.timeout(_WAIT_S):
+                    msg = await got.get()
             except TimeoutError:
                 raise BusError(f"stream {stream} did not answer within {_WAIT_S:g} s") from None
             found = _got(stream, msg)

@@ -67,7 +67,8 @@ class Scan:
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
             await self._connection.nc.publish(subject, ask, reply=inbox)
             while len(found) < _FETCH:
-                msg = await asyncio.wait_for(got.get(), _FETCH_S)
+                async with asyncio.timeout(_FETCH_S):
+                    msg = await got.get()
                 if not msg.reply:  # a status: there are no more
                     return found
                 found.append((int(msg.reply.split(".")[-4]), msg.subject))

@@ -11,6 +11,7 @@ from typing import Any, Self
 from bus import streams, subjects
 from bus.connection import Connection
 from bus.errors import ApiError, BusError
+from bus.library import cancelled
 from observability.outcomes import Outcomes
 
 _LOGGER = logging.getLogger(__name__)
@@ -75,9 +76,7 @@ class BusState:
 
     async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await cancelled(self._task)
 
     async def _run(self) -> None:
         while True:

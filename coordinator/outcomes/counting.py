@@ -20,6 +20,7 @@ import msgspec
 from bus import subjects
 from bus.connection import Connection
 from bus.errors import BusError, Conflict
+from bus.library import cancelled
 from bus.log import STREAM, Log, Stored
 from bus.storage import direct
 from bus.storage.packs import unpack
@@ -86,9 +87,7 @@ class Counting:
 
     async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await cancelled(self._task)
 
     @property
     def ready(self) -> str | None:

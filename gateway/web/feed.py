@@ -195,7 +195,8 @@ class Feed:
                 if listening.done():
                     listening.result()  # its end: the log says the rest
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), POLL_S)
+                    async with asyncio.timeout(POLL_S):
+                        await self._news.wait()
                 self._news.clear()
                 await self._read_log(client)
                 await self._look_who_is_there(client)

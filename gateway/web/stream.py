@@ -95,7 +95,8 @@ async def pieces(views: Sequence[View]) -> AsyncIterator[bytes]:
                 return
             else:
                 try:
-                    await asyncio.wait_for(wake.wait(), PING_S)
+                    async with asyncio.timeout(PING_S):
+                        await wake.wait()
                 except TimeoutError:
                     yield b": ping\n\n"
     finally:

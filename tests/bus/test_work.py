@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from bus import streams, subjects, work
+from bus.library import cancelled
 from bus.work import Delivery, Pull
 from tests.support.engine import Engine, engine
 
@@ -116,3 +117,23 @@ async def test_what_a_stopped_pull_was_owed_goes_to_others(tmp_path: Path) -> No
         await taker.wait(3)
         assert gone.got == []
         await taker.pull.stop()
+
+
+async def test_a_task_whose_cancellation_was_dropped_is_ended() -> None:
+    """As nats-py waits, in Python 3.11: the wait is over at the moment at which the task is cancelled."""
+    over: asyncio.Queue[int] = asyncio.Queue()
+    waits = 0
+
+    async def loop() -> None:
+        nonlocal waits
+        while True:
+            waits += 1
+            await asyncio.wait_for(over.get(), 60.0)
+
+    task = asyncio.create_task(loop())
+    await asyncio.sleep(0)
+    over.put_nowait(1)
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5.0):
+        await cancelled(task)
+    assert task.cancelled() and waits

@@ -237,3 +237,10 @@ def test_tests_wait_for_events_and_not_for_time() -> None:
         if not (len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0)
     }
     assert users == set()
+
+
+def test_no_process_waits_in_a_way_that_drops_a_cancellation() -> None:
+    """asyncio.wait_for of Python 3.11 does (bus.library.cancelled); asyncio.timeout does not."""
+    for path, tree in sources(*PACKAGES):
+        for node in ast.walk(tree):
+            assert not (isinstance(node, ast.Attribute) and node.attr == "wait_for"), f"{path}:{node.lineno}"
