@@ -20,8 +20,8 @@ from client.people import sitting
 from gateway.principals import Principal
 from gateway.web.asked import SeatToTake
 from gateway.web.feed import Feed
-from gateway.web.person import PagePerson
 from gateway.web.shapes import HumanTurn
+from gateway.web.turns.person import PagePerson
 from observability.metrics import Metrics
 from schemas.post import CLOSED
 from schemas.session import human_queue
