@@ -240,7 +240,7 @@ def test_what_was_said_stands_as_the_cards_of_the_web_page() -> None:
     assert re.search(r'<article class="post post" id="p0">\s*<p class="who"><strong>Panelist 1</strong>', panel)
     assert "<span>confidence 0.95</span>" in panel and '<p class="position" dir="auto">Yes</p>' in panel
     assert "<cite>panelist_1/cost-of-nights.md</cite>" in panel
-    assert '<span class="chip plain">none</span>' in panel, "the score's band"
+    assert '<span class="chip plain">no agreement</span>' in panel, "the score's band"
     task = "\n".join(page.html(records.read_record(logs / "092e006" / "madp.jsonl")))
     assert re.search(r'<ul class="parts">\s*<li><p class="who"><strong>[A-Z]', task)
     for text in (panel, task):
