@@ -180,8 +180,11 @@ def dropped(page: Page, path: Path) -> None:
     at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
     data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
     tools = page.context.new_cdp_session(page)
-    for kind in ("dragEnter", "dragOver", "drop"):
+    for kind in ("dragEnter", "dragOver"):
         tools.send("Input.dispatchDragEvent", {"type": kind, **at, "data": data})
+    expect(place).to_have_class(re.compile("over"))  # else what is dropped now is refused
+    tools.send("Input.dispatchDragEvent", {"type": "drop", **at, "data": data})
+    expect(place).not_to_have_class(re.compile("over"))
     tools.detach()
 
 
