@@ -116,7 +116,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
     for door in doors:
         routes += door.routes
         uploads += door.uploads
-    forms = Forms(door.error_form for door in doors if door.error_form is not None)
+    forms = Forms((door.error_form for door in doors if door.error_form is not None), STATIC / "index.html")
     guard = Middleware(
         Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure, forms=forms,
         body_s=config.body_s,

@@ -11,12 +11,13 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from bus.errors import BusError, UnknownSession
 from client.errors import BadInput, NotAllowed, ParleyError, Refusal, Unreachable
@@ -25,6 +26,10 @@ from schemas.wire import InvalidValue, SchemaError
 
 KNOWN = (ParleyError, BusError, SchemaError, HTTPException)
 """What a route may raise. Anything else is a fault of the gateway: status 500, without a word of it to the asker."""
+
+
+_DATA = ("/api/", "/static/")
+"""Prefixes below which are no pages."""
 
 
 class TooLarge(ParleyError):
@@ -77,8 +82,9 @@ ErrorForm = Callable[[BaseException, Mapping[str, str] | None], Response]
 class Forms:
     """How errors are told, by the prefix of the path: a door may speak another interface."""
 
-    def __init__(self, forms: Iterable[tuple[str, ErrorForm]] = ()) -> None:
-        self._forms = tuple(forms)
+    def __init__(self, forms: Iterable[tuple[str, ErrorForm]] = (), page: Path | None = None) -> None:
+        """`page`: what a browser is shown that asks for a page which is not there; None: it gets a document as well."""
+        self._forms, self._page = tuple(forms), page
 
     def answer(self, path: str, error: BaseException) -> Response:
         """The answer to a request for a path that raised."""
@@ -87,4 +93,13 @@ class Forms:
 
     async def handler(self, request: Request, error: Exception) -> Response:
         """For Starlette's `exception_handlers`."""
+        if self._page is not None and self._asks_for_a_page(request, error):
+            return FileResponse(self._page, 404, media_type="text/html", headers={"cache-control": "no-cache"})
         return self.answer(request.scope["path"], error)
+
+    def _asks_for_a_page(self, request: Request, error: Exception) -> bool:
+        """Whether somebody has typed the address of a page that is not there."""
+        path = request.scope["path"]
+        typed = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+        missing = isinstance(error, HTTPException) and error.status_code == 404
+        return missing and typed and not path.startswith((*_DATA, *(prefix for prefix, _ in self._forms)))

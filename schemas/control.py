@@ -121,7 +121,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     least_move: float = 0.05
     """Probability that a debater moves at least, for its belief to have moved."""
     evaluator_stability: bool = False  # E.7
-    round_value: RoundValue | None = None
+    round_value: RoundValue | msgspec.UnsetType = msgspec.UNSET
     """Given: the debate ends where one more round is worth less than it costs."""
     crit_variance: float = 0.01
     crit_change: float = 0.02

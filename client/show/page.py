@@ -10,31 +10,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from client.records import Record, entries_of
 from client.session_view import Seen, seen
-from client.show.lines import StyledLine
+from client.show.post_cards import rounds_of
 from client.show.presenter import PagePart, Presenter
-from client.show.transcript import Teller, feedback_words, forked
+from client.show.transcript import feedback_words, forked
 from client.show.untrusted import shaped
-from client.show.words import cost_words
+from client.show.words import cost_words, seat_name
 from client.text import clean, line
 from schemas.afterwards.feedback import feedback_of
 from schemas.result import Result, SeatUsage
 
 _TITLE = 80
-_WIDTH = 20_000
 _PAGE = "page.html"
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One round of the transcript: its heading and its lines."""
-
-    heading: str
-    lines: tuple[StyledLine, ...]
 
 
 def html(session: Record | Seen) -> Iterator[str]:
@@ -42,6 +33,8 @@ def html(session: Record | Seen) -> Iterator[str]:
     session = seen(session)
     result = session.result
     own, end = _of_protocol(session.presenter(), session, result)
+    presenter = session.presenter()
+    rounds = list(rounds_of(session.posts, presenter)) if own.transcript else []
     facts: dict[str, Any] = {
         "sid": session.sid,
         "title": line(session.question or f"Session {session.sid}", _TITLE),
@@ -56,7 +49,10 @@ def html(session: Record | Seen) -> Iterator[str]:
         "feedback": feedback_words(feedback_of(session.posts)),
         "own": own.facts,
         "transcript": own.transcript,
-        "parts": list(_parts(session)) if own.transcript else [],
+        "rounds": rounds,
+        "anchors": {shown.post.n: shown.post for r in rounds for shown in r.cards},
+        "round_name": presenter.round_name.lower(),
+        "seat_name": seat_name,
     }
     template = own.template.name if own.template is not None else _PAGE
     yield _environment(own.template).get_template(template).render(facts)
@@ -114,19 +110,3 @@ def _end(result: Result, presenter: Presenter) -> dict[str, Any]:
 
 def _input(u: SeatUsage) -> str:
     return f"{u.input_tokens:,}" + (f" ({u.cached_tokens:,} cached)" if u.cached_tokens else "")
-
-
-def _parts(session: Seen) -> Iterator[Part]:
-    """The transcript by rounds; what comes after the last round, such as the stop, stays with it."""
-    held: list[tuple[int, list[StyledLine]]] = []
-    teller = Teller(session.presenter())
-    for post in session.posts:
-        lines = [(style, text.strip()) for style, text in teller.lines(post, _WIDTH)]
-        if not lines:
-            continue
-        if not held or post.round > held[-1][0]:
-            held.append((post.round, []))
-        held[-1][1].extend(lines)
-    for number, said in held:
-        name = teller.presenter.round_name
-        yield Part(heading=f"{name} {number}" if number else "Beginning", lines=tuple(said))

@@ -46,7 +46,7 @@ def verdict(
         **({"agreement": agreement(config, rounds)} if config.agreement_ends else {}),
         "plateau": plateau(config, rounds),
         "stalemate": stalemate(config, rounds),
-        **({"no_gain": no_gain(config.round_value, rounds)} if config.round_value is not None else {}),
+        **({"no_gain": no_gain(config.round_value, rounds)} if config.round_value is not msgspec.UNSET else {}),
         "budget": [
             {"test": "what the next round lacks", "value": short, "relation": "!=", "limit": "", "holds": bool(short)}
         ],
@@ -74,7 +74,7 @@ def verdict(
         "held": [r.round for r in rounds if r.held],
         "spent": {"tokens": tokens} if tokens else {},
         "history": [_told(r) for r in rounds],
-        **({} if config.round_value is None else {"round_value": _value_told(config.round_value, rounds)}),
+        **({} if config.round_value is msgspec.UNSET else {"round_value": _value_told(config.round_value, rounds)}),
     }
     return Verdict(reason=reason, round=last.round, converged=converged, certificate=certificate)
 

@@ -12,6 +12,6 @@
 | hub, feed | one feed for each principal and session |
 | fold, snapshot | what a session has come to, as documents |
 | stream, positions | server-sent events from a position on |
-| seats, person, forms | seats that people take in the browser |
+| seats, turns | seats that people take in the browser, and what these are asked |
 | passages | where quotations stand in documents |
 """

@@ -1,8 +1,7 @@
 """One session as far as somebody may see it, folded entry by entry and post by post into what pages show."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -10,19 +9,17 @@ from bus.channels import CLIENTS, may_read
 from client.protocols import face_of, face_of_posts
 from client.records import Altered, closing
 from client.session_view import fork_of
-from client.show import cards
 from client.show.cards import Card, Quote
 from client.show.live_seats import WAITS, Scene
+from client.show.post_cards import card_of
 from client.show.presenter import Presenter
-from client.show.transcript import feedback_words, forked
-from client.show.untrusted import number, object_of, shaped, words
-from client.turns import SEAT, WITHDRAWN, Turns
+from client.show.untrusted import number, object_of, words
+from client.turns import SEAT, Turns
 from coordinator.budget import booked
 from gateway.web.passages import number_of
 from gateway.web.shapes import MindChange, PostCard, Refused, SeatUse, SeatView, Use
 from schemas import log
-from schemas.afterwards.feedback import feedback_of, is_feedback
-from schemas.afterwards.fork import CAUSE, FORK, Fork
+from schemas.afterwards.fork import CAUSE, Fork
 from schemas.post import CLOSED, Live, Post, SessionRow
 from schemas.result import Result, SeatUsage
 from schemas.session import Seat
@@ -194,9 +191,8 @@ class Fold:
 
     def _card(self, post: Post) -> PostCard:
         self.presenter.take(post)
-        said = self._of_control(post) or cards.bounded(
-            shaped(lambda: [self.presenter.card(post)], lambda: [Presenter().card(post)])[0]
-        )
+        self._seated(post)
+        said = card_of(post, self.presenter)
         before = self.last.get(post.seat)
         if said.changed is not None and before is not None and same(before.position, said.position):
             said = msgspec.structs.replace(said, changed=None)  # it gives way in something else than its answer
@@ -212,33 +208,19 @@ class Fold:
         documents = self.opened.documents if self.opened else ()
         return msgspec.structs.replace(quote, file=number_of(documents, quote))
 
-    def _of_control(self, post: Post) -> Card | None:
-        """What a moderator says in every protocol."""
-        if post.channel != _CONTROL:
-            return None
+    def _seated(self, post: Post) -> None:
+        """Note whose turns a seat's are from a post on."""
+        if post.channel != _CONTROL or post.kind != SEAT:
+            return
         body = object_of(post.body)
         seat = words(body.get("seat", ""))
-        if post.kind == SEAT:
-            return Card(place="line", text=f"{seat}: {self._taken(seat, body)}")
-        if post.kind == FORK:
-            return Card(place="line", text=". ".join(forked(fork_of([post]))))
-        if is_feedback(post):
-            return Card(place="line", text="; ".join(t.strip() for t in feedback_words(feedback_of([post]))))
-        if post.kind == WITHDRAWN:
-            return Card(place="line", text=f"{seat}: turns withdrawn")
-        return None
-
-    def _taken(self, seat: str, body: Mapping[str, Any]) -> str:
-        """Note whose turns a seat's are from now on, and say it."""
         if not body.get("human"):
             self.people.discard(seat)
             self.sat.discard(seat)
-            return "its agent goes on"
+            return
         self.people.add(seat)
-        if seconds := number(body.get("waits")):
-            return f"its turns wait for a person, at most {seconds:g} s each; then its agent takes them"
-        self.sat.add(seat)
-        return "a person sits down"
+        if not number(body.get("waits")):
+            self.sat.add(seat)
 
     def _held(self, card: PostCard) -> None:
         """Note a change of mind, and what was refused."""

@@ -20,8 +20,8 @@ from client.people import sitting
 from gateway.principals import Principal
 from gateway.web.asked import SeatToTake
 from gateway.web.feed import Feed
-from gateway.web.person import PagePerson
 from gateway.web.shapes import HumanTurn
+from gateway.web.turns.person import PagePerson
 from observability.metrics import Metrics
 from schemas.post import CLOSED
 from schemas.session import human_queue
@@ -223,7 +223,7 @@ class Seats:
         self._forget()
         found = self._taken.get((principal.name, sid, seat))
         if found is None:
-            raise BadInput("seat", f"you do not sit on {seat[:64]!r} here; sit down first")
+            raise BadInput("seat", f"you do not sit on {seat[:64]!r} in this copy of the gateway; sit down first")
         return found
 
     def _forget(self) -> None:

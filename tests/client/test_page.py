@@ -230,3 +230,18 @@ def test_a_certificate_is_told_in_words(protocol: str) -> None:
     assert len(names) > 4 and not [name for name in names if "_" in name or not name[0].isupper()]
     values = re.findall(r"<dd[^>]*>(.*?)</dd>", shown)
     assert not [v for v in values if re.search(r"[{}]|\\b(tau|eps|cost|jsd)_?", v)], "keys and JSON are for machines"
+
+
+def test_what_was_said_stands_as_the_cards_of_the_web_page() -> None:
+    """The same parts: heads, chips, confidence, links to the post that moved a seat, quotations, parts of several."""
+    logs = Path(__file__).parents[1] / "old_logs"
+    panel = "\n".join(page.html(records.read_record(logs / "ca7831c" / "consensus.jsonl")))
+    assert "<h3>Round 1 · blind, nobody saw another answer</h3>" in panel
+    assert re.search(r'<article class="post post" id="p0">\s*<p class="who"><strong>Panelist 1</strong>', panel)
+    assert "<span>confidence 0.95</span>" in panel and '<p class="position" dir="auto">Yes</p>' in panel
+    assert "<cite>panelist_1/cost-of-nights.md</cite>" in panel
+    assert '<span class="chip plain">no agreement</span>' in panel, "the score's band"
+    task = "\n".join(page.html(records.read_record(logs / "092e006" / "madp.jsonl")))
+    assert re.search(r'<ul class="parts">\s*<li><p class="who"><strong>[A-Z]', task)
+    for text in (panel, task):
+        assert set(re.findall(r'href="#(p\d+)"', text)) <= set(re.findall(r'id="(p\d+)"', text))

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from agents.protocols.kit import Kit
-from gateway.web.forms import asked, fields_of
 from gateway.web.shapes import HumanField
+from gateway.web.turns.forms import asked, fields_of
 from schemas.protocols.consensus import Position
 
 PEOPLE = {

@@ -10,6 +10,7 @@ BY = {
     "quotation": "by what was quoted", "argument": "by argument", "unexplained": "without a reason that was found",
 }  # fmt: skip
 """What moved a seat, in words."""
+_BANDS = {"none": "no agreement"}
 Body = Mapping[str, Any]
 
 
@@ -62,7 +63,9 @@ def _assessment(body: Body) -> Card:
     told = [f"{words(g.get('label'))}: {', '.join(words(s) for s in items(g.get('seats')))}" for g in groups]
     told += [f"They disagree: {words(d)}" for d in items(body.get("key_disagreements"))]
     told += [f"{words(seat)} changed its answer {BY.get(str(by), words(by))}" for seat, by in moved.items()]
-    chips = [Chip(text=words(body[name])) for name in ("band", "direction") if body.get(name)]
+    chips = [
+        Chip(text=_BANDS.get(words(body[name]), words(body[name]))) for name in ("band", "direction") if body.get(name)
+    ]
     if body.get("source") not in (None, "analyst"):
         chips.append(Chip(text=words(body["source"]), tone="warn"))
     head = "agreement" if score is None else f"agreement {score:g}"

@@ -180,8 +180,11 @@ def dropped(page: Page, path: Path) -> None:
     at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
     data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
     tools = page.context.new_cdp_session(page)
-    for kind in ("dragEnter", "dragOver", "drop"):
+    for kind in ("dragEnter", "dragOver"):
         tools.send("Input.dispatchDragEvent", {"type": kind, **at, "data": data})
+    expect(place).to_have_class(re.compile("over"))  # else what is dropped now is refused
+    tools.send("Input.dispatchDragEvent", {"type": "drop", **at, "data": data})
+    expect(place).not_to_have_class(re.compile("over"))
     tools.detach()
 
 
@@ -431,6 +434,18 @@ def test_a_session_is_read_with_the_keyboard_alone(somebody: Visitor, there: Ses
     expect(first).to_have_count(1)
     outline = first.evaluate("node => getComputedStyle(node).outlineStyle")
     assert outline == "solid", "where the focus is can be seen"
+
+
+def test_a_page_that_is_not_there_is_a_page_and_data_that_is_not_there_is_data(
+    somebody: Visitor, there: Sessions
+) -> None:
+    somebody.expected = ("404",)
+    page = somebody.open("/sessions/of/mine")
+    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    page.get_by_role("link", name="All sessions").click()
+    expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+    data = there.gateway.http.get("/api/nothing", headers={"accept": "text/html"})
+    assert data.status_code == 404 and data.json()["error"]["message"]
 
 
 def test_a_stranger_is_led_to_the_sign_in_and_sees_nothing(chromium: Browser, there: Sessions) -> None:

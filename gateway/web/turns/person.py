@@ -11,8 +11,8 @@ from agents.context import Shown
 from agents.models.base import Completion, Emit
 from agents.models.human import turn_words
 from client.errors import BadInput
-from gateway.web.forms import asked, fields_of
 from gateway.web.shapes import HumanTurn
+from gateway.web.turns.forms import asked, fields_of
 from schemas.wire import Undecodable, decode, encode
 
 MOST_PROMPT = 400_000

@@ -1,0 +1,1 @@
+"""Turns of people at pages: what is asked, the form, and the reply."""
