@@ -12,11 +12,15 @@ Level = Literal[1, 2, 3]
 
 
 class Heading(msgspec.Struct, frozen=True, tag="heading"):
+    """A heading of the page."""
+
     level: Level
     text: str
 
 
 class Words(msgspec.Struct, frozen=True, tag="words"):
+    """A paragraph."""
+
     text: str
 
 
@@ -35,6 +39,8 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
 
 
 class Code(msgspec.Struct, frozen=True, tag="code"):
+    """Lines that are shown as they are."""
+
     text: str
 
 

@@ -23,7 +23,7 @@ REGISTRIES = {
     "client/reliability/route.py",  # which protocol a vote and a debate are
 }
 """General modules that may name a protocol."""
-COMPARED = ("evaluation/debates/", "evaluation/learned/")
+COMPARED = ("evaluation/debates/", "evaluation/learned/", "parley/debates/", "parley/cli/evaluations/")
 """What compares protocols with each other on recorded debates names them."""
 MOST_FILES = 20
 WORDS_OF_ENGLISH = ("breaker", "competition", "consensus", "critic")

@@ -26,6 +26,8 @@ Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class OwnStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one member said in one round; `confidence` and shares from 0 to 1."""
+
     member: str
     answer: str | None = None
     confidence: Share | None = None
@@ -36,12 +38,16 @@ class OwnStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One round, and what a judge said after it."""
+
     statements: tuple[OwnStatement, ...]
     verdict: dict[str, Share] = {}
     verdict_words: Count = 0
 
 
 class OwnDebate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a file of recorded debates."""
+
     id: Name
     options: Annotated[tuple[Name, ...], msgspec.Meta(min_length=2)]
     gold: str | tuple[str, ...]
