@@ -114,7 +114,8 @@ async def _one(source: Connection, target: Connection, name: str, replicas: int)
         except ApiError as error:
             raise StackFailed(f"stream {name} is not taken: {error.text}") from error
         while True:
-            chunk = await asyncio.wait_for(chunks.get(), _CHUNK_S)
+            async with asyncio.timeout(_CHUNK_S):
+                chunk = await chunks.get()
             said = await target.request(to["deliver_subject"], chunk.data, _CHUNK_S)
             if not chunk.data:
                 break
