@@ -117,10 +117,11 @@ class MovingClient(library.Client):
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         await super()._process_info(info, initial_connection)
+        if initial_connection:
+            self._since = time.monotonic()
         if not (info.get("cluster") or self._server_info.get("cluster")):
             return
         if initial_connection:
-            self._since = time.monotonic()
             self._left = ""
             for server in self._server_pool:
                 server.reconnects = 0 if server is self._current_server else min(server.reconnects, 1)

@@ -1,6 +1,7 @@
 """`parley bus config --cluster` and what looks after a cluster, with three real servers on the files that it writes."""
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -53,8 +54,10 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
     )  # fmt: skip
     with ExitStack() as exits:
         for name in ("parley-1", "parley-2", "parley-3"):
-            command = [find_server(), "-c", written[name], "-sd", str(folder / name), "-l", str(folder / f"{name}.log")]
-            server = subprocess.Popen(command)
+            conf = Path(written[name])
+            own = json.loads(conf.read_text()) | {"jetstream": {"store_dir": str(folder / name)}}  # one machine for all
+            conf.write_text(json.dumps(own))
+            server = subprocess.Popen([find_server(), "-c", str(conf), "-l", str(folder / f"{name}.log")])
             exits.callback(server.wait, 20)
             exits.callback(server.terminate)
         yield Bus(folder / "keys", ",".join(f"nats://{host}" for host in hosts))
@@ -90,6 +93,7 @@ async def test_who_is_revoked_is_out_at_each_server_and_who_is_added_is_in(bus: 
     _config(bus.keys)
     again = accounts.load_credentials(keys.file(bus.keys, "bob"))
     texts = [(path / "nats-server.conf").read_text() for path in of_cluster.folders(bus.keys)]
+    assert all(str(bus.keys.parent / "parley-") in text for text in texts), "what an operator wrote stays"
     assert len(texts) == 3 and all(again.public in text and bob.public not in text for text in texts)
 
 

@@ -18,7 +18,7 @@ from tests.chaos.cluster.rig import SERVERS, ClusterRig
 from tests.chaos.harness import pause, until
 from tests.support.links import Links
 
-KILL, FREEZE, CUT, EMPTY, SLOW = "killed", "frozen", "cut off", "disk emptied", "routes slow"
+KILL, FREEZE, CUT, EMPTY, SLOW = "killed", "frozen", "cut off", "disk emptied", "slowed"
 DRAIN = "drained and started anew"
 LOG, WORK, META = "leader of LOG", "leader of WORK", "meta leader"
 FROZEN_S, CUT_S, AWAY_S, SLOW_S = 20.0, 15.0, 8.0, 10.0
@@ -77,7 +77,7 @@ class ClusterFaults:
                 self._empty(servers[0])
             case "drained and started anew":
                 await self._drain(servers[0])
-            case "routes slow":
+            case "slowed":
                 self.links.delay_s = DELAY_S
                 try:
                     await pause(SLOW_S)
