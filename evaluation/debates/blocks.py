@@ -12,11 +12,15 @@ Level = Literal[1, 2, 3]
 
 
 class Heading(msgspec.Struct, frozen=True, tag="heading"):
+    """A heading; level 1 is the page's title."""
+
     level: Level
     text: str
 
 
 class Words(msgspec.Struct, frozen=True, tag="words"):
+    """A paragraph; what stands between back quotes is code."""
+
     text: str
 
 
@@ -35,6 +39,8 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
 
 
 class Code(msgspec.Struct, frozen=True, tag="code"):
+    """Lines as they are typed."""
+
     text: str
 
 

@@ -80,6 +80,7 @@ def cells_of(asked: Sequence[Question], wanted: Wanted) -> list[Cell]:
 
 
 def protocol_of(cell: str) -> str:
+    """Whose sessions a cell holds."""
     return "consensus" if cell == "panel" else cell
 
 

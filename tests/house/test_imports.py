@@ -156,6 +156,7 @@ GROUPS = {
     ("coordinator/protocols/__init__.py", "parley.protocols"), ("agents/protocols/__init__.py", "parley.kits"),
     ("client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
+    ("evaluation/debates/registry.py", "parley.debate_methods"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""

@@ -26,6 +26,8 @@ Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class OwnStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A statement, as it stands in a line."""
+
     member: str
     answer: str | None = None
     confidence: Share | None = None
@@ -36,12 +38,16 @@ class OwnStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A round with a judge's belief after it."""
+
     statements: tuple[OwnStatement, ...]
     verdict: dict[str, Share] = {}
     verdict_words: Count = 0
 
 
 class OwnDebate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of the file."""
+
     id: Name
     options: Annotated[tuple[Name, ...], msgspec.Meta(min_length=2)]
     gold: str | tuple[str, ...]
