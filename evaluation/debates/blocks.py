@@ -12,14 +12,14 @@ Level = Literal[1, 2, 3]
 
 
 class Heading(msgspec.Struct, frozen=True, tag="heading"):
-    """A heading of the page."""
+    """A heading; level 1 is the page's title."""
 
     level: Level
     text: str
 
 
 class Words(msgspec.Struct, frozen=True, tag="words"):
-    """A paragraph."""
+    """A paragraph; what stands between back quotes is code."""
 
     text: str
 
@@ -39,7 +39,7 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
 
 
 class Code(msgspec.Struct, frozen=True, tag="code"):
-    """Lines that are shown as they are."""
+    """Lines as they are typed."""
 
     text: str
 

@@ -80,7 +80,7 @@ def cells_of(asked: Sequence[Question], wanted: Wanted) -> list[Cell]:
 
 
 def protocol_of(cell: str) -> str:
-    """The protocol of a method's sessions."""
+    """Whose sessions a cell holds."""
     return "consensus" if cell == "panel" else cell
 
 

@@ -26,7 +26,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class OwnStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one member said in one round; `confidence` and shares from 0 to 1."""
+    """A statement, as it stands in a line."""
 
     member: str
     answer: str | None = None
@@ -38,7 +38,7 @@ class OwnStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One round, and what a judge said after it."""
+    """A round with a judge's belief after it."""
 
     statements: tuple[OwnStatement, ...]
     verdict: dict[str, Share] = {}
@@ -46,7 +46,7 @@ class OwnRound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnDebate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of a file of recorded debates."""
+    """A line of the file."""
 
     id: Name
     options: Annotated[tuple[Name, ...], msgspec.Meta(min_length=2)]
