@@ -17,6 +17,7 @@ class ConsensusSetup(Setup):
 
 SETUP = ConsensusSetup(
     name="consensus",
+    ways={"vote": {"round_limit": 1}, "debate": {}},
     opening_only=("panel", "expertise_weight", "stream"),
     rank=1,
     several=Several(role="panelist", setting="panel", size=3),
