@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from client.protocols import SETUPS
 from client.reliability.table import PRIOR, interval, posterior_mean
 from client.reliability.verdicts import Verdict, question_hash
 
@@ -16,10 +17,13 @@ LEAST = 10
 """Past sessions below which nothing is routed by them."""
 PRICE = 0.005
 """Share of right answers that one would give for 1,000 tokens: half a point."""
-WAYS: dict[str, tuple[str, dict[str, int]]] = {"vote": ("consensus", {"round_limit": 1}), "debate": ("consensus", {})}
-"""Way -> protocol and settings of a session."""
 UNKNOWN = "debate"
 """The way where nothing is known."""
+
+
+def ways() -> dict[str, tuple[str, dict[str, int]]]:
+    """Way -> protocol and settings of a session, as the protocol's setup says."""
+    return {way: (name, dict(settings)) for name in SETUPS for way, settings in SETUPS[name].ways.items()}
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +74,7 @@ def route(verdicts: Iterable[Verdict], question: str, kind: str = "", price: flo
             f"nothing is fitted: {len(used)} past sessions say whether members and result were right, "
             f"{LEAST} are needed; so it is a {UNKNOWN}"
         )
-        protocol, settings = WAYS[UNKNOWN]
+        protocol, settings = ways()[UNKNOWN]
         return Route(
             way=UNKNOWN, protocol=protocol, settings=settings, kind=kind, sessions=0, price=price, why=why
         )  # fmt: skip
@@ -81,7 +85,7 @@ def route(verdicts: Iterable[Verdict], question: str, kind: str = "", price: flo
         f"a {best.way} is worth {best.worth:.3f}, a {other.way} {other.worth:.3f}: {best.share:.2f} right at "
         f"{best.tokens:,.0f} tokens against {other.share:.2f} at {other.tokens:,.0f}, of {len(used)} past sessions"
     )
-    protocol, settings = WAYS[best.way]
+    protocol, settings = ways()[best.way]
     return Route(
         way=best.way, protocol=protocol, settings=settings, kind=of_kind, sessions=len(used), price=price,
         expected=found, why=why,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from coordinator.protocols import PROTOCOLS
 from evaluation.debates.record import of_half
 from evaluation.debates.registry import loaded
 from evaluation.learned.records import counted
@@ -42,7 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (NoData, BadData, KeyError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(msgspec.yaml.encode({"maci": {"round_value": msgspec.to_builtins(found)}}).decode(), end="")
+    takes = next(p.name for p in PROTOCOLS.values() if hasattr(p.settings, "round_value"))
+    print(msgspec.yaml.encode({takes: {"round_value": msgspec.to_builtins(found)}}).decode(), end="")
     return 0
 
 

@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -25,21 +26,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "learned-figures.md"
 HEAD = Path(__file__).with_name("report.md")
 MARGIN = 0.01
 """One point: within it two methods are called the same, where the equivalence test says so."""
-TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "ford": ("full", (
-        "best", "vote", "full", "maci_paper", "unchanged", "record_alone", "record_vote", "agreement_vote",
-        "record_full", "learned_stop", "learned_stop_free", "auto", "oracle_stop",
-    )),
-    "ford_read": ("full", (
-        "best", "vote", "full", "maci_paper", "record_alone", "record_vote", "learned_stop", "auto",
-    )),
-    "gsm8k": ("full", ("best", "vote", "full", "maci_paper", "record_vote", "agreement_vote", "learned_stop", "auto")),
-    "mmlu_pro": ("vote", ("best", "vote", "record_alone", "record_vote", "agreement_vote")),
-    "quality": ("judge", (
-        "judge_first", "judge", "judge_sure", "judge_still", "maci_paper", "judge_read", "judge_learned",
-        "judge_learned_free",
-    )),
-}  # fmt: skip
+_LISTED = msgspec.json.decode(Path(__file__).with_name("tables.json").read_bytes(), type=dict[str, dict[str, Any]])
+TABLES = {name: (str(listed["against"]), tuple(listed["methods"])) for name, listed in _LISTED.items()}
 """Set -> (method that others are compared with, methods)."""
 
 

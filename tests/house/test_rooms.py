@@ -20,7 +20,6 @@ REGISTRIES = {
     "evaluation/route.py",  # builds one protocol's question
     "evaluation/defects/asking.py",  # asks for one protocol's reviews
     "evaluation/defects/scoring.py",
-    "client/reliability/route.py",  # which protocol a vote and a debate are
 }
 """General modules that may name a protocol."""
 COMPARED = ("evaluation/debates/", "evaluation/learned/", "parley/debates/", "parley/cli/evaluations/")

@@ -72,7 +72,8 @@ def test_a_lock_names_no_host_and_every_entry_has_a_hash(lock: str) -> None:
 def test_the_lock_has_every_dependency() -> None:
     project = CONFIG["project"]
     extras = project["optional-dependencies"]
-    assert set(extras) == {"uvloop", "dev", "pdf", "eval", "embeddings", "export"}, "not in the lock: the last three"
+    large = {"embeddings", "export", "eval"}  # torch, or transformers: not in the lock
+    assert set(extras) == {"uvloop", "dev", "pdf"} | large
     wanted = project["dependencies"] + extras["uvloop"] + extras["dev"] + extras["pdf"]
     names = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     pinned = set(re.findall(r"^([a-z0-9.-]+)==", LOCK, re.MULTILINE))
