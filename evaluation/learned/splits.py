@@ -1,8 +1,9 @@
 """Which questions are fitted on, and which are only reported on.
 
 The halves are those of the harness (`evaluation.debates.record.half`): by a hash of the question's name, so all debates
-about one question lie in one half. One file a set lists the questions of both, in `halves/`. The files were committed
-before anything was fitted; a test compares them with the function and, where the data is there, with the data.
+about one question lie in one half. One file a set lists the questions of both, in `halves/`, each as a digest: not all sets
+allow a copy of their questions. The files were committed before anything was fitted. Where the data is there, a test
+compares them with it.
 
 `python -m evaluation.learned.splits DATA` writes the files again. The same data gives the same files.
 """
@@ -10,6 +11,7 @@ before anything was fitted; a test compares them with the function and, where th
 import sys
 from collections.abc import Collection
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -28,7 +30,7 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     seed: str
     """What the halves are drawn with."""
     fit: tuple[str, ...]
-    """Questions."""
+    """Digests of questions, sorted."""
     test: tuple[str, ...]
 
 
@@ -43,13 +45,18 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in FOLDER.glob("*.json")))
 
 
+def digest(question: str) -> str:
+    """What stands for a question in the files: 40 bits of its SHA-256, in hex."""
+    return sha256(question.encode()).hexdigest()[:10]
+
+
 def halves(name: str, questions: Collection[str]) -> Split:
-    """These questions, each once and in order, in their halves."""
+    """These questions, each once, in their halves."""
     fit: list[str] = []
     test: list[str] = []
-    for question in sorted(set(questions)):
-        (fit if half(name, question) == "fit" else test).append(question)
-    return Split(set=name, seed=SPLIT, fit=tuple(fit), test=tuple(test))
+    for question in set(questions):
+        (fit if half(name, question) == "fit" else test).append(digest(question))
+    return Split(set=name, seed=SPLIT, fit=tuple(sorted(fit)), test=tuple(sorted(test)))
 
 
 def sets() -> dict[str, DataSet]:
