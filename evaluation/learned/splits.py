@@ -1,9 +1,9 @@
 """Which questions are fitted on, and which are only reported on.
 
 The halves are those of the harness (`evaluation.debates.record.half`): by a hash of the question's name, so all debates
-about one question lie in one half. One file a set lists the questions of both, in `halves/`, each as a digest: not all sets
-allow a copy of their questions. The files were committed before anything was fitted. Where the data is there, a test
-compares them with it.
+about one question lie in one half. Not every set allows a copy of its questions, so one file a set in `halves/` has the
+number of questions in each half and a digest of them. The files were committed before anything was fitted. Where the
+data is there, a test compares them with it.
 
 `python -m evaluation.learned.splits DATA` writes the files again. The same data gives the same files.
 """
@@ -23,15 +23,23 @@ from evaluation.loaders import DATA, NoData
 FOLDER = Path(__file__).parent / "halves"
 
 
+class Half(msgspec.Struct, frozen=True, kw_only=True):
+    """One half of a set."""
+
+    questions: int
+    """How many."""
+    sha256: str
+    """Of their names, sorted, one a line."""
+
+
 class Split(msgspec.Struct, frozen=True, kw_only=True):
     """The halves of one set."""
 
     set: str
     seed: str
     """What the halves are drawn with."""
-    fit: tuple[str, ...]
-    """Digests of questions, sorted."""
-    test: tuple[str, ...]
+    fit: Half
+    test: Half
 
 
 @cache
@@ -45,18 +53,17 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in FOLDER.glob("*.json")))
 
 
-def digest(question: str) -> str:
-    """What stands for a question in the files: 40 bits of its SHA-256, in hex."""
-    return sha256(question.encode()).hexdigest()[:10]
-
-
 def halves(name: str, questions: Collection[str]) -> Split:
-    """These questions, each once, in their halves."""
-    fit: list[str] = []
-    test: list[str] = []
-    for question in set(questions):
-        (fit if half(name, question) == "fit" else test).append(digest(question))
-    return Split(set=name, seed=SPLIT, fit=tuple(sorted(fit)), test=tuple(sorted(test)))
+    """The halves of these questions, each counted once."""
+    parts: dict[str, list[str]] = {"fit": [], "test": []}
+    for question in sorted(set(questions)):
+        parts[half(name, question)].append(question)
+    return Split(set=name, seed=SPLIT, fit=half_of(parts["fit"]), test=half_of(parts["test"]))
+
+
+def half_of(questions: Collection[str]) -> Half:
+    """What stands for these questions in a file."""
+    return Half(questions=len(questions), sha256=sha256("\n".join(questions).encode()).hexdigest())
 
 
 def sets() -> dict[str, DataSet]:
