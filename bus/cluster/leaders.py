@@ -53,8 +53,9 @@ async def _servers(conn: Connection, part: Partition) -> list[str]:
         with contextlib.suppress(NoAnswer):  # while a leader is chosen nobody answers
             cluster = (await conn.api(f"STREAM.INFO.{part.stream}", timeout_s=_ASK_S)).get("cluster") or {}
         if leader := cluster.get("leader"):
-            others = [r for r in cluster.get("replicas") or () if r.get("current") and not r.get("offline")]
-            return [leader, *(r["name"] for r in others)]
+            others = [r for r in cluster.get("replicas") or () if not r.get("offline")]
+            if all(r.get("current") for r in others) or time.monotonic() > deadline:  # one that lags catches up soon
+                return [leader, *(r["name"] for r in others if r.get("current"))]
         if time.monotonic() > deadline:
             raise BusError(f"stream {part.stream} has no leader")
         await asyncio.sleep(_PAUSE_S)

@@ -53,11 +53,11 @@ export class Evidence {
   }
 
   /** Add files with their names. The same file once more takes its own place; another of its name gets a number. */
-  add(files) {
+  async add(files) {
     for (const [file, name] of files.slice(0, MOST)) {
-      const same = this.files.find(
-        (one) => one.wanted === name && one.file.size === file.size && one.file.lastModified === file.lastModified,
-      );
+      const alike = this.files.filter((one) => one.wanted === name && one.file.size === file.size);
+      const equal = await Promise.all(alike.map((one) => sameBytes(one.file, file)));
+      const same = alike[equal.indexOf(true)];
       if (same) same.file = file;
       else this.files.push({ file, wanted: name, name: this.free(name), holder: "" });
     }
@@ -141,6 +141,12 @@ export class Evidence {
   sent() {
     return this.files.map(({ file, name, holder }) => [file, holder ? `${holder}/${name}` : name]);
   }
+}
+
+/** Whether two files hold the same bytes. */
+async function sameBytes(one, other) {
+  const [a, b] = await Promise.all([one, other].map(async (file) => new Uint8Array(await file.arrayBuffer())));
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
 /** What was dropped: files, and what is in folders, by their names below the folder. */

@@ -208,7 +208,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {"protocol": "consensus", "settings": {"thresold": 1}}, "threshold"),
     ("ask", {"protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
     ("ask", {"continues": "nobody"}, "nobody"),
-    ("ask", {"protocol": "competition", "settings": {"format": "/etc/passwd"}}, "wanted is one of"),
+    ("ask", {"protocol": "competition", "settings": {"format": "/etc/passwd"}}, "expected one of"),
     (
         "ask",
         {"settings": {"deliberation": "competition", "deliberation_settings": {"personalities": "/etc/passwd"}}},

@@ -303,7 +303,7 @@ def test_what_cannot_be_answered_is_refused_by_its_name(
 
 def test_a_file_of_the_gateways_machine_is_not_read_for_a_setting(client: OpenAI) -> None:
     for given in ({"format": "/etc/passwd"}, {"personalities": "/etc/passwd"}):
-        with pytest.raises(openai.BadRequestError, match=r"wanted (is one of|are the)") as failed:
+        with pytest.raises(openai.BadRequestError, match=r"expected (one of|the)") as failed:
             client.chat.completions.create(
                 model="parley/competition", messages=_messages("Tea?"), extra_body={"parley": {"settings": given}}
             )
