@@ -85,7 +85,7 @@ async def test_one_is_killed_and_one_starts_in_the_middle_of_claims(crew: Crew, 
 
     async def spoken() -> bool:
         said = [e.event for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
-        return [(s.author, s.kind) for s in said] == [(queue_of(SRE), "claim")]
+        return (queue_of(SRE), "claim") in [(s.author, s.kind) for s in said]  # the auditor may have passed by then
 
     await until(spoken)
     frozen.kill()
