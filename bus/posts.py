@@ -121,7 +121,8 @@ class Reader:
         ModeratorRefused
             A moderator does not answer this, and why.
         BusError
-            No moderator answered for `patience_s`, or each was busy.
+            No moderator answered for `patience_s`, or each was busy. The time does not run while the servers of a
+            cluster have no majority.
         """
         got: asyncio.Queue[Post | None] = asyncio.Queue()
         subscriptions = await self._subscribe(sid, channels, got, on_live)
@@ -130,7 +131,8 @@ class Reader:
             got.put_nowait(None)
 
         self._connection.on_reconnect.append(on_reconnect)
-        following = _Following({c: from_k if isinstance(from_k, int) else from_k.get(c, 0) for c in channels})
+        next_k = {c: from_k if isinstance(from_k, int) else from_k.get(c, 0) for c in channels}
+        following = _Following(next_k, waits=True)
         try:
             async for post in self._catch_up(sid, channels, following):
                 yield post
@@ -207,7 +209,7 @@ class Reader:
         """What history holds of one channel beyond what was yielded."""
         more = True
         while more:
-            page = await self._page(sid, channel, following.next_k[channel])
+            page = await self._page(sid, channel, following.next_k[channel], waits=following.waits)
             if not page.known:
                 raise UnknownSession(sid, page.refused)
             for post in page.posts:
@@ -215,17 +217,18 @@ class Reader:
                     yield post
             more = page.more and bool(page.posts)
 
-    async def _page(self, sid: str, channel: str, k: int) -> Posts:
+    async def _page(self, sid: str, channel: str, k: int, *, waits: bool) -> Posts:
         """Of whichever owner the session is; where it is nobody's of them, what is said of one's own."""
         if sid in self._of or self._sees_all or len(self._owners) == 1:
-            return await self._ask(sid, self._of.get(sid, ""), channel, k)
-        pages = {owner: await self._ask(sid, owner, channel, k) for owner in self._owners}
+            return await self._ask(sid, self._of.get(sid, ""), channel, k, waits=waits)
+        pages = {owner: await self._ask(sid, owner, channel, k, waits=waits) for owner in self._owners}
         owner = next((o for o, page in pages.items() if page.known), "")
         if pages[owner].known:
             self._of[sid] = owner
         return pages[owner]
 
-    async def _ask(self, sid: str, owner: str, channel: str, k: int) -> Posts:
+    async def _ask(self, sid: str, owner: str, channel: str, k: int, *, waits: bool) -> Posts:
+        """One page. `waits`: also for as long as the servers have no majority, since the session goes on after that."""
         subject = subjects.read(channel, sid)
         if owner:
             subject = subjects.owned(owner, subject)
@@ -238,6 +241,8 @@ class Reader:
             except (LocalFault, ModeratorRefused):
                 raise
             except BusError:
+                if waits and self._connection.nc.alone:
+                    deadline = loop.time() + self._patience_s
                 if loop.time() > deadline:
                     raise
                 await asyncio.sleep(0.05)
@@ -280,8 +285,9 @@ def _vouched(seat: str, author: str) -> str:
 class _Following:
     """Where one reader is on each channel."""
 
-    def __init__(self, next_k: dict[str, int]) -> None:
+    def __init__(self, next_k: dict[str, int], *, waits: bool = False) -> None:
         self.next_k = next_k
+        self.waits = waits
         self.closed = False
 
     def is_next(self, post: Post) -> bool:

@@ -71,7 +71,7 @@ _NO_STORAGE = 10047
 """err_code: the server's store has not so much room to set aside."""
 _NO_PEERS = 10005
 """err_code: too few servers of a cluster that could take the stream."""
-_UNAVAILABLE = 10008
+UNAVAILABLE = 10008
 """err_code: the cluster has no leader just now."""
 REPLICAS = 3
 """On so many servers of a cluster a stream lies: one of them may be lost."""
@@ -213,7 +213,7 @@ async def ensure_streams(
             await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, partitions, replicas or REPLICAS)
             return
         except (ApiError, NoAnswer) as error:
-            soon = isinstance(error, NoAnswer) or error.err_code in (_NO_PEERS, _UNAVAILABLE)
+            soon = isinstance(error, NoAnswer) or error.err_code in (_NO_PEERS, UNAVAILABLE)
             if not soon or time.monotonic() > deadline:
                 raise
             _LOGGER.info("the cluster makes no streams yet: %s", error)

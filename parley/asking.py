@@ -27,7 +27,7 @@ from parley.applying import Hints, finish
 from parley.bus import enrol
 from parley.cli.process import INTERRUPTED
 from parley.cost import expected, expected_there
-from parley.follow import Ended, Left, cancel, check_everything, exit_code, follow_opened, unsure
+from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened, unsure
 from parley.local_stack import lease_of
 from parley.plan import Plan
 from parley.request import Request
@@ -79,6 +79,10 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     except Left as left:
         print(f"left running; parley sessions watch {left.sid}{options}", file=sys.stderr)
         return 0, None, {}
+    except Lost as lost:
+        if request.ephemeral:
+            raise Unreachable(lost.what) from lost
+        raise Lost(lost.sid, lost.what, options) from lost
     except Unanswered as error:
         raise Unreachable(f"{error}; parley sessions cancel {error.sid}{options}") from error
     except Ended as ended:

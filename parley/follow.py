@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 
-from bus.errors import BusError
+from bus.errors import BusError, EnvironmentFault, NoModerator
 from client.api import Parley, Session
-from client.errors import BadInput, ParleyError
+from client.errors import BadInput, ParleyError, Unreachable
 from client.live_feed import View, show, watch_log
 from parley.show.interrupts import Interrupts
 from schemas import log
@@ -22,6 +22,18 @@ class Left(Exception):
     def __init__(self, sid: str) -> None:
         self.sid = sid
         super().__init__(sid)
+
+
+class Lost(Unreachable):
+    """Nobody tells of a session any more, which has not ended by that."""
+
+    def __init__(self, sid: str, why: str, options: str = "") -> None:
+        self.sid = sid
+        self.what = why
+        super().__init__(
+            f"{why}; session {sid} goes on once the servers and a moderator are there: "
+            f"parley sessions watch {sid}{options}"
+        )
 
 
 class Ended(Exception):
@@ -41,7 +53,7 @@ async def follow(
 
     Raises
     ------
-    Left, Ended, UnknownSession
+    Left, Ended, Lost, UnknownSession
     BadInput
         `everything` with credentials that are no owner's.
     """
@@ -57,7 +69,7 @@ async def follow(
 
 
 async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts, *, everything: bool) -> Result:
-    """Show a session that is open until it is closed. Raises Left, Ended."""
+    """Show a session that is open until it is closed. Raises Left, Ended, Lost."""
     session = Session(parley.client, sid)
     showing = asyncio.ensure_future(show(session, view, parley.client, everything=everything))
     watching = asyncio.ensure_future(watch_log(parley, sid, view))
@@ -65,7 +77,10 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
     try:
         await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
         if showing.done():
-            result = showing.result()
+            try:
+                result = showing.result()
+            except (EnvironmentFault, NoModerator, Unreachable) as error:
+                raise Lost(sid, getattr(error, "plain", str(error))) from error
             view.result(result)
             return result
         if choosing.result() == "leave":

@@ -19,7 +19,7 @@ from client.show import documents, explain, transcript
 from client.show.plotting import form_of
 from client.show.session_list import FoundSession, Listed, Search, has_words
 from coordinator.protocols import PROTOCOLS, STANDING
-from parley.follow import Ended, follow
+from parley.follow import Ended, Lost, follow
 from parley.local_stack import lease_of
 from parley.settings import Settings
 from parley.show.view import choose
@@ -236,6 +236,8 @@ def watch(
 
     try:
         return run(main())
+    except Lost as lost:
+        raise Lost(sid, lost.what, bus_options(settings)) from lost
     except Ended as ended:
         hint = f"parley sessions watch {sid}{bus_options(settings)}"
         raise Interrupted(f"interrupted: {ended.why}; {hint}") from None

@@ -3,6 +3,7 @@
 Accounts, users and limits are those of the bus, the same on every server: NATS does not pass them on.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,10 @@ LEAVE_S = 3
 long to go before it closes their connections."""
 
 
+_HOST = re.compile(r"[A-Za-z0-9_.-]+")
+_V6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+
+
 class Server(msgspec.Struct, frozen=True, kw_only=True):
     """One server of a cluster, as the others and clients reach it."""
 
@@ -48,11 +53,12 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parsed(text: str, number: int) -> Server:
-    """HOST or HOST:PORT as the server of this number, from 1. Raises BadTable."""
+    """HOST or HOST:PORT as the server of this number, from 1; an address of IPv6 in brackets. Raises BadTable."""
     host, sign, port = text.strip("[]").rpartition(":") if not text.startswith("[") else text[1:].rpartition("]:")
     if not sign:
         host, port = text.strip("[]"), str(PORT)
-    if not host or not port.isdigit() or not 0 < int(port) < 65_536 - ROUTES:
+    bracketed = text.startswith("[")
+    if not (_V6 if bracketed else _HOST).fullmatch(host) or not port.isdecimal() or not 0 < int(port) < 65_536 - ROUTES:
         raise BadTable(f"server {text!r}: expected HOST or HOST:PORT, with a port below {65_536 - ROUTES:,}")
     return Server(name=f"parley-{number}", host=host, port=int(port), route_port=int(port) + ROUTES)
 

@@ -22,6 +22,8 @@ from client.errors import BadInput
 SERVERS = "servers"
 FOLDER = "/etc/nats"
 """Where a server finds its files, unless it is said."""
+NAME = "{name}"
+"""Stands for the server's name in a folder that is given for all."""
 CONFIGURATION = "nats-server.conf"
 
 
@@ -30,34 +32,20 @@ def folders(keys: Path) -> list[Path]:
     return sorted(path.parent for path in (keys / SERVERS).glob(f"*/{CONFIGURATION}"))
 
 
-def write(
-    keys: Path, bus: Mapping[str, Any], size: int | None, hosts: Sequence[str], folder: str | None
-) -> dict[str, str]:
-    """Write every server's configuration, and the certificates of those that have none; server -> path.
-
-    Of servers that are there only the accounts are written anew, unless `size` is given.
-
-    Parameters
-    ----------
-    bus
-        The configuration of the bus, with its accounts.
-    size
-        How many servers; None: as many as there are, which may be none.
-    hosts
-        HOST or HOST:PORT of each; none: nats-1, nats-2, ...
-    folder
-        Where a server finds its own files; `{name}` in it stands for the server's name.
+def members_of(size: int | None, hosts: Sequence[str], folder: str | None, store: str | None) -> list[Server]:
+    """The servers of the cluster that is to be written; none: it is not said how many. Writes nothing.
 
     Raises
     ------
     BadInput
-        A size or a host that cannot be.
+        A size or a host that cannot be, or what only a cluster has where none is wanted.
     """
     if size is None:
         if hosts or folder:
             raise BadInput("cluster", "--server and --server-dir are for a cluster; say how many servers: --cluster 3")
-        follow(keys)
-        return {path.name: str(path / CONFIGURATION) for path in folders(keys)}
+        if store and NAME in store:
+            raise BadInput("store-dir", f"got {store!r}; {NAME} is for a cluster; say how many servers: --cluster 3")
+        return []
     if size not in SIZES:
         raise BadInput("cluster", f"got {size}, expected " + " or ".join(map(str, SIZES)))
     named = list(hosts) or [f"nats-{i + 1}" for i in range(size)]
@@ -65,16 +53,45 @@ def write(
         raise BadInput("server", f"got {len(named)} of them for a cluster of {size}")
     try:
         members = [parsed(text, i + 1) for i, text in enumerate(named)]
-        if len({(m.host, m.port) for m in members}) < size:
-            raise BadInput("server", "two servers have one address")
+    except BadTable as error:
+        raise BadInput("server", str(error)) from error
+    if len({(m.host, m.port) for m in members}) < size:
+        raise BadInput("server", "two servers have one address")
+    return members
+
+
+def write(keys: Path, bus: Mapping[str, Any], members: Sequence[Server], folder: str | None) -> dict[str, str]:
+    """Write every server's configuration, and the certificates of those that have none; server -> path.
+
+    Where no members are given, only the accounts of the servers that are there are written anew.
+
+    Parameters
+    ----------
+    bus
+        The configuration of the bus, with its accounts; `{name}` in its store's folder stands for the server's name.
+    members
+        As `members_of` says.
+    folder
+        Where a server finds its own files; `{name}` in it stands for the server's name.
+
+    Raises
+    ------
+    BadInput
+        The authority's files cannot be used.
+    """
+    if not members:
+        follow(keys)
+        return {path.name: str(path / CONFIGURATION) for path in folders(keys)}
+    try:
         certificates.authority(keys)
         written = {}
         for member in members:
             inside = keys / SERVERS / member.name
             inside.mkdir(parents=True, exist_ok=True, mode=0o700)
             routes = [other.route for other in members if other != member]
-            seen = (folder or FOLDER).format(name=member.name)
-            config = clustered(bus, member, routes, tls_folder=seen, listen=str(bus["host"]))
+            seen = (folder or FOLDER).replace(NAME, member.name)
+            storage = {**bus["jetstream"], "store_dir": bus["jetstream"]["store_dir"].replace(NAME, member.name)}
+            config = clustered({**bus, "jetstream": storage}, member, routes, tls_folder=seen, listen=str(bus["host"]))
             accounts.rewrite_private(inside / CONFIGURATION, _text(config))
             certificates.issue(keys, inside, member.name, (member.host,))
             written[member.name] = str(inside / CONFIGURATION)

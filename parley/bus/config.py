@@ -62,13 +62,14 @@ def bus_config(
         None: as in the configuration that is there, else 0.0.0.0, 4222, /data/jetstream and 127.0.0.1:8222.
 
     cluster, servers, server_folder
-        How many servers the bus has, where they are, and where each finds its files (parley.bus.cluster.write).
+        How many servers the bus has, where they are, and where each finds its files (parley.bus.cluster.members_of).
 
     Raises
     ------
     BadInput
         A seat or client that is not there, a folder that cannot be written to, keys that cannot be used.
     """
+    of_them = of_cluster.members_of(cluster, servers, server_folder, store)
     readers = dict(readers or {})
     specs = {queue: load(queue) for setup in all_setups() for queue in setup.keyed(seats)}
     queues = {queue: spec.roles[0] for queue, spec in specs.items()}
@@ -99,7 +100,7 @@ def bus_config(
         if not config.get("http"):
             config.pop("http", None)
         accounts.rewrite_private(path, json.dumps(config, indent=2).encode() + b"\n")
-        members = of_cluster.write(folder, config, cluster, servers, server_folder)
+        members = of_cluster.write(folder, config, of_them, server_folder)
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error
     except OSError as error:

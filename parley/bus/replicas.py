@@ -48,24 +48,38 @@ def replicas(url: str, folder: Path, wanted: int | None, *, spread: bool = False
 
 async def _replicas(url: str, user: accounts.Credentials, wanted: int | None, spread: bool) -> list[dict[str, Any]]:
     async with await connect(url, user, name="parley bus replicas") as conn:
-        names = await stream_names(conn)
-        if wanted is not None:
-            for name in names:
-                await _change(conn, name, wanted)
-        deadline = time.monotonic() + _WITHIN_S
-        while True:
-            rows = [await row(conn, name) for name in names]
-            if wanted is None or all(r["current"] == r["replicas"] == wanted for r in rows):
-                break
-            if time.monotonic() > deadline:
-                behind = ", ".join(r["stream"] for r in rows if r["current"] < r["replicas"])
-                raise StackFailed(f"not all copies are complete within {_WITHIN_S:g} s: {behind}; look again later")
-            await asyncio.sleep(_PAUSE_S)
+        try:
+            return await _rows(conn, wanted, spread)
+        except BusError as error:
+            if conn.nc.alone or (isinstance(error, ApiError) and error.err_code == streams.UNAVAILABLE):
+                raise Unreachable(_without_majority(conn)) from error
+            raise
 
-        if spread and conn.clustered:
-            await leaders.spread(conn, await streams.partitions_of(conn))
-            rows = [await row(conn, name) for name in names]
-        return rows
+
+def _without_majority(conn: Connection) -> str:
+    what = conn.nc.lacking or "the cluster has no majority, or its servers still choose who leads"
+    return f"{what}; start the missing servers, then look again"
+
+
+async def _rows(conn: Connection, wanted: int | None, spread: bool) -> list[dict[str, Any]]:
+    names = await stream_names(conn)
+    if wanted is not None:
+        for name in names:
+            await _change(conn, name, wanted)
+    deadline = time.monotonic() + _WITHIN_S
+    while True:
+        rows = [await row(conn, name) for name in names]
+        if wanted is None or all(r["current"] == r["replicas"] == wanted for r in rows):
+            break
+        if time.monotonic() > deadline:
+            behind = ", ".join(r["stream"] for r in rows if r["current"] < r["replicas"])
+            raise StackFailed(f"not all copies are complete within {_WITHIN_S:g} s: {behind}; look again later")
+        await asyncio.sleep(_PAUSE_S)
+
+    if spread and conn.clustered:
+        await leaders.spread(conn, await streams.partitions_of(conn))
+        rows = [await row(conn, name) for name in names]
+    return rows
 
 
 async def stream_names(conn: Connection) -> list[str]:

@@ -59,7 +59,9 @@ def bus_config(
     store: Annotated[
         str | None,
         typer.Option(
-            "--store-dir", help="JetStream's folder, as the server sees it (default: as before, else /data/jetstream)."
+            "--store-dir",
+            help="JetStream's folder, as the server sees it; {name}: the server's name in a cluster "
+            "(default: as before, else /data/jetstream).",
         ),
     ] = None,
     monitor: Annotated[
@@ -214,6 +216,8 @@ def bus_replicas(
         from parley.bus.replicas import replicas
 
         rows = replicas(_address(nats, folder), folder, wanted, spread=spread)
+        if not rows:
+            print("parley: the bus has no streams yet; the first moderator that starts makes them", file=sys.stderr)
         if json:
             options.print_json(rows)
         else:

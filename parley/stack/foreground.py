@@ -14,7 +14,7 @@ from bus.errors import BadKeyFile, BusError
 from client.errors import BadInput, Unreachable
 from parley.plan import Plan
 from parley.settings import Settings
-from parley.stack import child_environment, disk_watch
+from parley.stack import child_environment, disk_watch, servers
 from parley.stack.access import bus_options
 from parley.stack.agent_identity import check_models, check_tools
 from parley.stack.announce import unpriced_words, wish_words, wishes_words
@@ -37,6 +37,9 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
         plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
     )
     told = (unpriced_words(stack.agents), wishes_words(stack.agents))
+    if "servers" in settings.stack.model_fields_set:
+        servers.check_size(state, stack.servers)
+    servers.check_replicas(state, stack.servers, stack.replicas)
     check_models(stack.agents)
     check_tools(stack.agents, stack.env)
     for text in filter(None, told):

@@ -13,6 +13,7 @@ from bus.accounts import User
 from bus.cluster.embedded import EmbeddedCluster
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed
+from client.errors import BadInput
 from parley.stack import kept_port
 from parley.stack.disk_watch import DiskWatch
 
@@ -28,12 +29,12 @@ class Servers:
     Parameters
     ----------
     size
-        How many servers; of a directory that has a cluster, as many as it has.
+        How many servers; 1: of a directory that has a cluster, as many as it has.
 
     Raises
     ------
     ServerFailed
-        The directory holds a bus of one server, and more are wanted.
+        The directory holds a bus of one server and more are wanted, or a cluster of another size.
     """
 
     def __init__(
@@ -49,7 +50,10 @@ class Servers:
         self._keys = dict(keys)
         self._environ = environ
         self._state = state
-        size = max(size, cluster_of(state))
+        had = cluster_of(state)
+        if size > 1 and had and size != had:
+            raise ServerFailed(f"cannot be {size}: {_other(state, had)}")
+        size = had or size
         if size > 1 and (state / ONE / "jetstream").is_dir():
             raise ServerFailed(
                 f"cannot be {size}: {state / ONE} holds the sessions of one server; name another folder with --state, "
@@ -153,6 +157,29 @@ class Servers:
         with contextlib.ExitStack() as exits:
             for server in self.servers:
                 exits.callback(server.stop)
+
+
+def check_replicas(state: Path, size: int, replicas: int) -> None:
+    """See that streams can lie on so many servers of this directory's bus, or of a new one of `size`. Raises
+    BadInput."""
+    have = cluster_of(state) or size
+    if replicas > have:
+        servers = "1 server" if have == 1 else f"{have} servers"
+        raise BadInput("bus.replicas", f"{replicas}, the bus has {servers}; at most {have}")
+
+
+def check_size(state: Path, size: int) -> None:
+    """See that this directory's bus has, or can have, as many servers as were asked for. Raises BadInput."""
+    have = cluster_of(state)
+    if have and size != have:
+        raise BadInput("cluster", f"got {size}; {_other(state, have)}")
+
+
+def _other(state: Path, have: int) -> str:
+    return (
+        f"{state / SEVERAL} holds a cluster of {have} servers, and its sessions; say --cluster {have}, "
+        "or name another folder with --state"
+    )
 
 
 def cluster_of(state: Path) -> int:

@@ -29,11 +29,12 @@ import msgspec
 
 from bus import accounts
 from bus.errors import BusError, WrongCredentials, WrongPartitions
+from client.errors import BadInput
 from parley.bus import keys
 from parley.stack.child_environment import NATS_SERVER, matching, take
 from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
 from parley.stack.rows import AgentRow
-from parley.stack.servers import Servers
+from parley.stack.servers import Servers, check_replicas
 
 if TYPE_CHECKING:
     from agents.specs import AgentSpec
@@ -88,6 +89,7 @@ class Supervisor:
             return OTHER
         self._signals()
         try:
+            check_replicas(self.state, self.order.stack.servers, self.order.stack.replicas)
             self._remember()
             self._start_bus()
             self._publish()
@@ -98,7 +100,7 @@ class Supervisor:
             while not self._ending:
                 self._turn()
             return 0
-        except (BusError, OSError, ValueError) as error:
+        except (BusError, BadInput, OSError, ValueError) as error:
             _say(f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error)
             return 1
         finally:

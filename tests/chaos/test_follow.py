@@ -13,10 +13,10 @@ class Delayed(Reader):
 
     bus: Engine
 
-    async def _page(self, sid: str, channel: str, k: int) -> Posts:
+    async def _page(self, sid: str, channel: str, k: int, *, waits: bool) -> Posts:
         if channel == CONTROL:
             await self.bus.closed(sid)
-        return await super()._page(sid, channel, k)
+        return await super()._page(sid, channel, k, waits=waits)
 
 
 async def test_what_is_said_between_two_questions_is_not_missed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,11 +18,11 @@ from bus.cluster.servers import ROUTES
 from bus.connection import connect
 from bus.embedded import find_server
 from bus.errors import BadTable, WrongCredentials
-from client.errors import BadInput
+from client.errors import BadInput, Unreachable
 from parley.bus import cluster as of_cluster
 from parley.bus import keys
 from parley.bus.config import bus_config
-from parley.bus.replicas import replicas
+from parley.bus.replicas import replicas, stream_names
 from parley.bus.revoke import revoke
 from tests.conftest import Eventually
 
@@ -31,6 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 class Bus(NamedTuple):
     keys: Path
     url: str
+    servers: list[subprocess.Popen[bytes]]
 
 
 def _config(folder: Path, **more: Any) -> dict[str, str]:
@@ -52,15 +54,28 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
         folder / "keys", host="127.0.0.1", monitor="", cluster=3, servers=hosts,
         server_folder=f"{folder}/keys/servers/{{name}}",
     )  # fmt: skip
+    servers = []
     with ExitStack() as exits:
         for name in ("parley-1", "parley-2", "parley-3"):
             conf = Path(written[name])
             own = json.loads(conf.read_text()) | {"jetstream": {"store_dir": str(folder / name)}}  # one machine for all
             conf.write_text(json.dumps(own))
             server = subprocess.Popen([find_server(), "-c", str(conf), "-l", str(folder / f"{name}.log")])
+            servers.append(server)
             exits.callback(server.wait, 20)
             exits.callback(server.terminate)
-        yield Bus(folder / "keys", ",".join(f"nats://{host}" for host in hosts))
+        yield Bus(folder / "keys", ",".join(f"nats://{host}" for host in hosts), servers)
+
+
+async def test_a_bus_without_streams_says_so(bus: Bus) -> None:
+    moderator = accounts.load_credentials(keys.file(bus.keys, "moderator-1"))
+    async with await connect(bus.url, moderator, name="set-up", retry_first=True) as conn:
+        await streams.ensure_streams(conn)  # waits until the servers have met
+        for name in await stream_names(conn):
+            await conn.api(f"STREAM.DELETE.{name}")
+    command = [sys.executable, "-m", "parley", "bus", "replicas", "--dir", str(bus.keys), "--nats", bus.url]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+    assert done.stdout == "" and "the bus has no streams yet" in done.stderr
 
 
 async def test_the_servers_find_each_other_and_replicas_are_changed_while_they_run(bus: Bus) -> None:
@@ -107,6 +122,21 @@ def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
     )
 
 
+async def test_without_a_majority_it_is_said_that_there_is_none(bus: Bus, eventually: Eventually) -> None:
+    for server in bus.servers[1:]:
+        server.kill()
+
+    async def told() -> str:
+        try:
+            await asyncio.to_thread(replicas, bus.url, bus.keys, None)
+        except Unreachable as error:
+            return str(error)
+        return ""
+
+    text = await eventually(told)
+    assert "no majority" in text and "start the missing servers" in text
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -114,12 +144,27 @@ def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
         ({"cluster": 3, "servers": ("a", "b")}, "got 2 of them for a cluster of 3"),
         ({"cluster": 3, "servers": ("a", "a", "b")}, "two servers have one address"),
         ({"cluster": 3, "servers": ("a:70000", "b", "c")}, "expected HOST or HOST:PORT"),
+        ({"cluster": 3, "servers": ("nats://a:4222", "b", "c")}, "server 'nats://a:4222': expected HOST or HOST:PORT"),
+        ({"cluster": 3, "servers": ("bad host", "b", "c")}, "server 'bad host': expected HOST or HOST:PORT"),
+        ({"cluster": 3, "servers": ("::1", "b", "c")}, "expected HOST or HOST:PORT"),
         ({"servers": ("a",)}, "say how many servers"),
+        ({"store": "/data/{name}"}, "say how many servers"),
     ],
 )
 def test_what_no_cluster_can_be_is_refused(given: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises((BadInput, BadTable), match=why):
         _config(tmp_path / "keys", **given)
+    assert not (tmp_path / "keys").exists(), "nothing was written"
+
+
+def test_each_server_has_a_store_by_its_name(tmp_path: Path) -> None:
+    written = _config(tmp_path / "keys", cluster=3, store="/data/{name}", servers=("a", "[::1]:4222", "c"))
+    stores = {
+        name: json.loads(Path(path).read_text())["jetstream"]["store_dir"]
+        for name, path in written.items()
+        if name.startswith("parley-")
+    }
+    assert stores == {f"parley-{i}": f"/data/parley-{i}" for i in (1, 2, 3)}
 
 
 def test_a_bus_of_one_server_has_no_certificates(tmp_path: Path) -> None:

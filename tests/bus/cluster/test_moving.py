@@ -1,5 +1,6 @@
 """Clients find the other servers, and leave one that died, froze, stands alone or is about to stop."""
 
+import asyncio
 import os
 import signal
 import time
@@ -8,9 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from bus import subjects
+from bus.channels import CONTROL
 from bus.connection import Connection, connect
-from bus.errors import BusError, Unreachable
+from bus.errors import BusError, NoModerator, Unreachable
 from bus.log import Log
+from bus.posts import Reader
 from tests.conftest import Eventually
 from tests.support.cluster import Cluster
 from tests.support.links import Links
@@ -119,6 +122,12 @@ async def test_with_the_quorum_gone_nothing_is_stored_and_all_goes_on_by_itself(
         try:
             await eventually(lambda: conn.nc.alone)
             assert not await _stores(conn, "s-quorum")
+            impatient = Reader(conn, patience_s=0.1)
+            with pytest.raises(NoModerator):
+                await impatient.history("s-before", CONTROL)
+            with pytest.raises(TimeoutError):  # who follows a session waits for the servers, and longer than that
+                async with asyncio.timeout(1.0):
+                    await anext(impatient.follow("s-before", (CONTROL,)))
         finally:
             for gone in (0, 2):
                 cluster.nats.servers[gone].start()
