@@ -89,6 +89,12 @@ def summary(report: Report, files: Sequence[Path]) -> Iterator[str]:
             yield f"  {row.method:<22} {figure:<24} {cost:>12}  {word}"
         if len(usable) > 8:
             yield f"  and {len(usable) - 8} more methods"
+        reasons: dict[str, list[str]] = {}
+        for missing in one.not_run:
+            reasons.setdefault(missing.why, []).append(missing.method)
+        for why, names in reasons.items():
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            yield f"  not run: {names[0]}{more} ({why})"
     if report.speed is not None:
         yield f"The controller played {report.speed.controller:,.0f} recorded debates a second."
     for gone in report.absent:

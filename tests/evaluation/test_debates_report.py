@@ -97,6 +97,19 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path, given: Settings, why: 
         recorded.evaluate(given, tmp_path, tmp_path / "out", None)
 
 
+def test_a_controller_of_several_is_not_run_where_every_debate_has_one_member(tmp_path: Path) -> None:
+    rounds = [[{"member": "x", "answer": "a", "words": 9}]] * 2
+    row = {"options": ["a", "b"], "gold": "a", "members": ["x"], "rounds": rounds}
+    file = tmp_path / "alone.jsonl"
+    file.write_text("".join(json.dumps({"id": f"q{n}", **row}) + "\n" for n in range(40)))
+    given = Settings(files=(str(file),), methods=("maci",))
+    report, files = recorded.evaluate(given, None, tmp_path / "out", None)
+    assert "  not run: maci (every debate has one member)" in recorded.summary(report, files)
+    (one,) = report.sets
+    assert [(n.method, n.why) for n in one.not_run] == [("maci", "every debate has one member")]
+    assert one.front == ()
+
+
 def test_two_files_of_one_name_and_a_file_without_a_test_half_are_refused(tmp_path: Path) -> None:
     first = mine(tmp_path, 1)
     (tmp_path / "sub").mkdir()
