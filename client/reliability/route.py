@@ -82,8 +82,9 @@ def route(verdicts: Iterable[Verdict], question: str, kind: str = "", price: flo
     best = max(found, key=lambda one: one.worth)
     other = next(one for one in found if one is not best)
     why = (
-        f"a {best.way} is worth {best.worth:.3f}, a {other.way} {other.worth:.3f}: {best.share:.2f} right at "
-        f"{best.tokens:,.0f} tokens against {other.share:.2f} at {other.tokens:,.0f}, of {len(used)} past sessions"
+        f"a {best.way} is chosen. It is worth {best.worth:.3f}, a {other.way} {other.worth:.3f}: "
+        f"{best.share:.2f} right at {best.tokens:,.0f} tokens against {other.share:.2f} at {other.tokens:,.0f}, "
+        f"of {len(used)} past sessions"
     )
     protocol, settings = ways()[best.way]
     return Route(

@@ -10,12 +10,13 @@ from evaluation.debates import manifest as manifests
 from evaluation.debates.manifest import Manifest, Settings
 from evaluation.debates.method import Method
 from evaluation.debates.one_set import SetReport, evaluated
+from evaluation.debates.record import of_half
 from evaluation.debates.registry import DataSet, Registry
 from evaluation.debates.sets.own import own_set
 from evaluation.debates.speed import Speed
 from evaluation.debates.speed import measured as speed_of
 from evaluation.debates.validity import Check, checks
-from evaluation.loaders import NoData
+from evaluation.loaders import BadData, NoData
 
 KEPT = "sets"
 SPEED_ON = "ford"
@@ -57,9 +58,31 @@ def chosen(registry: Registry, settings: Settings) -> tuple[list[DataSet], list[
         for name in names:
             if name not in known:
                 raise Unknown(option, name, list(known))
-    own = [own_set(Path(file)) for file in settings.files]
+    _named_apart(settings.files)
+    own = [_with_test_half(own_set(Path(file))) for file in settings.files]
     wanted = [sets[name] for name in settings.sets] or ([] if own else list(sets.values()))
     return [*wanted, *own], [methods[name] for name in settings.methods] or list(methods.values())
+
+
+def _named_apart(files: Sequence[str]) -> None:
+    """Raises BadData where two files have one name: reports, plots and halves are kept by it."""
+    by_name: dict[str, str] = {}
+    for file in files:
+        name = Path(file).stem
+        if name in by_name:
+            raise BadData(f"{by_name[name]} and {file} have one name, {name!r}; rename one of them or leave it out")
+        by_name[name] = file
+
+
+def _with_test_half(one: DataSet) -> DataSet:
+    """The same. Raises BadData where every figure would be of no debate."""
+    debates = list(one.load(Path()))
+    if not of_half(one.name, debates, "test"):
+        raise BadData(
+            f"{one.title}: no debate lies in the test half, of which every figure is. Debates in the file: "
+            f"{len(debates)}. A hash of the file's name and the question's name draws the half; add more questions"
+        )
+    return one
 
 
 def whole(registry: Registry, settings: Settings, data: Path, keep: Path, told: Told) -> Report:

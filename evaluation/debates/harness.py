@@ -80,6 +80,7 @@ def missing(method: Method, data_set: DataSet, debates: Sequence[RecordedDebate]
     has: dict[str, bool] = {name: True for name in data_set.records}
     one_voice = data_set.records & {"samples", "assigned"}
     has["members"] = not one_voice and any(len(d.members) > 1 for d in debates)
+    has["pair"] = any(len(d.members) > 1 for d in debates)
     return sorted(need for need in method.needs if not has.get(need, False))
 
 

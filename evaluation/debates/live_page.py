@@ -67,7 +67,7 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions."""
     held: int
     failed: int
-    """Sessions without a result."""
+    """Sessions without a usable result. No figure of a method contains them."""
     rows: tuple[LiveRow, ...]
     comparisons: tuple[Compared, ...]
     not_run: tuple[str, ...]
@@ -76,6 +76,8 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     detectable: float | None
     ended: str = ""
     """Why the run ended before all sessions were held."""
+    failures: tuple[str, ...] = ()
+    """By cell, how many sessions failed and why, in words."""
 
 
 def report(
@@ -98,7 +100,8 @@ def report(
     by_id = {question.id: question for question in asked}
     keys = set(wanted)
     mine = [row for row in rows if row.key in keys]
-    first = [one for one in answered(mine, by_id) if one.wording == 0]
+    usable = [row for row in mine if not row.failure]
+    first = [one for one in answered(usable, by_id) if one.wording == 0]
     methods: dict[str, list[Answered]] = {}
     for one in first:
         methods.setdefault(one.method, []).append(one)
@@ -108,14 +111,22 @@ def report(
         questions=len(asked),
         wanted=len(wanted),
         held=len(mine),
-        failed=sum(bool(row.error) or row.status != "finished" for row in mine),
+        failed=len(mine) - len(usable),
         rows=tuple(_row(name, methods[name], results[name]) for name in results),
         comparisons=tuple(_comparisons(results)),
         not_run=(*unfit, *_missing(wanted, mine, unfit)),
-        wordings=tuple(_wordings(mine, by_id)),
+        wordings=tuple(_wordings(usable, by_id)),
         detectable=detectable(len(asked), 0.2),
         ended=ended,
+        failures=tuple(_failures(mine)),
     )
+
+
+def _failures(rows: Sequence[Row]) -> Iterator[str]:
+    """In words, the commonest first."""
+    held = Counter(row.cell for row in rows)
+    for (cell, why), count in Counter((row.cell, row.failure) for row in rows if row.failure).most_common():
+        yield f"{cell}: {count} of {held[cell]} failed: {why}"
 
 
 def _row(name: str, given: Sequence[Answered], results: Sequence[Scored]) -> LiveRow:
@@ -135,7 +146,9 @@ def _comparisons(results: Mapping[str, list[Scored]]) -> list[Compared]:
     """Each against a single answer, on the questions that both were asked."""
     if BASELINE not in results:
         return []
-    plain = [compared(n, r, BASELINE, results[BASELINE], MARGIN) for n, r in results.items() if n != BASELINE]
+    asked = {one.debate for one in results[BASELINE]}
+    others = {n: r for n, r in results.items() if n != BASELINE and any(one.debate in asked for one in r)}
+    plain = [compared(n, r, BASELINE, results[BASELINE], MARGIN) for n, r in others.items()]
     corrected = adjusted([c.wilcoxon for c in plain])
     return [msgspec.structs.replace(c, adjusted=q) for c, q in zip(plain, corrected, strict=True)]
 
@@ -180,7 +193,8 @@ def blocks(told: LiveReport) -> Iterator[Block]:
     yield Items(
         (
             f"{told.held} of {told.wanted} sessions were held, about {told.questions} questions."
-            + (f" {told.failed} of them gave no result that could be used." if told.failed else ""),
+            + (f" {told.failed} of them failed; no figure contains them." if told.failed else ""),
+            *(f"{line}." for line in told.failures),
             f"Models: {', '.join(made.models)}.",
             f"Commit {made.commit or 'unknown'}{', with files that differ from it' if made.changed else ''}.",
             f"Power: {_power(told)}.",

@@ -19,6 +19,7 @@ from evaluation.debates.method import Budget, Method, Outcome, leading
 from evaluation.debates.record import NONE, RecordedDebate
 from evaluation.loaders import BadData, NoData
 from schemas.result import Result
+from schemas.stops import STOPS
 
 FILE = "sessions.jsonl"
 FIRST = "panelist_1"
@@ -96,6 +97,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> tuple[str, str, int]:
         """What is held once."""
         return self.question, self.cell, self.wording
+
+    @property
+    def failure(self) -> str:
+        """Why it says nothing of its methods; empty: it does. No answer because of an error is no wrong answer."""
+        if self.error:
+            return self.error
+        if self.status != "finished":
+            return _reason(self.reason or self.status or "no result")
+        heard = self.calls or self.tokens or self.blind or self.answer is not None or self.mixture
+        return "" if heard else f"no model answered; it ended by {_reason(self.reason or 'an unknown reason')}"
+
+
+def _reason(name: str) -> str:
+    """A stop reason, and what it means."""
+    return f"{name} ({STOPS[name].told(False)})" if name in STOPS else name
 
 
 def questions(file: Path) -> list[Question]:
@@ -237,7 +253,15 @@ def row_of(question: Question, cell: str, wording: int, result: Result) -> Row:
         cost_usd=usage.cost_usd,
         unpriced=usage.unpriced is True,
         seconds=result.duration_s,
+        error="" if result.status == "finished" else _failed(result),
     )
+
+
+def _failed(result: Result) -> str:
+    """The stop reason, and which seats gave nothing in the last round."""
+    missing = result.rounds[-1].get("missing", ()) if result.rounds else ()
+    silent = f"; no usable reply of {', '.join(missing)}" if missing else ""
+    return f"{_reason(result.stop.reason)}{silent}"
 
 
 def _blind(result: Result, options: Sequence[str]) -> Iterator[Given]:

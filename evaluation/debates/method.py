@@ -12,9 +12,12 @@ TIE = 1e-9
 """Probabilities so near to the greatest are tied."""
 ROUNDING = 1e-6
 
-Needs = Literal["rounds", "members", "samples", "verdicts", "words", "beliefs", "confidence", "evidence", "objections"]
-"""rounds: more than the blind one. members: several, the same in every debate of a group. samples: many answers of one
-model to one question. The others: the data records it; no set records objections."""
+Needs = Literal[
+    "rounds", "members", "pair", "samples", "verdicts", "words", "beliefs", "confidence", "evidence", "objections"
+]
+"""rounds: more than the blind one. members: several, the same in every debate of a group. pair: two members or more in
+some debate, who may argue for answers that were given to them. samples: many answers of one model to one question. The
+others: the data records it; no set records objections."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ DISCORDANT = 0.2
 _WHY = {
     "rounds": "the data has no rounds",
     "members": "nobody else answered, or members argue for answers that were given to them",
+    "pair": "every debate has one member",
     "samples": "the data has no samples of one model",
     "verdicts": "the data has no judge's belief after each round",
     "words": "the data does not record words",

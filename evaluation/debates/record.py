@@ -109,7 +109,7 @@ class RecordedDebate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def half(data_set: str, question: str) -> Half:
-    """In which half a question lies: by its name alone, so that more data moves nothing.
+    """In which half a question lies: by the names of its set and of itself, so that more data moves nothing.
 
     Examples
     --------

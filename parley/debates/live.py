@@ -214,7 +214,7 @@ async def _held(cell: Cell, parley: Parley, plan: Plan, wanted: Wanted, folder: 
 
 
 def _words(row: Row, question: Question) -> str:
-    if row.error:
-        return f"{row.cell}, {row.question}: {row.error}"
+    if row.failure:
+        return f"{row.cell}, {row.question}: failed: {row.failure}"
     said = "no option" if row.answer is None else question.options[row.answer]
     return f"{row.cell}, {row.question}: {said} ({row.reason}, {row.tokens:,} tokens, {row.seconds:.0f} s)"

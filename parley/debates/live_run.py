@@ -131,14 +131,25 @@ def estimate_lines(found: dict[str, Any]) -> Iterator[str]:
     )
 
 
+def exit_status(report: LiveReport) -> int:
+    """1 where every session that was held failed, else 0."""
+    return int(0 < report.held == report.failed)
+
+
 def summary(report: LiveReport, files: Sequence[Path]) -> Iterator[str]:
     """Lines for the screen."""
-    yield f"{report.held} of {report.wanted} sessions were held"
+    yield f"{report.held} of {report.wanted} sessions were held" + (
+        f", {report.failed} of them failed" if report.failed else ""
+    )
     for row in report.rows:
         m = row.measures
         a = m.accuracy
         figure = f"{100 * a.value:.0f} % [{100 * a.low:.0f}, {100 * a.high:.0f}]"
         yield f"  {m.method:<12} {figure:<18} of {m.debates} questions, {row.tokens:,.0f} tokens each"
+    for line in report.failures:
+        yield f"  {line}"
+    if report.failed:
+        yield "No figure contains a failed session. Choose another --out to hold them again."
     for line in report.not_run:
         yield f"  {line}"
     if report.ended:

@@ -14,6 +14,7 @@ from evaluation.debates.every_set import Report, Unknown, whole
 from evaluation.debates.manifest import Manifest, Settings
 from evaluation.debates.record import of_half
 from evaluation.debates.registry import loaded
+from evaluation.debates.sets.own import NoFile
 from evaluation.debates.statistics import detectable
 from evaluation.loaders import DATA, BadData, NoData
 
@@ -38,20 +39,26 @@ def evaluate(settings: Settings, data: Path | None, out: Path, repeat: Path | No
         An option that names what is not there, or a file that is not as it should be.
     """
     before = None if repeat is None else _manifest(repeat)
+    used = settings if before is None else before.settings
     try:
-        report = whole(loaded(), settings if before is None else before.settings, data or DATA, out, _told)
+        report = whole(loaded(), used, data or DATA, out, _told)
     except Unknown as error:
         raise BadInput(error.option, str(error)) from None
+    except NoFile as error:
+        raise BadInput("--file", f"--file: {error}") from None
     except NoData as error:
         raise BadInput("--data", f"--data: {error}") from None
     except (BadData, ValueError) as error:
-        raise BadInput("--file" if settings.files else "--data", str(error)) from None
+        option = "--file" if used.files else "--data"
+        raise BadInput(option, f"{option}: {error}") from None
     if before is not None:
         notes = [
             f"Not as in the run that this repeats: {one}." for one in manifests.differences(before, report.manifest)
         ]
         same = ("Code, data, seeds and libraries are those of the run that this repeats.",)
         report = msgspec.structs.replace(report, notes=tuple(notes) or same)
+        for line in report.notes:
+            _told(line)
     return report, page.written(report, out)
 
 
@@ -82,6 +89,12 @@ def summary(report: Report, files: Sequence[Path]) -> Iterator[str]:
             yield f"  {row.method:<22} {figure:<24} {cost:>12}  {word}"
         if len(usable) > 8:
             yield f"  and {len(usable) - 8} more methods"
+        reasons: dict[str, list[str]] = {}
+        for missing in one.not_run:
+            reasons.setdefault(missing.why, []).append(missing.method)
+        for why, names in reasons.items():
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            yield f"  not run: {names[0]}{more} ({why})"
     if report.speed is not None:
         yield f"The controller played {report.speed.controller:,.0f} recorded debates a second."
     for gone in report.absent:

@@ -79,6 +79,7 @@ def test_a_run_takes_what_was_finished_and_a_manifest_repeats_it(
     assert repeated.notes == ("Code, data, seeds and libraries are those of the run that this repeats.",)
     file.write_text(file.read_text().replace("q79", "q80"))
     other, _ = recorded.evaluate(Settings(), None, tmp_path / "three", out / "manifest.json")
+    assert "mine.jsonl is not the same file" in capfd.readouterr().err
     assert other.notes == ("Not as in the run that this repeats: <b>mine.jsonl is not the same file.",)
 
 
@@ -87,13 +88,39 @@ def test_a_run_takes_what_was_finished_and_a_manifest_repeats_it(
     [
         (Settings(sets=("nothing",)), "--set: got 'nothing', known: ford"),
         (Settings(methods=("nothing",)), "--method: got 'nothing', known: single"),
-        (Settings(files=("gone.jsonl",)), "gone.jsonl: no such file"),
+        (Settings(files=("gone.jsonl",)), "--file: gone.jsonl: no such file"),
         (Settings(sets=("ford",)), "none of the data sets is in"),
     ],
 )
 def test_what_cannot_be_evaluated_is_said(tmp_path: Path, given: Settings, why: str) -> None:
     with pytest.raises(BadInput, match=why):
         recorded.evaluate(given, tmp_path, tmp_path / "out", None)
+
+
+def test_a_controller_of_several_is_not_run_where_every_debate_has_one_member(tmp_path: Path) -> None:
+    rounds = [[{"member": "x", "answer": "a", "words": 9}]] * 2
+    row = {"options": ["a", "b"], "gold": "a", "members": ["x"], "rounds": rounds}
+    file = tmp_path / "alone.jsonl"
+    file.write_text("".join(json.dumps({"id": f"q{n}", **row}) + "\n" for n in range(40)))
+    given = Settings(files=(str(file),), methods=("maci",))
+    report, files = recorded.evaluate(given, None, tmp_path / "out", None)
+    assert "  not run: maci (every debate has one member)" in recorded.summary(report, files)
+    (one,) = report.sets
+    assert [(n.method, n.why) for n in one.not_run] == [("maci", "every debate has one member")]
+    assert one.front == ()
+
+
+def test_two_files_of_one_name_and_a_file_without_a_test_half_are_refused(tmp_path: Path) -> None:
+    first = mine(tmp_path, 1)
+    (tmp_path / "sub").mkdir()
+    second = mine(tmp_path / "sub")
+    for files, why in (
+        ((first, second), rf"--file: {first} and {second} have one name, '<b>mine'"),
+        ((first,), r"no debate lies in the test half.*: 1\. A hash of the file's name and the question's name"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            recorded.evaluate(Settings(files=tuple(map(str, files))), None, tmp_path / "out", None)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ OWN = {
 
 
 def test_debates_of_ones_own(tmp_path: Path) -> None:
-    wrote(tmp_path / "mine.jsonl", OWN, {**OWN, "id": "q2", "gold": ["no", "yes"]}, {**OWN, "id": "q3", "gold": "x"})
+    wrote(tmp_path / "mine.jsonl", OWN, {**OWN, "id": "q2", "gold": ["no", "yes"]}, {**OWN, "id": "q3", "gold": []})
     first, second, third = read_own(tmp_path / "mine.jsonl")
     assert list(first.standing()) == [(1, None), (0, None)]
     assert first.rounds[1].verdict == (0.7, 0.3)
@@ -114,6 +114,8 @@ def test_debates_of_ones_own(tmp_path: Path) -> None:
     [
         ({"options": ["yes"]}, "length >= 2"),
         ({"options": ["yes", "yes"]}, "must each be different"),
+        ({"gold": "YES"}, "gold: got 'YES', which is none of the options yes, no"),
+        ({"gold": ["yes", "x"]}, "gold: got 'x'"),
         ({"rounds": []}, "length >= 1"),
         ({"rounds": [[]]}, "the blind round has no statement"),
         ({"rounds": [[{"member": "c"}]]}, "'c' is none of the members a, b"),

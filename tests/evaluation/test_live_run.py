@@ -15,6 +15,7 @@ from evaluation.debates.live_page import LiveManifest, blocks, report
 from evaluation.debates.live_rows import FILE, Given, Kept, Question, Row, answered, option_of, questions
 from evaluation.loaders import BadData, NoData
 from parley.debates.live import Wanted, shortfall
+from parley.debates.live_run import exit_status, summary
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.debate import fixtures, variables
 from tests.parley.support import Front, until
@@ -153,6 +154,29 @@ def test_what_sessions_say_becomes_methods_and_a_page() -> None:
     assert "panel: 1 of 4 sessions were not held" in told.not_run
     assert "same answer to 0 of 1 questions in both wordings" in told.wordings[0]
     assert any("not run" in str(block) for block in blocks(told))
+
+
+def test_a_session_that_failed_is_no_wrong_answer() -> None:
+    """Neither one that ended without a quorum, nor one whose time was over before any model answered."""
+    asked = [Question(id=f"q{n}", question="?", options=("yes", "no"), gold="yes") for n in range(3)]
+    blind = (Given(seat="panelist_1", answer=0, confidence=0.6, tokens=10),)
+    rows = [
+        Row(question="q0", cell="panel", status="failed", reason="quorum", panel=3),
+        Row(question="q1", cell="panel", status="finished", reason="budget", panel=3),
+        Row(question="q2", cell="panel", status="finished", reason="round_limit", blind=blind, panel=3),
+        Row(question="q0", cell="critic", status="finished", reason="confidence", answer=0, calls=3),
+    ]
+    made, wanted = LiveManifest(questions="", models=("m",), panel=3), [row.key for row in rows]
+    told = report(made, asked, wanted, rows)
+    by_name = {row.measures.method: row.measures for row in told.rows}
+    assert (by_name["single"].debates, by_name["single"].accuracy.value) == (1, 1)
+    assert (told.held, told.failed, told.comparisons[0].method, len(told.comparisons)) == (4, 2, "sc3", 1)
+    assert told.failures[0] == "panel: 1 of 3 failed: quorum (too few seats gave a position to go on)"
+    assert told.failures[1].startswith("panel: 1 of 3 failed: no model answered; it ended by budget")
+    assert set(told.failures) <= {line.strip() for line in summary(told, [Path("report.html")])}
+    assert "no figure contains them" in str(list(blocks(told)))
+    nothing = report(made, asked, wanted, rows[:2])
+    assert (exit_status(told), exit_status(nothing), nothing.rows) == (0, 1, ())
 
 
 def test_the_file_of_sessions_refuses_what_is_no_session(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def test_a_debate_that_gains_more_than_it_costs_is_held() -> None:
 def test_a_vote_that_does_as_well_is_taken_for_its_price() -> None:
     found = route(past(20, alone=16, together=16), "new?")
     assert (found.way, found.settings) == ("vote", {"round_limit": 1})
+    assert found.why.startswith("a vote is chosen. It is worth 0.768, a debate 0.758: ")
     assert "0.77 right at 1,000 tokens against 0.77 at 3,000, of 20 past sessions" in found.why
 
 

@@ -94,7 +94,7 @@ class Controlled(Method):
     """The controller's stop; the answer is its mixture's (eq. 5)."""
 
     family = "maci"
-    needs: frozenset[Needs] = frozenset({"rounds"})
+    needs: frozenset[Needs] = frozenset({"rounds", "pair"})
 
     def __init__(self, name: str, title: str, changed: Mapping[str, Any], needs: Sequence[Needs] = ()) -> None:
         self.name, self.title = name, title

@@ -6,8 +6,8 @@
                 {"statements": [...], "verdict": {"yes": 0.6, "no": 0.4}}]}
 
 `question` names what was asked (default: the id), `group` who debated, `kind` what kind of question it is. A statement
-may have `tokens` and `evidence`, a list of names of what was quoted. `gold` may be a list: any of them is right. With
-`"samples": true` the statements are samples of one model.
+may have `tokens` and `evidence`, a list of names of what was quoted. `gold` is an option, or a list of options: any
+of these is right, and an empty list says that none is. With `"samples": true` the statements are samples of one model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +23,10 @@ from evaluation.loaders import BadData, NoData
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class NoFile(NoData):
+    """There is no such file of debates."""
 
 
 class OwnStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +69,7 @@ def read_own(file: Path) -> list[RecordedDebate]:
 
     Raises
     ------
-    NoData
+    NoFile
         There is no such file.
     BadData
         Names the line and what is wrong with it.
@@ -74,7 +78,7 @@ def read_own(file: Path) -> list[RecordedDebate]:
 
 
 def own_set(file: Path) -> DataSet:
-    """The file as a data set, with what its debates record. Raises NoData, BadData."""
+    """The file as a data set, with what its debates record. Raises NoFile, BadData."""
     pairs = list(_read(file))
     if not pairs:
         raise BadData(f"{file.name}: no debate in it")
@@ -102,7 +106,7 @@ def own_set(file: Path) -> DataSet:
 
 def _read(file: Path) -> Iterator[tuple[RecordedDebate, bool]]:
     if not file.is_file():
-        raise NoData(f"{file}: no such file")
+        raise NoFile(f"{file}: no such file")
     seen: set[str] = set()
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -126,7 +130,10 @@ def _converted(one: OwnDebate) -> RecordedDebate:
     if len(places) < len(one.options) or len(members) < len(one.members):
         raise ValueError("options and members must each be different")
     golds = (one.gold,) if isinstance(one.gold, str) else one.gold
-    right = [places[gold] for gold in golds if gold in places]
+    outside = next((gold for gold in golds if gold not in places), None)
+    if outside is not None:
+        raise ValueError(f"gold: got {outside!r}, which is none of the options {', '.join(one.options)}")
+    right = [places[gold] for gold in golds]
     rounds = []
     for spoken in one.rounds:
         played = msgspec.convert(spoken if isinstance(spoken, Mapping) else {"statements": spoken}, OwnRound)

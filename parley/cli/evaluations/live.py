@@ -37,7 +37,7 @@ def eval_live(
     Each question is put to real sessions: a panel that stops after its blind round, and debates. The panel serves for a
     single model and for self-consistency. Who answers is what your settings and the LLM_ variables say, as for ask. A
     session that is over is on the disk before the next begins. A run that was stopped or killed goes on where it was,
-    if you type the same command.
+    if you type the same command. A session that failed is in no figure. The exit status is 1 if all failed.
 
     \b
     Examples:
@@ -65,3 +65,5 @@ def eval_live(
             options.print_json({"files": [str(one) for one in written], "report": report})
         else:
             write_lines(live_run.summary(report, written), None)
+        if status := live_run.exit_status(report):
+            raise typer.Exit(status)
