@@ -77,7 +77,7 @@ class Front:
         """(exit status, stdout, stderr) of a command that ends."""
         child = self.start(*arguments, env=env, stdin=subprocess.DEVNULL if said is None else subprocess.PIPE)
         try:
-            out, err = child.communicate(said, timeout=40)
+            out, err = child.communicate(said, timeout=90)
         finally:
             child.kill()
         return child.returncode, out, err

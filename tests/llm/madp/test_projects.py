@@ -19,6 +19,7 @@ from tests.parley.support import Front
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(240),
     pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"NOT CHECKED: {sandbox.unavailable()}"),
 ]
 PROJECTS = Path(__file__).parents[3] / "examples" / "projects"
