@@ -209,18 +209,18 @@ async def test_a_folder_that_grows_too_large_is_said() -> None:
             called = await made(box, "write", {"name": "big", "content": "x" * 150_000})
             assert called.record.ok
             for i in range(31):
-                (folder.root / f"f{i}").write_bytes(b"x" * 600_000)
+                (folder.root / f"f{i}").write_bytes(b"x" * 700_000)
             called = await made(box, "say", {"content": "here"})
-            assert not called.record.ok and "16,000,000 bytes" in called.text
+            assert not called.record.ok and "20,000,000 bytes" in called.text
 
 
 async def test_what_may_only_read_is_not_called_in_a_folder_that_is_too_large_and_the_turn_goes_on() -> None:
     with TaskFolder() as folder:
         async with Toolbox(hostile_list(read_only=True), folder) as box:
             for i in range(32):
-                (folder.root / f"f{i}").write_bytes(b"x" * 600_000)
+                (folder.root / f"f{i}").write_bytes(b"x" * 700_000)
             called = await made(box, "say", {"content": "here"})
-            assert not called.record.ok and "refused" in called.text and "16,000,000 bytes" in called.text
+            assert not called.record.ok and "refused" in called.text and "20,000,000 bytes" in called.text
             for i in range(32):
                 (folder.root / f"f{i}").unlink()
             assert (await made(box, "say", {"content": "here"})).record.ok
