@@ -262,11 +262,12 @@ class EmbeddedServer:
         Raises
         ------
         ServerFailed
-            Not running, or the server refused the configuration (with the end of its log).
+            Not running, so that it serves the table from its next start on; or the server refused the configuration
+            (with the end of its log).
         """
-        _ = self.pid
         self._users = self._users if users is None else tuple(users)
         self._keys = self._keys if keys is None else dict(keys)
+        _ = self.pid
         self._write_config()
         for _ in range(RELOADS):
             self._read_again(timeout_s)

@@ -102,17 +102,12 @@ class EmbeddedCluster:
         return self
 
     def stop(self) -> None:
-        """End them in order; stopping twice is fine."""
-        with ExitStack() as exits:
-            for server in self.servers:
-                exits.callback(server.stop)
+        """End them; stopping twice is fine."""
+        stop(self.servers)
 
     def reload(self, users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None) -> None:
-        """Serve another table of users on each that runs, without a restart. Raises ServerFailed."""
-        table = None if users is None else tuple(users)
-        for server in self.servers:
-            if server.running:
-                server.reload(table, keys)
+        """Serve another table of users. Raises as `reload`."""
+        reload(self.servers, users, keys)
 
     def __enter__(self) -> "EmbeddedCluster":
         try:
@@ -126,6 +121,27 @@ class EmbeddedCluster:
 
     def __iter__(self) -> Iterator[EmbeddedServer]:
         return iter(self.servers)
+
+
+def stop(servers: Iterable[EmbeddedServer]) -> None:
+    """End them in reverse order, each whatever became of the others."""
+    with ExitStack() as exits:
+        for server in servers:
+            exits.callback(server.stop)
+
+
+def reload(
+    servers: Iterable[EmbeddedServer], users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None
+) -> None:
+    """Serve another table of users on each, without a restart; one that does not run serves it from its next start on.
+    Raises ServerFailed where one that runs refuses it."""
+    table = None if users is None else tuple(users)
+    for server in servers:
+        try:
+            server.reload(table, keys)
+        except ServerFailed:
+            if server.running:
+                raise
 
 
 def free_ports(count: int) -> list[int]:

@@ -1,13 +1,13 @@
 """The feeds of this gateway: one for each principal and session, kept a little while after the last viewer left."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bus.connection import Connection
 from bus.errors import UnknownSession
+from bus.library import cancelled
 from client.client import Client
 from client.errors import Unreachable
 from gateway.connections import Connections
@@ -124,7 +124,5 @@ async def hub(pool: Connections, metrics: Metrics) -> AsyncIterator[Hub]:
     try:
         yield found
     finally:
-        sweeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sweeping
+        await cancelled(sweeping)
         await found.close()

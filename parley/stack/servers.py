@@ -4,12 +4,12 @@ One server lies in `bus/`, the servers of a cluster in `cluster/server-1/` and s
 it stays: the sessions of one server are not those of a cluster until they were moved.
 """
 
-import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bus.accounts import User
+from bus.cluster import embedded
 from bus.cluster.embedded import EmbeddedCluster
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError, ServerFailed
@@ -147,16 +147,12 @@ class Servers:
         return all([server.running for server in self.servers])
 
     def reload(self, users: Iterable[User], keys: Mapping[str, str]) -> None:
-        """Serve another table of users. Raises ServerFailed."""
-        table = tuple(users)
-        for server in self.servers:
-            server.reload(table, keys)
+        """Serve another table of users. Raises ServerFailed where a server that runs refuses it."""
+        embedded.reload(self.servers, users, keys)
 
     def stop(self) -> None:
         """End them all."""
-        with contextlib.ExitStack() as exits:
-            for server in self.servers:
-                exits.callback(server.stop)
+        embedded.stop(self.servers)
 
 
 def check_replicas(state: Path, size: int, replicas: int) -> None:

@@ -29,6 +29,7 @@ from agents.worker import Worker
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import WrongCredentials
+from bus.library import cancelled
 from bus.storage.partitions import Partitions
 from bus.streams import LOG_MAX_AGE_S
 from coordinator.intake import IN_ACK_WAIT_S
@@ -262,9 +263,7 @@ async def _serve(
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait((connecting, stopped), return_when=asyncio.FIRST_COMPLETED)
     if not connecting.done():
-        connecting.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await connecting
+        await cancelled(connecting)
         return 0
     async with contextlib.AsyncExitStack() as closing:
         working: list[Serving] = []

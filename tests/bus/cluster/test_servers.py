@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bus import streams, subjects
+from bus import accounts, streams, subjects
 from bus.cluster import certificates
-from bus.errors import Conflict
+from bus.connection import connect
+from bus.errors import Conflict, WrongCredentials
 from bus.log import Log
-from tests.support.cluster import Cluster
+from tests.support.cluster import QUEUES, Cluster
 
 pytestmark = pytest.mark.slow
 
@@ -80,3 +81,17 @@ def test_a_certificate_is_renewed_and_its_end_told(tmp_path: Path) -> None:
     assert (tmp_path / certificates.CERTIFICATE).read_bytes() != before
     assert certificates.authority(tmp_path) == (tmp_path / certificates.AUTHORITY, False)
     assert (tmp_path / certificates.KEY).stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_server_that_is_down_serves_the_new_table_from_its_start_on(cluster: Cluster) -> None:
+    users = accounts.table(QUEUES, clients=("client", "carol"))
+    keys = {**cluster.keys, **accounts.mint(u for u in users if u.name == "carol")}
+    down = cluster.nats.servers[1]
+    down.stop()
+    cluster.nats.reload(users, accounts.publics(keys))
+    down.start()
+    for server in cluster.nats.servers:
+        async with await connect(server.url, keys["carol"], name="carol") as carol:
+            assert carol.connected
+        with pytest.raises(WrongCredentials, match="'bob'"):
+            await connect(server.url, keys["bob"], name="bob")
