@@ -28,6 +28,7 @@ from agents.show_turn import show
 from coordinator.admission import admit
 from coordinator.machine import begin, step
 from coordinator.protocols import PROTOCOLS
+from evaluation import statistics
 from schemas import log
 from schemas.presence import Announcement
 from schemas.result import Result
@@ -175,12 +176,9 @@ def _shown(state: Any, turn: Any) -> Any:
 
 
 def wilson(part: int, whole: int) -> tuple[float, float]:
-    """The 95 % around a share."""
-    if not whole:
-        return 0.0, 0.0
-    z, p = 1.96, part / whole
-    centre, spread = p + z * z / (2 * whole), z * math.sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole))
-    return max(0.0, (centre - spread) / (1 + z * z / whole)), min(1.0, (centre + spread) / (1 + z * z / whole))
+    """The 95 % around a share; of nothing none."""
+    around = statistics.wilson(part, whole)
+    return (around.low, around.high) if whole else (0.0, 0.0)
 
 
 def table(questions: Sequence[Asked], verdicts: Sequence[str]) -> list[dict[str, Any]]:

@@ -3,16 +3,15 @@
 A task is routed right where who leads is one of those who may; where nobody should, it is right to abstain.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from evaluation import statistics
 from evaluation.statistics import Interval
 from schemas.routing import DEPTHS
 
-Z = 1.959963984540054
 """Of the normal distribution: 95 % lie within so many standard deviations."""
 BINS = 10
 """Of confidence, of equal width."""
@@ -105,14 +104,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wilson(hits: int, of: int) -> Share:
-    """A share with Wilson's score interval; of none, everything is possible."""
-    if of == 0:
-        return Share(hits=0, of=0, share=Interval(0.0, 0.0, 1.0))
-    p = hits / of
-    wide = 1 + Z * Z / of
-    middle = (p + Z * Z / (2 * of)) / wide
-    half = Z * math.sqrt(p * (1 - p) / of + Z * Z / (4 * of * of)) / wide
-    return Share(hits=hits, of=of, share=Interval(p, max(0.0, middle - half), min(1.0, middle + half)))
+    """A share with its interval (evaluation.statistics.wilson)."""
+    return Share(hits=hits, of=of, share=statistics.wilson(hits, of))
 
 
 def is_right(case: Case, routed: Routed) -> bool:

@@ -4,6 +4,7 @@ Everything that is resampled is a whole number, and intervals are order statisti
 machine.
 """
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -15,6 +16,9 @@ SEED = 20
 LOW, HIGH = 49, 1_950
 """Of the sorted samples, counted from 0: what lies between is 95 % of them."""
 
+Z = 1.959963984540054
+"""Of the standard normal, what 2.5 % lie above."""
+
 Counts = NDArray[np.int64]
 
 
@@ -24,6 +28,17 @@ class Interval(msgspec.Struct, frozen=True):
     value: float
     low: float
     high: float
+
+
+def wilson(part: int, whole: int) -> Interval:
+    """A share and its 95 % score interval (Wilson 1927, without a correction for continuity); 0 to 1 of nothing."""
+    if whole == 0:
+        return Interval(0.0, 0.0, 1.0)
+    p = part / whole
+    wide = 1 + Z * Z / whole
+    middle = (p + Z * Z / (2 * whole)) / wide
+    half = Z * math.sqrt(p * (1 - p) / whole + Z * Z / (4 * whole * whole)) / wide
+    return Interval(p, max(0.0, middle - half), min(1.0, middle + half))
 
 
 def resampled(columns: Counts, clusters: Sequence[str]) -> Counts:

@@ -11,8 +11,9 @@ from evaluation.debates.blocks import Block, Heading, Items, Words, html, markdo
 from evaluation.debates.harness import Scored, scored
 from evaluation.debates.live_rows import Answered, Live, Question, Row, answered
 from evaluation.debates.measures import Compared, Measures, compared, measured
-from evaluation.debates.statistics import adjusted, detectable, wilson
+from evaluation.debates.statistics import adjusted, detectable
 from evaluation.first_look import signed
+from evaluation.statistics import wilson
 
 TITLE = "Live sessions: methods and their answers"
 TITLES = {

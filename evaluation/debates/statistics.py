@@ -99,14 +99,6 @@ def mcnemar(better: int, worse: int) -> float:
     return float(stats.binomtest(better, better + worse, 0.5).pvalue) if better + worse else 1.0
 
 
-def wilson(part: int, whole: int) -> Interval:
-    """A share and its 95 % interval (Wilson 1927, without a correction for continuity); 0 to 1 of nothing."""
-    if not whole:
-        return Interval(0.0, 0.0, 1.0)
-    around = stats.binomtest(part, whole).proportion_ci(LEVEL, method="wilson")
-    return Interval(part / whole, float(around.low), float(around.high))
-
-
 def adjusted(values: Sequence[float]) -> list[float]:
     """Each p, adjusted for their number (Benjamini and Hochberg 1995): below .05, one in twenty of those called a
     difference is none."""

@@ -18,9 +18,9 @@ from evaluation.debates.sets.answered import ford_read
 from evaluation.debates.sets.judged import quality
 from evaluation.debates.sets.panels import PAIR, SWAPPED
 from evaluation.debates.sets.samples import game24
-from evaluation.debates.statistics import difference, equivalent, mcnemar, of_questions, share, wilcoxon, wilson
+from evaluation.debates.statistics import difference, equivalent, mcnemar, of_questions, share, wilcoxon
 from evaluation.loaders import NoData
-from evaluation.statistics import Interval
+from evaluation.statistics import Interval, wilson
 
 Kind = Literal["order", "judges", "identities", "dial", "wording", "contamination", "agreement"]
 

@@ -17,8 +17,8 @@ from evaluation.debates.statistics import (
     pairs_needed,
     share,
     wilcoxon,
-    wilson,
 )
+from evaluation.statistics import wilson
 
 SPATIAL = [48, 36, 20, 29, 42, 42, 20, 42, 22, 41, 45, 14, 6, 0, 33, 28, 34, 4, 32, 24, 47, 41, 24, 26, 30, 41]
 """Efron and Tibshirani, An Introduction to the Bootstrap (1993), table 14.1, test A."""
