@@ -9,8 +9,8 @@ import msgspec
 from bus.channels import CLIENTS, may_read
 from client.errors import BadInput
 from client.protocols import FACES, face_of
-from client.records import Record, entries_of, opening, posts_of, result_of
-from client.session_view import Seen
+from client.records import Record, entries_of, opening, result_of
+from client.session_view import Seen, seen
 from client.show.learned_words import learned_words
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
@@ -21,7 +21,6 @@ from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log
 from schemas.afterwards.feedback import feedback_of
-from schemas.afterwards.fork import Fork
 from schemas.result import Result
 from schemas.stops import STOPS
 
@@ -31,25 +30,26 @@ CLOSED_LOG = "Settings, models and replies that were refused stand in the log, w
 def figures(found: Record | Seen) -> dict[str, Any]:
     """Everything that the words rest on, as JSON values. Of a session whose log is closed to whoever asks (Seen): what
     its posts, its result and its row in the list say; the rest is None."""
-    if isinstance(found, Seen):
-        return _seen_figures(found)
-    result, entries, opened = result_of(found), entries_of(found), opening(found)
-    presenter = _presenter(found)
+    session = seen(found, everything=True)
+    if session.record is None:
+        return _seen_figures(session)
+    result, entries, opened = session.result, entries_of(session.record), opening(session.record)
+    presenter = _presenter(session)
     invited = (c.seat for e in entries for c in e.commands if isinstance(c, log.Invite))
     seats = (*opened.seats, *invited)
     return {
         **_result_figures(presenter, result),
-        "session": found.sid,
+        "session": session.sid,
         "protocol": opened.protocol,
         "question": opened.question,
         "settings": opened.settings,
         "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in seats],
         "transitions": len(entries),
-        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=found.sid).failures,
+        "failures": Turns(entries, lambda channel: may_read(CLIENTS, channel), sid=session.sid).failures,
         "fork": None if opened.fork is msgspec.UNSET else msgspec.to_builtins(opened.fork),
-        "feedback": [msgspec.to_builtins(f) for f in feedback_of(posts_of(found))],
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(session.posts)],
         "duration_s": result.duration_s if result else (entries[-1].at_ns - entries[0].at_ns) / 1e9,
-        **presenter.explained_figures(found.sid, entries),
+        **presenter.explained_figures(session.sid, entries),
     }
 
 
@@ -92,14 +92,10 @@ def _calibrated(result: Result | None) -> Any:
     return msgspec.to_builtins(result.calibrated) if result is not None and known else None
 
 
-def _presenter(found: Record | Seen) -> Presenter:
+def _presenter(session: Seen) -> Presenter:
     """The presenter of the session, after its last post."""
-    if isinstance(found, Seen):
-        presenter, posts = found.presenter(), list(found.posts)
-    else:
-        opened = opening(found)
-        presenter, posts = face_of(opened.protocol).present(opened.settings), posts_of(found)
-    for post in posts:
+    presenter = session.presenter()
+    for post in session.posts:
         presenter.take(post)
     return presenter
 
@@ -110,18 +106,18 @@ def _round(presenter: Presenter, figures: dict[str, Any]) -> dict[str, Any]:
 
 def words(given: Record | Seen) -> Iterator[str]:
     """The explanation in lines."""
-    explained = figures(given)
-    entries = [] if isinstance(given, Seen) else entries_of(given)
-    posts = given.posts if isinstance(given, Seen) else posts_of(given)
-    result = given.result if isinstance(given, Seen) else result_of(given)
-    presenter = _presenter(given)
+    session = seen(given, everything=True)
+    explained = figures(session)
+    entries = entries_of(session.record) if session.record else []
+    result = session.result
+    presenter = _presenter(session)
     protocol = line(explained["protocol"] or "protocol unknown")
-    yield f"Session {line(given.sid)}, {protocol}: {line(explained['question'], 200)}"
-    yield from forked(_fork(given))
+    yield f"Session {line(session.sid)}, {protocol}: {line(explained['question'], 200)}"
+    yield from forked(session.fork)
     if result is None:
-        so_far = f"{explained['transitions']} transitions" if entries else count(len(posts), "post")
+        so_far = f"{explained['transitions']} transitions" if entries else count(len(session.posts), "post")
         yield f"It is still open after {so_far}."
-        yield from presenter.explained(given.sid, entries) if entries else ()
+        yield from presenter.explained(session.sid, entries) if entries else ()
         yield from _failures(explained)
         return
     certificate, base = result.stop.certificate, Presenter()
@@ -130,7 +126,7 @@ def words(given: Record | Seen) -> Iterator[str]:
     if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement
         yield f"Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.certificate_words(certificate), lambda: base.certificate_words(certificate))
-    yield from presenter.explained(given.sid, entries) if entries else ()
+    yield from presenter.explained(session.sid, entries) if entries else ()
     for r in explained["rounds"]:
         yield from _round_words(presenter, r)
     yield from _failures(explained)
@@ -138,18 +134,11 @@ def words(given: Record | Seen) -> Iterator[str]:
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
     yield from learned_words(result)
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
-    yield from feedback_words(feedback_of(posts))
+    yield from feedback_words(feedback_of(session.posts))
     yield f"Used: {presenter.usage_words(result)}."
     for seat, used in result.usage.by_seat.items():
         turns, calls = count(used.turns, "turn"), count(used.calls, "call")
         yield f"  {line(seat)}: {turns}, {calls}, {tokens_words(used)}, {cost_words(used)}"
-
-
-def _fork(session: Record | Seen) -> Fork | None:
-    if isinstance(session, Seen):
-        return session.fork
-    fork = opening(session).fork
-    return None if fork is msgspec.UNSET else fork
 
 
 def _failures(figures: dict[str, Any]) -> Iterator[str]:
@@ -190,7 +179,7 @@ def draw(record: Record, path: Path) -> None:
         raise BadInput("--plot", f"session {line(record.sid)} ran {line(protocol)}, {why}")
     result = result_of(record)
     try:
-        drawn = _presenter(record).draw(result.stop if result else None, form)
+        drawn = _presenter(seen(record, everything=True)).draw(result.stop if result else None, form)
     except NoPicture as error:
         raise BadInput("--plot", f"session {line(record.sid)} {error}") from error
     try:
