@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,9 +45,9 @@ def _config(folder: Path, **more: Any) -> dict[str, str]:
     )
 
 
-@pytest.fixture(scope="module")
-def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
-    folder = tmp_path_factory.mktemp("bus")
+@contextmanager
+def _running(folder: Path) -> Iterator[Bus]:
+    """Three servers that have met."""
     ports = [port for port in free_ports(12) if port + ROUTES < 65_536][:3]
     hosts = tuple(f"127.0.0.1:{port}" for port in ports)
     written = _config(
@@ -64,13 +64,33 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
             servers.append(server)
             exits.callback(server.wait, 20)
             exits.callback(server.terminate)
-        yield Bus(folder / "keys", ",".join(f"nats://{host}" for host in hosts), servers)
+        running = Bus(folder / "keys", ",".join(f"nats://{host}" for host in hosts), servers)
+        asyncio.run(_set_up(running))
+        yield running
+
+
+async def _set_up(bus: Bus) -> None:
+    moderator = accounts.load_credentials(keys.file(bus.keys, "moderator-1"))
+    async with await connect(bus.url, moderator, name="set-up", retry_first=True) as conn:
+        await streams.ensure_streams(conn)  # waits until the servers have met
+
+
+@pytest.fixture(scope="module")
+def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
+    with _running(tmp_path_factory.mktemp("bus")) as running:
+        yield running
+
+
+@pytest.fixture
+def own_bus(tmp_path: Path) -> Iterator[Bus]:
+    """For a test that ends servers."""
+    with _running(tmp_path) as running:
+        yield running
 
 
 async def test_a_bus_without_streams_says_so(bus: Bus) -> None:
     moderator = accounts.load_credentials(keys.file(bus.keys, "moderator-1"))
-    async with await connect(bus.url, moderator, name="set-up", retry_first=True) as conn:
-        await streams.ensure_streams(conn)  # waits until the servers have met
+    async with await connect(bus.url, moderator, name="set-up") as conn:
         for name in await stream_names(conn):
             await conn.api(f"STREAM.DELETE.{name}")
     command = [sys.executable, "-m", "parley", "bus", "replicas", "--dir", str(bus.keys), "--nats", bus.url]
@@ -79,9 +99,7 @@ async def test_a_bus_without_streams_says_so(bus: Bus) -> None:
 
 
 async def test_the_servers_find_each_other_and_replicas_are_changed_while_they_run(bus: Bus) -> None:
-    moderator = accounts.load_credentials(keys.file(bus.keys, "moderator-1"))
-    async with await connect(bus.url, moderator, name="set-up", retry_first=True) as conn:
-        await streams.ensure_streams(conn)
+    await _set_up(bus)
     for wanted in (1, 3):
         rows = await asyncio.to_thread(replicas, bus.url, bus.keys, wanted)
         assert {row["stream"] for row in rows} == set(streams.STREAMS)
@@ -122,13 +140,13 @@ def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
     )
 
 
-async def test_without_a_majority_it_is_said_that_there_is_none(bus: Bus, eventually: Eventually) -> None:
-    for server in bus.servers[1:]:
+async def test_without_a_majority_it_is_said_that_there_is_none(own_bus: Bus, eventually: Eventually) -> None:
+    for server in own_bus.servers[1:]:
         server.kill()
 
     async def told() -> str:
         try:
-            await asyncio.to_thread(replicas, bus.url, bus.keys, None)
+            await asyncio.to_thread(replicas, own_bus.url, own_bus.keys, None)
         except Unreachable as error:
             return str(error)
         return ""
