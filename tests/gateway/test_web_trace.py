@@ -27,7 +27,7 @@ def _goes_on_in_the_trace_of_its_asker(said: dict[str, str], receiver: Receiver)
             sids.append(answer.headers["x-parley-session"])
 
     def there(found: Found) -> bool:
-        return all(named(of(found, sid), name) for sid in sids for name in ("invoke_workflow", "parley gateway"))
+        return all(named(of(found, sid), name) for sid in sids for name in ("invoke_workflow", "parley"))
 
     mine, other = (of(receiver.until(there), sid) for sid in sids)
     assert {span.trace_id.hex() for span in mine} == {PROGRAM[0]}
