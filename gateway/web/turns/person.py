@@ -56,16 +56,16 @@ class PagePerson:
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Tell the turn, and wait for its reply."""
         key = shown.session, shown.turn
-        said: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = shown, said
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = shown, reply
         self._tell(shown.session, turn_of(shown), "")
         message = "The time for this turn is over, or it is wanted no more."
         try:
-            body = await said
+            body = await reply
             message = "Sent. Waiting for the next turn."
             return Completion(body=body)
         finally:
-            if self._waiting.get(key, (None, None))[1] is said:
+            if self._waiting.get(key, (None, None))[1] is reply:
                 del self._waiting[key]
             self._tell(shown.session, None, message)
 
@@ -75,11 +75,11 @@ class PagePerson:
 
     def says(self, sid: str, turn: str, body: dict[str, Any]) -> None:
         """Reply to a turn that waits. Raises BadInput: there is no such turn, or this cannot be sent."""
-        shown, said = self._waiting.get((sid, turn), (None, None))
-        if shown is None or said is None or said.done():
+        shown, reply = self._waiting.get((sid, turn), (None, None))
+        if shown is None or reply is None or reply.done():
             raise BadInput("turn", "this turn is over, or another one waits: nothing was sent")
         try:
-            said.set_result(decode(encode(body), shown.reply))
+            reply.set_result(decode(encode(body), shown.reply))
         except Undecodable as fault:
             raise BadInput("body", f"that cannot be sent: {fault.why}") from fault
 
