@@ -263,9 +263,9 @@ def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
         return
     if unanimous(view) and (why := _weak(fold, view)):
         yield Warn(kind="weak_evidence", text=f"All agree, and on weak evidence: {why}.")
-    gone = [words(seat) for seat in items(mapping(fold.result.rounds[-1]).get("missing"))] if fold.result.rounds else []
-    if gone:
-        yield Warn(kind="missing_seats", text=f"Missing in the last round: {', '.join(gone)}.")
+    away = [words(seat) for seat in items(mapping(fold.result.rounds[-1]).get("missing"))] if fold.result.rounds else []
+    if away:
+        yield Warn(kind="missing_seats", text=f"Missing in the last round: {', '.join(away)}.")
     if fold.result.usage.estimated:
         yield Warn(kind="estimated", text="Some of the token counts are estimates.")
 

@@ -17,7 +17,7 @@ from schemas.wire import Undecodable, decode, encode
 
 MOST_PROMPT = 400_000
 """Characters of what a turn shows."""
-Told = Callable[[HumanTurn | None, str], None]
+OnTurn = Callable[[HumanTurn | None, str], None]
 """Takes the turn that waits now, or None, and a message."""
 
 
@@ -37,21 +37,21 @@ class PagePerson:
     usd_per_million_output = 0.0
 
     def __init__(self) -> None:
-        self._told: dict[str, Told] = {}
+        self._listeners: dict[str, OnTurn] = {}
         """Session -> where its turns are told."""
         self._waiting: dict[tuple[str, str], tuple[Shown, asyncio.Future[Any]]] = {}
         """(session, turn) -> what it shows, and its reply."""
 
-    def sits(self, sid: str, told: Told) -> None:
+    def sits(self, sid: str, on_turn: OnTurn) -> None:
         """Tell the turns of a session there, those that wait already, too."""
-        self._told[sid] = told
+        self._listeners[sid] = on_turn
         for (of, _), (shown, _) in self._waiting.items():
             if of == sid:
-                told(turn_of(shown), "")
+                on_turn(turn_of(shown), "")
 
     def leaves(self, sid: str) -> None:
         """Tell the turns of a session nobody any more."""
-        self._told.pop(sid, None)
+        self._listeners.pop(sid, None)
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Tell the turn, and wait for its reply."""
@@ -70,8 +70,8 @@ class PagePerson:
             self._tell(shown.session, None, message)
 
     def _tell(self, sid: str, turn: HumanTurn | None, message: str) -> None:
-        if (told := self._told.get(sid)) is not None:
-            told(turn, message)
+        if (on_turn := self._listeners.get(sid)) is not None:
+            on_turn(turn, message)
 
     def says(self, sid: str, turn: str, body: dict[str, Any]) -> None:
         """Reply to a turn that waits. Raises BadInput: there is no such turn, or this cannot be sent."""
