@@ -77,7 +77,7 @@ def figures(result: Result) -> dict[str, Any]:
     }
 
 
-class Told:
+class PostTexts:
     """Posts one after another, each as a text."""
 
     def __init__(self, presenter: Presenter) -> None:

@@ -36,15 +36,15 @@ def under(roots: Sequence[Path], path: str) -> Path:
     """
     if not roots:
         raise BadInput(FIELD, f"got {path!r}, and no folder may be read: the server was started without --root DIR")
-    given = Path(path)
-    if not given.is_absolute() and len(roots) == 1:
-        given = roots[0] / given
+    project = Path(path)
+    if not project.is_absolute() and len(roots) == 1:
+        project = roots[0] / project
     try:
-        folder = given.resolve()
+        folder = project.resolve()
         inside = any(folder.is_relative_to(root.resolve()) for root in roots)
     except (OSError, ValueError, RuntimeError):
         inside = False
-        folder = given
+        folder = project
     if not inside:
         raise BadInput(FIELD, f"got {path!r}, allowed are folders under {', '.join(map(str, roots))}")
     if not folder.is_dir():

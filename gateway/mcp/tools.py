@@ -112,7 +112,7 @@ class Tools:
         with errors():
             client = (await self._who(ctx)).client
             view = await asking.so_far(client, session)
-            teller = verdicts.Told(view.presenter())
+            teller = verdicts.PostTexts(view.presenter())
             shown = []
             for post in view.posts:
                 text = teller.text(post, _WIDE)

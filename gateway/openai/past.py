@@ -50,7 +50,7 @@ async def load_past(client: Client, id: str) -> Past:
         raise _absent(id) from error
     if row is None:
         raise _absent(id)
-    teller = verdicts.Told(session.presenter())
+    teller = verdicts.PostTexts(session.presenter())
     return Past(
         sid=sid,
         protocol=session.protocol,

@@ -37,7 +37,7 @@ class Running:
 
     def __init__(self, client: Client, sid: str, wanted: Wanted) -> None:
         self.client, self.sid, self.wanted = client, sid, wanted
-        self._told = verdicts.Told(face_of(wanted.offer.protocol).present())
+        self._teller = verdicts.PostTexts(face_of(wanted.offer.protocol).present())
         self.result: Result | None = None
         """What it came to, once it is closed."""
 
@@ -47,7 +47,7 @@ class Running:
         async with contextlib.aclosing(asking.posts(self.client, self.sid)) as posts:
             async for post in posts:
                 seen_posts.append(post)
-                if text := self._told.text(post):
+                if text := self._teller.text(post):
                     yield text
         self.result = closing(self.sid, seen_posts)
 
