@@ -75,14 +75,14 @@ class Shared:
 
 def shared_of(request: Request) -> Shared:
     """What the doors share."""
-    found: Shared = request.app.state.shared
-    return found
+    shared: Shared = request.app.state.shared
+    return shared
 
 
 def principal_of(request: Request) -> Principal:
     """Who asks: the guard lets nobody else through to routes that call this."""
-    found: Principal = request.state.principal
-    return found
+    principal: Principal = request.state.principal
+    return principal
 
 
 async def client_of(request: Request) -> Client:
@@ -97,8 +97,8 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             pool = await stack.enter_async_context(connections(config.url, config.metrics))
-            told = await stack.enter_async_context(signed_out(pool, _own(config), principals))
-            app.state.shared = Shared(config, principals, pool, told)
+            sign_outs = await stack.enter_async_context(signed_out(pool, _own(config), principals))
+            app.state.shared = Shared(config, principals, pool, sign_outs)
             for door in doors:
                 if door.lifespan is not None:
                     await stack.enter_async_context(door.lifespan(app))

@@ -84,8 +84,8 @@ async def leave(client: Client, sid: str, why: str = "the program that asked has
 
 async def posts(client: Client, sid: str) -> AsyncGenerator[Post, None]:
     """What the client reads of a session, in the order in which it was said, until it is closed."""
-    async with contextlib.aclosing(client.posts(sid)) as heard:
-        async for post in in_order(heard):
+    async with contextlib.aclosing(client.posts(sid)) as unsorted:
+        async for post in in_order(unsorted):
             yield post
 
 
@@ -97,10 +97,10 @@ async def so_far(client: Client, sid: str) -> Seen:
         if entries := await client.log(sid):
             return seen(record_of(sid, entries))
         raise UnknownSession(sid)
-    found = [post for channel in readable_by(CLIENTS) for post in await client.history(sid, channel)]
-    found.sort(key=lambda post: post.n)
+    readable = [post for channel in readable_by(CLIENTS) for post in await client.history(sid, channel)]
+    readable.sort(key=lambda post: post.n)
     row = await client.row(sid)
-    return Seen(sid=sid, opened=None, posts=tuple(found), turns=Turns(), record=None, row=row)
+    return Seen(sid=sid, opened=None, posts=tuple(readable), turns=Turns(), record=None, row=row)
 
 
 async def previous(client: Client, sid: str) -> Document:
@@ -114,8 +114,8 @@ async def previous(client: Client, sid: str) -> Document:
     UnknownSession
         There is no such session, or it is another's.
     """
-    found = await so_far(client, sid)
-    return document_of(sid, found.question, closing(sid, found.posts), found.posts)
+    session = await so_far(client, sid)
+    return document_of(sid, session.question, closing(sid, session.posts), session.posts)
 
 
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:

@@ -41,17 +41,17 @@ class Connections:
         """The principal's connection. Raises Unreachable."""
         key = (principal.name, principal.credentials.public)
         async with self._locks.setdefault(key, asyncio.Lock()):
-            found = self._open.get(key)
-            if found is None or found.nc.is_closed:
+            connection = self._open.get(key)
+            if connection is None or connection.nc.is_closed:
                 try:
-                    found = await _connected(self.url, principal.credentials)
+                    connection = await _connected(self.url, principal.credentials)
                 except Unreachable as error:
                     if not isinstance(error.__cause__, WrongCredentials):  # that is this principal's trouble alone
                         self._metrics.bus_connected.set(0)
                     raise
-                self._open[key] = found
-                self._watch(found)
-            return found
+                self._open[key] = connection
+                self._watch(connection)
+            return connection
 
     def _watch(self, connection: Connection) -> None:
         """Show what becomes of it."""
@@ -66,13 +66,13 @@ class Connections:
         self._shows()
 
     def _shows(self) -> None:
-        standing = all(one.nc.is_connected for one in self._open.values() if not one.nc.is_closed)
+        standing = all(connection.nc.is_connected for connection in self._open.values() if not connection.nc.is_closed)
         self._metrics.bus_connected.set(float(standing))
 
     async def client(self, principal: Principal) -> Client:
         """What the principal does on the bus, in its own name. Raises Unreachable."""
-        found = await self.connection(principal)
-        return Client(found, principal.credentials.user, url=found.url, patience_s=self._patience_s)
+        connection = await self.connection(principal)
+        return Client(connection, principal.credentials.user, url=connection.url, patience_s=self._patience_s)
 
     async def close(self) -> None:
         """End all connections."""
@@ -93,11 +93,11 @@ class Connections:
 @contextlib.asynccontextmanager
 async def connections(url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Connections]:
     """Connections that end with the block."""
-    found = Connections(url, metrics, patience_s=patience_s)
+    pool = Connections(url, metrics, patience_s=patience_s)
     try:
-        yield found
+        yield pool
     finally:
-        await found.close()
+        await pool.close()
 
 
 async def _connected(url: str, credentials: Credentials) -> Connection:

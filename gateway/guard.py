@@ -77,12 +77,12 @@ class Bucket:
     def takes(self, key: str) -> bool:
         """Whether one more of this key may go through; it is counted."""
         now = self._clock()
-        left, at = self._left.pop(key, (float(self._burst), now))
-        left = min(float(self._burst), left + (now - at) * self._rate)
-        self._left[key] = (left - 1 if left >= 1 else left, now)
+        tokens, at = self._left.pop(key, (float(self._burst), now))
+        tokens = min(float(self._burst), tokens + (now - at) * self._rate)
+        self._left[key] = (tokens - 1 if tokens >= 1 else tokens, now)
         while len(self._left) > _ADDRESSES:
             self._left.popitem(last=False)
-        return left >= 1
+        return tokens >= 1
 
 
 class Guard:
@@ -218,21 +218,21 @@ def cookie_of(headers: Headers, *, secure: bool) -> str:
     Ours has letters, digits and dots alone. Python's own parser reads what stands between quotes, in a time that grows
     with the square of its length: 60,000 backslashes took it 39 s.
     """
-    found, wanted = "", SECURE_COOKIE if secure else COOKIE
+    cookie, cookie_name = "", SECURE_COOKIE if secure else COOKIE
     for part in headers.get("cookie", "").split(";"):
         name, _, value = part.strip().partition("=")
-        found = value.strip() if name == wanted else found
-    return found
+        cookie = value.strip() if name == cookie_name else cookie
+    return cookie
 
 
 def _bounded(receive: Receive, limit: int, seconds: float) -> Receive:
     """Reads no more than `limit` bytes of a body, and waits no longer than `seconds` for it. Raises TooLarge, and
     HTTPException."""
-    read, whole = 0, False
+    received, whole = 0, False
     end = asyncio.get_running_loop().time() + seconds
 
     async def receives() -> Message:
-        nonlocal read, whole
+        nonlocal received, whole
         if whole:  # what comes then is that the client has gone
             return await receive()
         try:
@@ -242,8 +242,8 @@ def _bounded(receive: Receive, limit: int, seconds: float) -> Receive:
             why = f"the body was not there within {seconds:g} s"
             raise HTTPException(408, why, {"Connection": "close"}) from None
         whole = not message.get("more_body", False)
-        read += len(message.get("body", b""))
-        if read > limit:
+        received += len(message.get("body", b""))
+        if received > limit:
             raise errors.TooLarge(f"body: it is larger than {limit:,} bytes")
         return message
 

@@ -49,11 +49,11 @@ class Offers:
 
     def of(self, name: str) -> Offer:
         """The one of this name; empty: the default protocol. Raises BadInput with the nearest known one."""
-        found = self._offers.get(name or DEFAULT)
-        if found is None:
+        offer = self._offers.get(name or DEFAULT)
+        if offer is None:
             known_protocol(name)  # says which is meant
             raise BadInput("protocol", f"{name!r} is no protocol; known are {', '.join(self.names)}")
-        return found
+        return offer
 
 
 def opening_of(
@@ -82,33 +82,33 @@ def opening_of(
         Names the field, the value and what is allowed.
     """
     known = known_protocol(offer.protocol)
-    given = known.present_names(dict(settings or {}))
-    own = {**known.present_names(dict(offer.settings)), **given}
-    without_files(offer.protocol, given)
+    requested = known.present_names(dict(settings or {}))
+    merged = {**known.present_names(dict(offer.settings)), **requested}
+    without_files(offer.protocol, requested)
     limits = {**msgspec.structs.asdict(offer.budget), **(budget or {})}
-    seats = _seats(offer, given)
-    found = request(
-        question, protocol=offer.protocol, settings=own, budget=limits,
+    seats = _seats(offer, requested)
+    opening = request(
+        question, protocol=offer.protocol, settings=merged, budget=limits,
         seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=seats, previous=previous, continues=continues,
     )  # fmt: skip
     try:
-        found = msgspec.structs.replace(found, documents=(*documents, *found.documents))
+        opening = msgspec.structs.replace(opening, documents=(*documents, *opening.documents))
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
-    return found if offer.learned is None else offer.learned(found)
+    return opening if offer.learned is None else offer.learned(opening)
 
 
-def _seats(offer: Offer, given: Mapping[str, Any]) -> tuple[Seat, ...]:
+def _seats(offer: Offer, settings: Mapping[str, Any]) -> tuple[Seat, ...]:
     """The offer's seats; of the role of which there are several, as many as are asked for. Raises BadInput."""
     several = setup_of(offer.protocol).several
-    wanted = given.get(several.setting) if several else None
-    if several is None or not offer.seats or not isinstance(wanted, int):
+    count = settings.get(several.setting) if several else None
+    if several is None or not offer.seats or not isinstance(count, int):
         return offer.seats
-    there = [seat for seat in offer.seats if seat.role == several.role]
-    if wanted > len(there):
+    same_role = [seat for seat in offer.seats if seat.role == several.role]
+    if count > len(same_role):
         field = f"{offer.protocol}.{several.setting}"
-        raise BadInput(field, f"got {wanted}, {offer.name} seats {len(there)} of role {several.role}")
-    left_out = there[wanted:]
+        raise BadInput(field, f"got {count}, {offer.name} seats {len(same_role)} of role {several.role}")
+    left_out = same_role[count:]
     return tuple(seat for seat in offer.seats if seat not in left_out)
 
 

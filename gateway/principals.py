@@ -124,15 +124,15 @@ class Principals:
     # -- cookies
     def cookie(self, principal: Principal) -> str:
         """A cookie's value for this principal."""
-        said = f"{principal.name.encode().hex()}.{int(self._clock() + COOKIE_S)}.{secrets.token_hex(8)}"
-        return f"{said}.{self._signature(said, principal)}"
+        payload = f"{principal.name.encode().hex()}.{int(self._clock() + COOKIE_S)}.{secrets.token_hex(8)}"
+        return f"{payload}.{self._signature(payload, principal)}"
 
     def of_cookie(self, value: str) -> Principal | None:
         """The principal of a cookie that is valid now."""
         if digest(value) in self._ended:
             return None
-        said, _, signature = value.rpartition(".")
-        name, _, rest = said.partition(".")
+        payload, _, signature = value.rpartition(".")
+        name, _, rest = payload.partition(".")
         end = rest.partition(".")[0]
         try:
             principal = self._named(bytes.fromhex(name).decode())
@@ -141,7 +141,7 @@ class Principals:
             return None
         if principal is None or over:
             return None
-        same = hmac.compare_digest(signature.encode(), self._signature(said, principal).encode())
+        same = hmac.compare_digest(signature.encode(), self._signature(payload, principal).encode())
         return principal if same else None
 
     def ends(self, value: str) -> Mapping[str, int]:
@@ -149,9 +149,9 @@ class Principals:
         that is replaced takes its cookies with it everywhere."""
         if self.of_cookie(value) is None:
             return {}
-        found = {digest(value): int(value.split(".")[1])}
-        self.takes_no_more(found)
-        return found
+        ended = {digest(value): int(value.split(".")[1])}
+        self.takes_no_more(ended)
+        return ended
 
     @property
     def ended(self) -> Mapping[str, int]:
@@ -165,8 +165,8 @@ class Principals:
         known = {**self.ended, **{d: end for d, end in ended.items() if end <= last}}
         self._ended = dict(list(known.items())[-_ENDED:])
 
-    def _signature(self, said: str, principal: Principal) -> str:
-        return hmac.new(self._key, f"{said}.{principal.fingerprint}".encode(), hashlib.sha256).hexdigest()
+    def _signature(self, payload: str, principal: Principal) -> str:
+        return hmac.new(self._key, f"{payload}.{principal.fingerprint}".encode(), hashlib.sha256).hexdigest()
 
     def _named(self, name: str) -> Principal | None:
         if self._local is not None and name == LOCAL:

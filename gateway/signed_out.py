@@ -97,10 +97,10 @@ class SignedOut:
 @asynccontextmanager
 async def signed_out(pool: Connections, own: Principal | None, principals: Principals) -> AsyncIterator[SignedOut]:
     """One copy's part, while the block lasts."""
-    found = SignedOut(pool, own, principals)
-    hearing = asyncio.ensure_future(found.hear())
+    own_copy = SignedOut(pool, own, principals)
+    hearing = asyncio.ensure_future(own_copy.hear())
     try:
-        yield found
+        yield own_copy
     finally:
         hearing.cancel()
         await asyncio.gather(hearing, return_exceptions=True)

@@ -46,17 +46,17 @@ def dissent(result: Result) -> str:
 def verdict(result: Result) -> str:
     """The words. The first line is the answer where they converged, and else says that they did not, and why it ended.
     What it rests on, who dissents and what was used follow."""
-    told = list(bare(brief_result(result)))
+    lines = list(bare(brief_result(result)))
     answer = answer_of(result)
     if result.stop.converged and answer:
-        return "\n".join([answer, "", *_behind(told, answer)])
+        return "\n".join([answer, "", *_behind(lines, answer)])
     head = _OTHERWISE.get(result.status, NOT_AGREED)
-    return "\n".join([f"{head}: {stop_words(result)}.", "", *told])
+    return "\n".join([f"{head}: {stop_words(result)}.", "", *lines])
 
 
-def _behind(told: list[str], answer: str) -> list[str]:
+def _behind(lines: list[str], answer: str) -> list[str]:
     """Without the line that is the answer, where it is the first."""
-    return told[1:] if told and told[0].endswith(answer.split("\n")[0]) else told
+    return lines[1:] if lines and lines[0].endswith(answer.split("\n")[0]) else lines
 
 
 def figures(result: Result) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def figures(result: Result) -> dict[str, Any]:
     }
 
 
-class Told:
+class PostTexts:
     """Posts one after another, each as a text."""
 
     def __init__(self, presenter: Presenter) -> None:

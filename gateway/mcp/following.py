@@ -33,7 +33,7 @@ from client.show.open_items import OpenItem
 from client.text import clean, line
 from gateway import asking
 from gateway.errors import told as told_error
-from gateway.verdicts import Told
+from gateway.verdicts import PostTexts
 from schemas.post import CLOSED, Post
 from schemas.result import Result
 from schemas.session import DecideItem, OpenSession
@@ -107,7 +107,7 @@ class _Following:
 
     def __init__(self, client: Client, place: Place, opening: OpenSession, ctx: Asking) -> None:
         self._client, self._place, self._ctx = client, place, ctx
-        self._told = Told(face_of(opening.protocol).present(opening.settings))
+        self._teller = PostTexts(face_of(opening.protocol).present(opening.settings))
         limit = opening.settings.get("round_limit")
         self._rounds = f" of at most {limit}" if isinstance(limit, int) else ""
         self._round = 1
@@ -116,21 +116,21 @@ class _Following:
 
     async def to_the_end(self) -> Result | InputRequiredResult:
         """Follow it until it is closed, or until the person must be asked by a call that is made again."""
-        sid, heard = self._place.session, []
+        sid, seen = self._place.session, []
         try:
             async with contextlib.aclosing(asking.posts(self._client, sid)) as posts:
                 async for post in posts:
-                    heard.append(post)
-                    text = self._told.text(post, _WIDE)
-                    if len(heard) > self._place.n:
-                        await self._progress(post, len(heard), text)
-                    if post.kind != CLOSED and (question := self._question(len(heard))):
+                    seen.append(post)
+                    text = self._teller.text(post, _WIDE)
+                    if len(seen) > self._place.n:
+                        await self._progress(post, len(seen), text)
+                    if post.kind != CLOSED and (question := self._question(len(seen))):
                         return question
         finally:
             for task in self._asking:
                 task.cancel()
             await asyncio.gather(*self._asking, return_exceptions=True)
-        result = closing(sid, heard)
+        result = closing(sid, seen)
         assert result is not None, "a session's posts end with its closing"
         return result
 
@@ -144,7 +144,7 @@ class _Following:
 
     def _question(self, number: int) -> InputRequiredResult | None:
         """Ask the person what the session asks, where the client can; what ends this call, where that is how."""
-        items = [i for i in self._told.presenter.open_items() if i.id not in self._asked]
+        items = [i for i in self._teller.presenter.open_items() if i.id not in self._asked]
         capabilities = self._ctx.client_capabilities
         if not items or capabilities is None or capabilities.elicitation is None:
             return None

@@ -88,8 +88,8 @@ def flat(tool: Callable[[M, Asking], Awaitable[R]]) -> Callable[..., Awaitable[R
     hints = get_type_hints(tool, include_extras=True)
     model: type[M] = hints["options"]
 
-    async def called(ctx: Asking, **given: Any) -> R:
-        return await tool(model.model_construct(**given), ctx)
+    async def called(ctx: Asking, **arguments: Any) -> R:
+        return await tool(model.model_construct(**arguments), ctx)
 
     options = get_type_hints(model, include_extras=True)
     parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Asking)]
@@ -142,21 +142,21 @@ _KINDS = {
 
 def fault(error: ValidationError, taken: Mapping[str, Any], tool: str) -> str:
     """The first thing that is wrong, in one sentence: the option, what was given, and what is allowed."""
-    found = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(map(str, found["loc"]))
-    if found["type"] == "missing":
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
         return f"{place}: nothing was given, and {tool} needs it"
-    schema = taken.get(str(found["loc"][0]), {})
-    given = found["input"]
-    if found["type"] in ("string_too_short", "string_too_long"):
+    schema = taken.get(str(first["loc"][0]), {})
+    value = first["input"]
+    if first["type"] in ("string_too_short", "string_too_long"):
         least, most = schema.get("minLength", 0), schema["maxLength"]
-        return f"{place}: got {len(given):,} characters, allowed are {least:,} to {most:,}"
-    if found["type"] == "greater_than_equal":
-        return f"{place}: got {_shown(given)}, allowed are numbers from {schema['minimum']} on"
-    if found["type"] == "too_short":
-        return f"{place}: got {_shown(given)}, which is empty"
-    wanted = _KINDS.get(found["type"].partition("_")[0])
-    return f"{place}: got {_shown(given)}, wanted is {wanted}" if wanted else f"{place}: {found['msg']}"
+        return f"{place}: got {len(value):,} characters, allowed are {least:,} to {most:,}"
+    if first["type"] == "greater_than_equal":
+        return f"{place}: got {_shown(value)}, allowed are numbers from {schema['minimum']} on"
+    if first["type"] == "too_short":
+        return f"{place}: got {_shown(value)}, which is empty"
+    kind = _KINDS.get(first["type"].partition("_")[0])
+    return f"{place}: got {_shown(value)}, wanted is {kind}" if kind else f"{place}: {first['msg']}"
 
 
 def _shown(value: Any) -> str:

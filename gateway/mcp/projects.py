@@ -36,47 +36,47 @@ def under(roots: Sequence[Path], path: str) -> Path:
     """
     if not roots:
         raise BadInput(FIELD, f"got {path!r}, and no folder may be read: the server was started without --root DIR")
-    given = Path(path)
-    if not given.is_absolute() and len(roots) == 1:
-        given = roots[0] / given
+    project = Path(path)
+    if not project.is_absolute() and len(roots) == 1:
+        project = roots[0] / project
     try:
-        found = given.resolve()
-        inside = any(found.is_relative_to(root.resolve()) for root in roots)
+        folder = project.resolve()
+        inside = any(folder.is_relative_to(root.resolve()) for root in roots)
     except (OSError, ValueError, RuntimeError):
         inside = False
-        found = given
+        folder = project
     if not inside:
         raise BadInput(FIELD, f"got {path!r}, allowed are folders under {', '.join(map(str, roots))}")
-    if not found.is_dir():
+    if not folder.is_dir():
         raise BadInput(FIELD, f"got {path!r}, which is no folder")
-    return found
+    return folder
 
 
-def read(folder: Path) -> Project:
+def load_project(folder: Path) -> Project:
     """The texts of a folder, in the order of their names, as many as one session takes. What version control ignores,
     what may be a secret, and what is no text stays out. Raises BadInput where nothing is left."""
     sent = task_folder.read_folder(folder)
     documents: list[Document] = []
-    left = [f"{one.path}: {one.why}" for one in sent.left_out if one.why]
+    left_out = [f"{file.path}: {file.why}" for file in sent.left_out if file.why]
     size = 0
     for name, (data, _) in sorted(unpacked(sent.data).items()):
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            left.append(f"{name}: no text")
+            left_out.append(f"{name}: no text")
             continue
         if not text.strip() or "\0" in text:
-            left.append(f"{name}: no text")
+            left_out.append(f"{name}: no text")
         elif len(text) > min(LARGEST, MAX_DOCUMENT):
-            left.append(f"{name}: {len(text):,} characters, taken are at most {LARGEST:,}")
+            left_out.append(f"{name}: {len(text):,} characters, taken are at most {LARGEST:,}")
         elif size + len(text) > MAX_EVIDENCE // 2:
-            left.append(f"{name}: the files before it fill what a session takes ({MAX_EVIDENCE // 2:,} characters)")
+            left_out.append(f"{name}: the files before it fill what a session takes ({MAX_EVIDENCE // 2:,} characters)")
         else:
             size += len(text)
             documents.append(asking.document(name, text))
     if not documents:
-        raise BadInput(FIELD, f"{folder} holds no text that can be read ({'; '.join(left[:3]) or 'it is empty'})")
-    more = len(left) - _NAMED
+        raise BadInput(FIELD, f"{folder} holds no text that can be read ({'; '.join(left_out[:3]) or 'it is empty'})")
+    more = len(left_out) - _NAMED
     if more > 0:
-        left = [*left[:_NAMED], f"and {count(more, 'more file')}"]
-    return Project(tuple(documents), tuple(left))
+        left_out = [*left_out[:_NAMED], f"and {count(more, 'more file')}"]
+    return Project(tuple(documents), tuple(left_out))

@@ -87,10 +87,10 @@ def _resources(server: MCPServer[Any], who: Who) -> None:
     async def transcript(session: str, ctx: Asking) -> str:
         try:
             client = (await who(ctx)).client
-            found = await asking.so_far(client, session)
+            view = await asking.so_far(client, session)
             if client.owner:
                 return "\n".join(transcripts.markdown(record_of(session, await client.log(session))))
-            return "\n".join(transcripts.markdown(found))
+            return "\n".join(transcripts.markdown(view))
         except (ParleyError, BusError) as error:
             raise _no_resource(error, session) from error
 

@@ -111,25 +111,25 @@ class Tools:
         """What was said in a session so far, what waits for a person, and what it came to."""
         with errors():
             client = (await self._who(ctx)).client
-            found = await asking.so_far(client, session)
-            told = verdicts.Told(found.presenter())
-            said = []
-            for post in found.posts:
-                text = told.text(post, _WIDE)
+            view = await asking.so_far(client, session)
+            teller = verdicts.PostTexts(view.presenter())
+            shown = []
+            for post in view.posts:
+                text = teller.text(post, _WIDE)
                 if post.n >= since and text:
-                    said.append(Said(n=post.n, round=post.round, seat=post.seat, kind=post.kind, text=text))
-            result = found.result
+                    shown.append(Said(n=post.n, round=post.round, seat=post.seat, kind=post.kind, text=text))
+            result = view.result
             now = time.time()
             waiting = [
                 Item(
                     id=i.id, question=i.question, choices=list(i.choices), default=i.default,
                     seconds_left=round(max(0.0, i.deadline_ns / 1e9 - now), 1),
                 )
-                for i in (told.presenter.open_items() if result is None else ())
+                for i in (teller.presenter.open_items() if result is None else ())
             ]  # fmt: skip
-            last = max((post.n + 1 for post in found.posts), default=0)
+            last = max((post.n + 1 for post in view.posts), default=0)
             return Debate(
-                session=session, open=result is None, round=max((p.round for p in found.posts), default=0), posts=said,
+                session=session, open=result is None, round=max((p.round for p in view.posts), default=0), posts=shown,
                 next=max(last, since), waiting=waiting, result=None if result is None else verdict_of(result),
             )  # fmt: skip
 
@@ -158,8 +158,8 @@ class Tools:
         """Why a session stopped, in words and figures."""
         with errors():
             client = (await self._who(ctx)).client
-            found = await asking.so_far(client, session)
-            record = record_of(session, await client.log(session)) if client.owner else found
+            view = await asking.so_far(client, session)
+            record = record_of(session, await client.log(session)) if client.owner else view
             return Explanation(session=session, words=list(explain.words(record)), figures=explain.figures(record))
 
     async def replay_what_if(
@@ -179,10 +179,10 @@ class Tools:
             record = await _record(client, session)
             protocol = records.opening(record).protocol
             without_files(protocol, settings)
-            found = await anyio.to_thread.run_sync(what_if.compare, record, {protocol: settings})
+            comparison = await anyio.to_thread.run_sync(what_if.compare, record, {protocol: settings})
         return WhatIf(
-            session=session, settings=settings, words=list(what_if.comparison_words(found)), parts_at=found["n"],
-            stop=found["stop"] or "", carried=found["carried"],
+            session=session, settings=settings, words=list(what_if.comparison_words(comparison)),
+            parts_at=comparison["n"], stop=comparison["stop"] or "", carried=comparison["carried"],
         )  # fmt: skip
 
     async def route(
@@ -201,14 +201,14 @@ class Tools:
                 raise BadInput(error.field, str(error)) from error
             except ExpertError as error:
                 raise BadInput("experts", str(error)) from error
-            found = (await router.route_all((asked,)))[0]
-        sure = {c.expert: c.confidence for c in found.candidates}
-        lead = found.lead
+            routed = (await router.route_all((asked,)))[0]
+        confidences = {c.expert: c.confidence for c in routed.candidates}
+        lead = routed.lead
         return Routed(
             lead=None if lead is None else Expert(expert=lead.expert, responsibility=lead.responsibility),
-            support=[Expert(expert=p.expert, responsibility=p.responsibility) for p in found.support],
-            depth=found.depth, rationale=found.rationale,
-            confidence=None if lead is None else sure.get(lead.expert),
+            support=[Expert(expert=p.expert, responsibility=p.responsibility) for p in routed.support],
+            depth=routed.depth, rationale=routed.rationale,
+            confidence=None if lead is None else confidences.get(lead.expert),
         )  # fmt: skip
 
     # -- opening
@@ -219,7 +219,7 @@ class Tools:
         left_out: tuple[str, ...] = ()
         if options.projectPath is not None:
             folder = projects.under(self._roots, options.projectPath)
-            project = await anyio.to_thread.run_sync(projects.read, folder)
+            project = await anyio.to_thread.run_sync(projects.load_project, folder)
             documents, left_out = list(project.documents), project.left_out
         try:
             if options.context and options.context.strip():

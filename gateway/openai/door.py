@@ -15,7 +15,7 @@ from gateway.offers import Offer, Offers
 from gateway.openai import background, chat, errors, past, responses
 from gateway.openai.background import TaskModel
 from gateway.openai.errors import ApiError
-from gateway.openai.requests import PREFIX, offer_of, said_of, wanted
+from gateway.openai.requests import PREFIX, offer_of, parse_request, said_of
 from gateway.openai.running import SESSION, EventStream, OnDisconnect, Running, begun, to_the_end
 
 ROOT = "/v1/"
@@ -52,7 +52,7 @@ class OpenAI:
                 Route("/v1/models/{name:path}", self.model),
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/responses", self.respond, methods=["POST"]),
-                Route("/v1/responses/{id}", self.read, methods=["GET"]),
+                Route("/v1/responses/{id}", self.load_response, methods=["GET"]),
                 Route("/v1/responses/{id}", self.delete, methods=["DELETE"]),
                 Route("/v1/responses/{id}/cancel", self.cancel, methods=["POST"]),
             ),
@@ -62,8 +62,8 @@ class OpenAI:
 
     async def models(self, request: Request) -> Response:
         """Every protocol, and every saved panel."""
-        found = [_model(offer) for name in self._offers.names if (offer := self._offers.find(name))]
-        return JsonResponse({"object": "list", "data": found})
+        models = [_model(offer) for name in self._offers.names if (offer := self._offers.find(name))]
+        return JsonResponse({"object": "list", "data": models})
 
     async def model(self, request: Request) -> Response:
         """One of them."""
@@ -77,14 +77,14 @@ class OpenAI:
         """A response."""
         return await self._answer(request, "input", "responses", responses.response, responses.events)
 
-    async def read(self, request: Request) -> Response:
+    async def load_response(self, request: Request) -> Response:
         """A response that was asked for before, as far as it has come."""
         if request.query_params.get("stream", "") in ("1", "true"):
             raise ApiError(
                 "stream: got true; a response is streamed where it is created, and read whole afterwards",
                 param="stream", code="unsupported_parameter",
             )  # fmt: skip
-        return _past(await past.read(await client_of(request), request.path_params["id"]))
+        return _past(await past.load_past(await client_of(request), request.path_params["id"]))
 
     async def cancel(self, request: Request) -> Response:
         """End it; what it came to."""
@@ -92,33 +92,33 @@ class OpenAI:
 
     async def delete(self, request: Request) -> Response:
         """Remove its texts."""
-        gone = await past.delete(await client_of(request), request.path_params["id"])
-        return JsonResponse({"id": gone, "object": "response.deleted", "deleted": True})
+        deleted_id = await past.delete(await client_of(request), request.path_params["id"])
+        return JsonResponse({"id": deleted_id, "object": "response.deleted", "deleted": True})
 
     async def _answer(
         self, request: Request, field: str, path: str, whole: Callable[[Running, list[str]], Any], parts: Any
     ) -> Response:
         body = await _body(request)
-        said = said_of(body, field)
+        messages = said_of(body, field)
         offer_of(body, self._offers)
-        if background.is_job([one.text for one in said if one.role == "system"] + [said[-1].text]):
+        if background.is_job([message.text for message in messages if message.role == "system"] + [messages[-1].text]):
             if self._task_model is None:
                 raise background.refusal()
             return await background.passed_on(self._task_model, path, body)
-        asked = wanted(body, said, self._offers, field)
+        wanted = parse_request(body, messages, self._offers, field)
         client = await client_of(request)
-        running = await _unless_left(request, begun(client, asked))
+        running = await _unless_left(request, begun(client, wanted))
         if running is None:
             return Response(status_code=_GONE)
-        if asked.background:
-            return _past(await past.read(client, running.sid))
-        if asked.stream:
+        if wanted.background:
+            return _past(await past.load_past(client, running.sid))
+        if wanted.stream:
             return EventStream(running, parts(running), self._on_disconnect)
         try:
-            told = await to_the_end(running, request, self._on_disconnect)
+            texts = await to_the_end(running, request, self._on_disconnect)
         except asking.Left:
             return Response(status_code=_GONE)
-        return JsonResponse(whole(running, told), headers=dict(running.headers()))
+        return JsonResponse(whole(running, texts), headers=dict(running.headers()))
 
 
 async def _unless_left(request: Request, work: Awaitable[Running]) -> Running | None:
@@ -136,16 +136,16 @@ async def _unless_left(request: Request, work: Awaitable[Running]) -> Running | 
 async def _body(request: Request) -> dict[str, Any]:
     """The request's document. Raises ApiError."""
     try:
-        found = msgspec.json.decode(await request.body())
+        document = msgspec.json.decode(await request.body())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiError(f"the body is no JSON document: {error}", code="invalid_json") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ApiError("the body is no JSON object", code="invalid_json")
-    return found
+    return document
 
 
-def _past(found: past.Past) -> Response:
-    return JsonResponse(responses.so_far(found, found.said), headers={SESSION: found.sid})
+def _past(loaded: past.Past) -> Response:
+    return JsonResponse(responses.so_far(loaded, loaded.said), headers={SESSION: loaded.sid})
 
 
 def _model(offer: Offer) -> dict[str, Any]:

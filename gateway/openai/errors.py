@@ -42,7 +42,7 @@ def body(error: BaseException) -> tuple[int, dict[str, Any]]:
 def response(error: BaseException, headers: Mapping[str, str] | None = None) -> JsonResponse:
     """The answer to a request that raised."""
     status, document = body(error)
-    given = dict(headers or {})
+    all_headers = dict(headers or {})
     if status >= 500 and isinstance(error, Unanswered):  # the session may run: asked again, there would be two
-        given[AGAIN] = "false"
-    return JsonResponse(document, status, given)
+        all_headers[AGAIN] = "false"
+    return JsonResponse(document, status, all_headers)

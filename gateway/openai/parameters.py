@@ -47,7 +47,7 @@ def ignored(body: Mapping[str, Any], heeded: frozenset[str]) -> tuple[str, ...]:
     """Names of what is given and changes nothing. Raises ApiError for what would change the meaning of the answer."""
     if len(body) > MOST:
         raise ApiError(f"the body has {len(body):,} parameters, allowed are at most {MOST}", code="invalid_json")
-    found = []
+    names = []
     for name, value in body.items():
         if name in heeded or value is None:
             continue
@@ -56,8 +56,8 @@ def ignored(body: Mapping[str, Any], heeded: frozenset[str]) -> tuple[str, ...]:
                 message = f"{name}: got {_shown(value)}; {_WHY[name]}"
                 raise ApiError(message, param=name, code="unsupported_parameter")
             continue
-        found.append(name)
-    return tuple(sorted(found))
+        names.append(name)
+    return tuple(sorted(names))
 
 
 def _shown(value: Any) -> str:

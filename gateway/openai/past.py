@@ -34,7 +34,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
         return f"{PREFIX}{self.protocol}"
 
 
-async def read(client: Client, id: str) -> Past:
+async def load_past(client: Client, id: str) -> Past:
     """A response by its id, as far as its session has come.
 
     Raises
@@ -44,27 +44,27 @@ async def read(client: Client, id: str) -> Past:
     """
     sid = _sid(id)
     try:
-        found = await asking.so_far(client, sid)
+        session = await asking.so_far(client, sid)
         row = await client.row(sid)
     except UnknownSession as error:
         raise _absent(id) from error
     if row is None:
         raise _absent(id)
-    told = verdicts.Told(found.presenter())
+    teller = verdicts.PostTexts(session.presenter())
     return Past(
         sid=sid,
-        protocol=found.protocol,
-        continues=found.opened.continues if found.opened is not None else "",
-        result=found.result,
+        protocol=session.protocol,
+        continues=session.opened.continues if session.opened is not None else "",
+        result=session.result,
         times=(row.opened_ns // 1_000_000_000, (row.closed_ns or 0) // 1_000_000_000),
-        said=tuple(text for post in found.posts if (text := told.text(post))),
+        said=tuple(text for post in session.posts if (text := teller.text(post))),
     )
 
 
 async def cancel(client: Client, id: str) -> Past:
-    """End a response's session; one that is over already stays what it is. Raises as `read`, and NotAllowed: it is
+    """End a response's session; one that is over already stays what it is. Raises as `load_past`, and NotAllowed: it is
     another's."""
-    past = await read(client, id)
+    past = await load_past(client, id)
     if past.result is None:
         await asking.acted_on(client, past.sid)
         try:
@@ -72,14 +72,14 @@ async def cancel(client: Client, id: str) -> Past:
         except Refusal:  # it ended meanwhile
             pass
         await client.result(past.sid)
-        past = await read(client, id)
+        past = await load_past(client, id)
     return past
 
 
 async def delete(client: Client, id: str) -> str:
-    """Remove the texts of a response's session; its id. Raises as `read`; NotAllowed where no owner asks; BadInput: it
-    is still open."""
-    past = await read(client, id)
+    """Remove the texts of a response's session; its id. Raises as `load_past`; NotAllowed where no owner asks;
+    BadInput: it is still open."""
+    past = await load_past(client, id)
     if past.result is None:
         raise BadInput("response_id", f"{id[:80]} is still open: cancel it first")
     await client.erase(past.sid)

@@ -66,17 +66,17 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
     """The conversation of a request, the system's words first. Raises ApiError."""
-    given = body.get(field)
-    if field == "input" and isinstance(given, str):
-        given = [{"role": "user", "content": given}]
-    if not isinstance(given, list) or not given:
-        raise ApiError(f"{field}: got {_kind(given)}, wanted are messages", param=field)
-    _at_most(given, MOST_MESSAGES, field)
-    found = []
+    items = body.get(field)
+    if field == "input" and isinstance(items, str):
+        items = [{"role": "user", "content": items}]
+    if not isinstance(items, list) or not items:
+        raise ApiError(f"{field}: got {_kind(items)}, wanted are messages", param=field)
+    _at_most(items, MOST_MESSAGES, field)
+    messages = []
     instructions = body.get("instructions")
     if instructions:
-        found.append(Said("system", _text(instructions, "instructions")))
-    for i, message in enumerate(given):
+        messages.append(Said("system", _text(instructions, "instructions")))
+    for i, message in enumerate(items):
         where = f"{field}[{i}]"
         if not isinstance(message, dict):
             raise ApiError(f"{where}: got {_kind(message)}, wanted is a message", param=where)
@@ -92,31 +92,31 @@ def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
             )
         text = _text(message.get("content") or "", f"{where}.content")
         session = _session(str(message.get("id") or ""), text) if role == "assistant" else ""
-        found.append(Said("system" if role == "developer" else role, text, session))
-    return found
+        messages.append(Said("system" if role == "developer" else role, text, session))
+    return messages
 
 
-def wanted(body: Mapping[str, Any], said: Sequence[Said], offers: Offers, field: str) -> Wanted:
+def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Offers, field: str) -> Wanted:
     """What a request asks for. Raises ApiError, which names the parameter, its value and what is allowed."""
     heeded = parameters.CHAT if field == "messages" else parameters.RESPONSES
     model, offer = offer_of(body, offers)
-    left = parameters.ignored(body, heeded)
+    ignored = parameters.ignored(body, heeded)
     own = body.get("parley") or {}
     if not isinstance(own, dict) or set(own) - set(_OWN):
         raise ApiError(f"parley: got {_kind(own)}, wanted is an object with {', '.join(_OWN)}", param="parley")
-    if said[-1].role != "user" or not said[-1].text.strip():
+    if messages[-1].role != "user" or not messages[-1].text.strip():
         raise ApiError(f"{field}: the last message must be the user's, with text", param=field)
-    question = said[-1].text
+    question = messages[-1].text
     if len(question) > MAX_QUESTION:
         message = f"{field}: the last message has {len(question):,} characters, allowed are at most {MAX_QUESTION:,}"
         raise ApiError(message, param=field, code="context_length_exceeded")
-    continues = _continues(body, own, said)
+    continues = _continues(body, own, messages)
     options = body.get("stream_options") or {}
     return Wanted(
         model=model,
         offer=offer,
         question=question,
-        documents=_context(said[:-1], whole=not continues),
+        documents=_context(messages[:-1], whole=not continues),
         continues=continues,
         settings=_object(own, "settings"),
         budget=_object(own, "budget"),
@@ -124,7 +124,7 @@ def wanted(body: Mapping[str, Any], said: Sequence[Said], offers: Offers, field:
         stream=bool(body.get("stream")),
         background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
-        ignored=left,
+        ignored=ignored,
     )
 
 
@@ -133,15 +133,15 @@ def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
     name = body.get("model")
     if not isinstance(name, str) or not name:
         raise ApiError(f"model: got {_kind(name)}, wanted is a name of /v1/models", param="model")
-    found = offers.find(name.removeprefix(PREFIX))
-    if found is None:
+    offer = offers.find(name.removeprefix(PREFIX))
+    if offer is None:
         known = ", ".join(f"{PREFIX}{n}" for n in offers.names)
         message = f"model: there is no {name[:80]!r}; there are {known}"
         raise ApiError(message, param="model", code="model_not_found", status=404)
-    return name, found
+    return name, offer
 
 
-def _continues(body: Mapping[str, Any], own: Mapping[str, Any], said: Sequence[Said]) -> str:
+def _continues(body: Mapping[str, Any], own: Mapping[str, Any], messages: Sequence[Said]) -> str:
     """The session that this one goes on from; empty: none. Raises ApiError."""
     metadata = body.get("metadata") or {}
     earlier = body.get("previous_response_id")
@@ -155,7 +155,7 @@ def _continues(body: Mapping[str, Any], own: Mapping[str, Any], said: Sequence[S
             if not SESSION_ID.fullmatch(sid):
                 raise ApiError(f"{param}: got {str(value)[:80]!r}, which is no session's id", param=param)
             return sid
-    return next((one.session for one in reversed(said) if one.role == "assistant"), "")
+    return next((message.session for message in reversed(messages) if message.role == "assistant"), "")
 
 
 def _session(id: str, text: str) -> str:
@@ -163,14 +163,14 @@ def _session(id: str, text: str) -> str:
     if id.startswith(MESSAGE) and SESSION_ID.fullmatch(id.removeprefix(MESSAGE)):
         return id.removeprefix(MESSAGE)
     lines = text.strip().split("\n")
-    found = _FOOTER.match(lines[-1].strip())
-    return found[1] if found else ""
+    match = _FOOTER.match(lines[-1].strip())
+    return match[1] if match else ""
 
 
-def _context(said: Sequence[Said], *, whole: bool) -> tuple[Document, ...]:
+def _context(messages: Sequence[Said], *, whole: bool) -> tuple[Document, ...]:
     """What came before the question, as documents. `whole`: the conversation, too, where no session stands for it."""
-    system = "\n\n".join(one.text for one in said if one.role == "system" and one.text.strip())
-    turns = [f"{one.role}: {one.text.strip()}" for one in said if one.role != "system" and one.text.strip()]
+    system = "\n\n".join(m.text for m in messages if m.role == "system" and m.text.strip())
+    turns = [f"{m.role}: {m.text.strip()}" for m in messages if m.role != "system" and m.text.strip()]
     try:
         return tuple(
             asking.document(name, text)
@@ -188,20 +188,20 @@ def _text(content: Any, where: str) -> str:
     if not isinstance(content, list):
         raise ApiError(f"{where}: got {_kind(content)}, wanted is text", param=where)
     _at_most(content, MOST_MESSAGES, where)
-    found = []
+    texts = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or part.get("type") not in _TEXTS or not isinstance(part.get("text"), str):
             got = part.get("type") if isinstance(part, dict) else _kind(part)
             raise ApiError(f"{where}[{i}]: got {str(got)[:40]!r}, taken is text alone", param=f"{where}[{i}]")
-        found.append(part["text"])
-    return "\n".join(found)
+        texts.append(part["text"])
+    return "\n".join(texts)
 
 
 def _object(own: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = own.get(name) or {}
-    if not isinstance(found, dict):
-        raise ApiError(f"{OWN}.{name}: got {_kind(found)}, wanted is an object", param=f"{OWN}.{name}")
-    return found
+    value = own.get(name) or {}
+    if not isinstance(value, dict):
+        raise ApiError(f"{OWN}.{name}: got {_kind(value)}, wanted is an object", param=f"{OWN}.{name}")
+    return value
 
 
 def _seed(value: Any) -> int | None:
@@ -211,18 +211,18 @@ def _seed(value: Any) -> int | None:
 
 
 def _background(body: Mapping[str, Any]) -> bool:
-    given = body.get("background") or False
-    if not isinstance(given, bool):
-        raise ApiError(f"background: got {_kind(given)}, wanted is true or false", param="background")
-    if given and body.get("stream"):
+    background = body.get("background") or False
+    if not isinstance(background, bool):
+        raise ApiError(f"background: got {_kind(background)}, wanted is true or false", param="background")
+    if background and body.get("stream"):
         message = "background: got true beside a stream; a response is either followed, or read again by its id"
         raise ApiError(message, param="background", code="unsupported_parameter")
-    return given
+    return background
 
 
-def _at_most(given: Sequence[Any], most: int, where: str) -> None:
-    if len(given) > most:
-        raise ApiError(f"{where}: got {len(given):,} of them, allowed are at most {most:,}", param=where)
+def _at_most(items: Sequence[Any], most: int, where: str) -> None:
+    if len(items) > most:
+        raise ApiError(f"{where}: got {len(items):,} of them, allowed are at most {most:,}", param=where)
 
 
 def _kind(value: Any) -> str:

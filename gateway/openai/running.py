@@ -37,19 +37,19 @@ class Running:
 
     def __init__(self, client: Client, sid: str, wanted: Wanted) -> None:
         self.client, self.sid, self.wanted = client, sid, wanted
-        self._told = verdicts.Told(face_of(wanted.offer.protocol).present())
+        self._teller = verdicts.PostTexts(face_of(wanted.offer.protocol).present())
         self.result: Result | None = None
         """What it came to, once it is closed."""
 
     async def said(self) -> AsyncGenerator[str, None]:
         """What is said, a text for each post, until it is closed; `result` is there then."""
-        heard: list[Post] = []
+        seen_posts: list[Post] = []
         async with contextlib.aclosing(asking.posts(self.client, self.sid)) as posts:
             async for post in posts:
-                heard.append(post)
-                if text := self._told.text(post):
+                seen_posts.append(post)
+                if text := self._teller.text(post):
                     yield text
-        self.result = closing(self.sid, heard)
+        self.result = closing(self.sid, seen_posts)
 
     @property
     def model(self) -> str:
@@ -87,8 +87,8 @@ def content_of(result: Result) -> str:
 
 def own_of(result: Result, **more: Any) -> dict[str, Any]:
     """The field `parley` of an answer. `more`: what is named where there is something to say."""
-    told: dict[str, Any] = verdicts.figures(result)
-    return told | {name: value for name, value in more.items() if value}
+    fields: dict[str, Any] = verdicts.figures(result)
+    return fields | {name: value for name, value in more.items() if value}
 
 
 async def begun(client: Client, wanted: Wanted) -> Running:

@@ -24,14 +24,14 @@ _TRUE = ("1", "true", "yes")
 
 def hub_of(request: Request) -> Hub:
     """The feeds of this gateway."""
-    found: Hub = request.app.state.hub
-    return found
+    hub: Hub = request.app.state.hub
+    return hub
 
 
 def seats_of(request: Request) -> Seats:
     """The seats that people have taken here."""
-    found: Seats = request.app.state.seats
-    return found
+    seats: Seats = request.app.state.seats
+    return seats
 
 
 def may_take(request: Request) -> Mapping[str, Credentials]:
@@ -53,10 +53,10 @@ def known_id(sid: str) -> str:
 
 def everything_of(request: Request) -> bool:
     """Whether every channel is asked for. Raises NotAllowed where only owners see them."""
-    wanted = request.query_params.get("everything", "").lower() in _TRUE
-    if wanted and not principal_of(request).operates:
+    everything = request.query_params.get("everything", "").lower() in _TRUE
+    if everything and not principal_of(request).operates:
         raise NotAllowed("everything", "only an owner's credentials see every channel of a session")
-    return wanted
+    return everything
 
 
 def whole_number(request: Request, name: str, default: int | None, most: int) -> int | None:
@@ -70,20 +70,20 @@ def whole_number(request: Request, name: str, default: int | None, most: int) ->
     return int(text)
 
 
-async def body_of(request: Request, wanted: type[T]) -> T:
+async def body_of(request: Request, kind: type[T]) -> T:
     """The JSON document in a request's body. Raises BadInput, TooLarge."""
     data = b""
     async for piece in request.stream():
         data += piece
         if len(data) > MOST_JSON:
             raise TooLarge(f"body: it is larger than {MOST_JSON:,} bytes")
-    return document(data or b"{}", wanted)
+    return document(data or b"{}", kind)
 
 
-def document(data: bytes, wanted: type[T], name: str = "body") -> T:
+def document(data: bytes, kind: type[T], name: str = "body") -> T:
     """A JSON document. Raises BadInput with the field."""
     try:
-        return msgspec.json.decode(data, type=wanted)
+        return msgspec.json.decode(data, type=kind)
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # a ValidationError too

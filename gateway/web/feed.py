@@ -44,7 +44,7 @@ _STATES = ("seats", "signals", "usage", "refused", "items", "turn", "result", "t
 """Events that replace the one before, in the order in which a stream begins with them."""
 
 
-class Told(NamedTuple):
+class EncodedPost(NamedTuple):
     """A post's event."""
 
     channel: str
@@ -78,7 +78,7 @@ class Feed:
     ) -> None:
         self.sid, self.patience_s = sid, patience_s
         self.fold = Fold(sid, row, everything=everything)
-        self.posts: list[Told] = []
+        self.posts: list[EncodedPost] = []
         self.states: dict[str, tuple[int, bytes]] = {}
         """Event -> how often it changed, and its bytes."""
         self.lives: deque[tuple[int, bytes]] = deque(maxlen=_LIVE)
@@ -230,16 +230,16 @@ class Feed:
             return
         self._workers_at = time.monotonic() + WORKERS_S
         with contextlib.suppress(BusError, ParleyError):
-            there = await client.workers(1.0)
-            if there.heard:
-                self.fold.scene.workers(frozenset(w.queue for w in there.workers))
+            presence = await client.workers(1.0)
+            if presence.heard:
+                self.fold.scene.workers(frozenset(w.queue for w in presence.workers))
                 self._later()
 
     async def _by_channels(self, client: Client) -> None:
         channels = readable_by(CLIENTS)
         if not self._ready.is_set():
-            found = [post for c in channels for post in await client.history(self.sid, c)]
-            for post in sorted(found, key=lambda p: p.n):
+            posts = [post for c in channels for post in await client.history(self.sid, c)]
+            for post in sorted(posts, key=lambda p: p.n):
                 self._tell(self.fold.post(post))
             self._is_ready()
         if self.fold.result is not None:
@@ -279,7 +279,7 @@ class Feed:
             session=self.sid, post=card, round_name=shows.round_name, round_note=shows.round_note(card.round)
         )
         data = encoded("post", event)
-        self.posts.append(Told(card.channel, card.k, data, self.fold.posts[-1].at_ns))
+        self.posts.append(EncodedPost(card.channel, card.k, data, self.fold.posts[-1].at_ns))
 
     def _tell_live(self, live: Live) -> None:
         self._lived += 1

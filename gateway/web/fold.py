@@ -192,12 +192,12 @@ class Fold:
     def _card(self, post: Post) -> PostCard:
         self.presenter.take(post)
         self._seated(post)
-        said = card_of(post, self.presenter)
+        card = card_of(post, self.presenter)
         before = self.last.get(post.seat)
-        if said.changed is not None and before is not None and same(before.position, said.position):
-            said = msgspec.structs.replace(said, changed=None)  # it gives way in something else than its answer
-        fields = {name: getattr(said, name) for name in Card.__struct_fields__}
-        fields["quotes"] = tuple(self._placed(quote) for quote in said.quotes)
+        if card.changed is not None and before is not None and same(before.position, card.position):
+            card = msgspec.structs.replace(card, changed=None)  # it gives way in something else than its answer
+        fields = {name: getattr(card, name) for name in Card.__struct_fields__}
+        fields["quotes"] = tuple(self._placed(quote) for quote in card.quotes)
         return PostCard(
             **fields, n=post.n, channel=post.channel, k=post.k, transition=post.transition,
             at_ms=post.at_ns // 1_000_000, round=post.round, seat=post.seat, kind=post.kind,
@@ -309,9 +309,9 @@ class Fold:
 
     def refused(self) -> tuple[Refused, ...]:
         """Replies and arguments that were not accepted, in their order."""
-        found = [_refusal(f) for f in self.turns.failures]
-        told = sorted((*found, *self._refused), key=lambda r: r.transition)
-        return tuple(told[-MOST_REFUSED:])
+        failures = [_refusal(f) for f in self.turns.failures]
+        in_order = sorted((*failures, *self._refused), key=lambda r: r.transition)
+        return tuple(in_order[-MOST_REFUSED:])
 
 
 def _seat_use(seat: str, u: SeatUsage) -> SeatUse:

@@ -49,29 +49,29 @@ class Hub:
             The bus does not answer, or too much is watched already.
         """
         key = principal.name, principal.credentials.public, sid, everything
-        found = self._feeds.get(key)
-        if found is None or found.is_lost:
+        feed = self._feeds.get(key)
+        if feed is None or feed.is_lost:
             async with self._making.setdefault(key, asyncio.Lock()):
                 try:
-                    found = await self._made(principal, key)
+                    feed = await self._made(principal, key)
                 finally:
                     self._making.pop(key, None)
-        found.used_at = time.monotonic()
-        return found
+        feed.used_at = time.monotonic()
+        return feed
 
     async def _made(self, principal: Principal, key: _Key) -> Feed:
-        found = self._feeds.get(key)
-        if found is not None and not found.is_lost:
-            return found
+        feed = self._feeds.get(key)
+        if feed is not None and not feed.is_lost:
+            return feed
         *_, sid, everything = key
         self._make_room(principal)
         row = await self.row(principal, sid)
         if row is None or row.status in GONE:
             raise UnknownSession(sid, row.reason if row and row.status == "refused" else "")
-        found = Feed(sid, row, lambda: self._dialled(principal), everything=everything)
-        self._feeds[key] = found
+        feed = Feed(sid, row, lambda: self._dialled(principal), everything=everything)
+        self._feeds[key] = feed
         self._counts()
-        return found
+        return feed
 
     async def row(self, principal: Principal, sid: str) -> SessionRow | None:
         """What the list says of a session; None: there is none that this principal may see."""
@@ -119,10 +119,10 @@ class Hub:
 @asynccontextmanager
 async def hub(pool: Connections, metrics: Metrics) -> AsyncIterator[Hub]:
     """Feeds that end with the block."""
-    found = Hub(pool, metrics)
-    sweeping = asyncio.ensure_future(found.sweep())
+    feeds = Hub(pool, metrics)
+    sweeping = asyncio.ensure_future(feeds.sweep())
     try:
-        yield found
+        yield feeds
     finally:
         await cancelled(sweeping)
-        await found.close()
+        await feeds.close()

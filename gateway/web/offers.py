@@ -41,8 +41,8 @@ _ITEMS: tuple[tuple[type[types.Type], str], ...] = (
 @lru_cache(maxsize=1)
 def offers() -> tuple[ProtocolOffer, ...]:
     """Every protocol that a client may start."""
-    found = [PROTOCOLS[name] for name in sorted(PROTOCOLS)]
-    return tuple(_offer(protocol) for protocol in found if not protocol.standing)
+    known = [PROTOCOLS[name] for name in sorted(PROTOCOLS)]
+    return tuple(_offer(protocol) for protocol in known if not protocol.standing)
 
 
 def _offer(protocol: Protocol) -> ProtocolOffer:
@@ -86,9 +86,9 @@ def _about(protocol: Protocol) -> str:
 
 def plain(text: str, protocol: str) -> str:
     """A line of help without what only readers of the source need: its chapters, and the protocol's name in front."""
-    found = _SOURCE.sub("", line(text, 200))
-    found = re.sub(rf"^(?:{re.escape(protocol)}: |\d+(?:\.\d+)+(?:'s |: ))", "", found)
-    return "" if _CHAPTER.search(found) else found[:1].upper() + found[1:]
+    words = _SOURCE.sub("", line(text, 200))
+    words = re.sub(rf"^(?:{re.escape(protocol)}: |\d+(?:\.\d+)+(?:'s |: ))", "", words)
+    return "" if _CHAPTER.search(words) else words[:1].upper() + words[1:]
 
 
 def _setting(protocol: Protocol, field: Any, help_: str, option: Option | None) -> Setting | None:
@@ -115,8 +115,8 @@ def _kind(of: types.Type) -> tuple[str, str, tuple[str, ...]]:
     """(kind, kind of its items, choices) of a type; `other`: a form has no field for it."""
     of = _bare(of)
     if isinstance(of, types.UnionType):
-        rest = [t for t in of.types if not isinstance(t, types.NoneType)]
-        return _kind(rest[0]) if len(rest) == 1 else ("other", "text", ())
+        inner_types = [t for t in of.types if not isinstance(t, types.NoneType)]
+        return _kind(inner_types[0]) if len(inner_types) == 1 else ("other", "text", ())
     if isinstance(of, types.LiteralType):
         return "choice", "text", tuple(map(str, of.values))
     if isinstance(of, types.VarTupleType | types.ListType | types.DictType):
@@ -138,8 +138,8 @@ def _range(protocol: Protocol, name: str) -> tuple[float | None, float | None]:
     try:
         build_settings(protocol, {name: -_FAR})
     except Inadmissible as error:
-        if found := _RANGE.search(str(error)):
-            return tuple(float(n.replace(",", "").rstrip(".")) for n in found.groups())  # type: ignore[return-value]
+        if match := _RANGE.search(str(error)):
+            return tuple(float(n.replace(",", "").rstrip(".")) for n in match.groups())  # type: ignore[return-value]
     except (TypeError, ValueError, ArithmeticError):
         pass
     return None, None
@@ -147,7 +147,7 @@ def _range(protocol: Protocol, name: str) -> tuple[float | None, float | None]:
 
 def _helps(settings: type) -> dict[str, str]:
     """Field -> the first sentence of the text below it; nothing where there is no source."""
-    found: dict[str, str] = {}
+    helps: dict[str, str] = {}
     for of in reversed(settings.__mro__):
         try:
             (node,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
@@ -157,8 +157,8 @@ def _helps(settings: type) -> dict[str, str]:
         for before, after in pairwise(body):
             if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and _is_text(after):
                 text = after.value.value  # type: ignore[attr-defined]
-                found[before.target.id] = line(re.split(r"(?<=\.)\s", text)[0], 200)
-    return found
+                helps[before.target.id] = line(re.split(r"(?<=\.)\s", text)[0], 200)
+    return helps
 
 
 def _is_text(node: ast.stmt) -> bool:

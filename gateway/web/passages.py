@@ -30,14 +30,14 @@ def passages(text: str, quotes: Iterable[Marked]) -> tuple[tuple[Passage, ...], 
     spans: list[tuple[int, int, str]] = []
     missing: list[str] = []
     places: dict[str, tuple[int, int] | None] = {}
-    for one in quotes:
-        if one.quote not in places:
-            places[one.quote] = _place(text, one.quote)
-        place = places[one.quote]
+    for mark in quotes:
+        if mark.quote not in places:
+            places[mark.quote] = _place(text, mark.quote)
+        place = places[mark.quote]
         if place is None:
-            missing.append(one.name)
+            missing.append(mark.name)
         else:
-            spans.append((*place, one.name))
+            spans.append((*place, mark.name))
     edges = sorted({0, len(text), *(edge for start, end, _ in spans for edge in (start, end))})
     pieces = tuple(
         Passage(text=text[start:end], quotes=tuple(name for a, b, name in spans if a <= start and end <= b))

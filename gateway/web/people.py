@@ -70,13 +70,13 @@ async def reply(request: Request) -> Response:
 
 async def inbox(request: Request) -> Response:
     """Everything that waits for a human."""
-    found = await questions.waiting(await client_of(request))
+    waiting = await questions.waiting(await client_of(request))
     items = tuple(
         OpenItem(
             session=w.session, task=w.task, item=w.item, kind=w.kind, question=w.question, choices=w.choices,
             default=w.default, deadline_ms=w.deadline_ns // 1_000_000,
         )
-        for w in found
+        for w in waiting
     )  # fmt: skip
     return JsonResponse(Inbox(items=items))
 
@@ -85,18 +85,18 @@ async def agents(request: Request) -> Response:
     """Who is there. Raises NotAllowed where no owner asks."""
     if not principal_of(request).operates:
         raise NotAllowed("creds", "who is there is told to owners")
-    there, health = await asyncio.gather((await client_of(request)).workers(), shared_of(request).looks.last())
-    return JsonResponse(seen(there, health))
+    presence, health = await asyncio.gather((await client_of(request)).workers(), shared_of(request).looks.last())
+    return JsonResponse(seen(presence, health))
 
 
-def seen(there: Workers, health: Health | None) -> Agents:
+def seen(presence: Workers, health: Health | None) -> Agents:
     """Workers, experts and models, as a moderator has heard of them. `health`: what was found where it was looked."""
     waiting = health.waiting if health is not None else None
-    workers = tuple(_worker(w, waiting) for w in there.workers)
-    experts = tuple(Expert(id=e.id, name=e.name, version=e.version, general=e.general) for e in there.experts)
-    found = models(there.workers, health.models if health is not None else {})
+    workers = tuple(_worker(w, waiting) for w in presence.workers)
+    experts = tuple(Expert(id=e.id, name=e.name, version=e.version, general=e.general) for e in presence.experts)
+    models_here = models(presence.workers, health.models if health is not None else {})
     return Agents(
-        heard=there.heard, workers=workers, experts=experts, models=found,
+        heard=presence.heard, workers=workers, experts=experts, models=models_here,
         missing=health.missing if health else (), looked=health is not None,
     )  # fmt: skip
 
@@ -108,26 +108,26 @@ def _worker(w: Announcement, waiting: Mapping[str, int] | None) -> Worker:
     )  # fmt: skip
 
 
-def models(workers: Sequence[Announcement], found: Mapping[str, ModelHealth]) -> tuple[Model, ...]:
+def models(workers: Sequence[Announcement], health_of: Mapping[str, ModelHealth]) -> tuple[Model, ...]:
     """Models by name, which queues each answers for, and its health: as it was found, else as its workers announce."""
     by_name: dict[tuple[str, str], list[Announcement]] = {}
     for w in workers:
         by_name.setdefault((w.model, w.family), []).append(w)
     made = []
-    for (name, family), those in by_name.items():
-        health, words = _health([found[w.queue] for w in those if w.queue in found], those)
-        queues = tuple(dict.fromkeys(w.queue for w in those))
+    for (name, family), announcements in by_name.items():
+        health, words = _health([health_of[w.queue] for w in announcements if w.queue in health_of], announcements)
+        queues = tuple(dict.fromkeys(w.queue for w in announcements))
         made.append(Model(model=name, family=family, queues=queues, health=health, words=words))
     return tuple(made)
 
 
-def _health(found: Sequence[ModelHealth], those: Sequence[Announcement]) -> tuple[Health_, str]:
-    status = {one.status for one in found}
+def _health(looks: Sequence[ModelHealth], announcements: Sequence[Announcement]) -> tuple[Health_, str]:
+    status = {look.status for look in looks}
     if "missing" in status:
         return "failed", "it does not answer"
-    health: Health_ = "warning" if all(w.draining for w in those) else "ok"
-    seconds = [one.seconds for one in found if one.seconds is not None]
-    if not those[0].metered:
+    health: Health_ = "warning" if all(w.draining for w in announcements) else "ok"
+    seconds = [look.seconds for look in looks if look.seconds is not None]
+    if not announcements[0].metered:
         parts = ["no language model: answers from documents"]
     elif seconds:
         parts = [f"answered a tiny question in {max(seconds):.1f} s"]
@@ -135,9 +135,9 @@ def _health(found: Sequence[ModelHealth], those: Sequence[Announcement]) -> tupl
         health, parts = "unknown", ["configured, and not asked: that is paid for (parley doctor --probe asks)"]
     else:
         parts = ["announced by its worker, and not asked"]
-    tools = next((w.no_tools for w in those if isinstance(w.no_tools, str) and w.no_tools), "")
+    tools = next((w.no_tools for w in announcements if isinstance(w.no_tools, str) and w.no_tools), "")
     if tools:
         parts.append(f"tools that do not start: {tools}")
-    if all(w.draining for w in those):
+    if all(w.draining for w in announcements):
         parts.append("its workers are ending")
     return health, "; ".join(parts)

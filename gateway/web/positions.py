@@ -23,32 +23,32 @@ def all_written(positions: Mapping[str, Mapping[str, int]]) -> str:
     return ";".join(f"{sid}={written(position)}" for sid, position in positions.items())
 
 
-def read(text: str) -> Position:
-    """Raises BadInput."""
-    found: Position = {}
+def parse_position(text: str) -> Position:
+    """A position from its words. Raises BadInput."""
+    position: Position = {}
     for part in text.split(",") if text else ():
         match = _PART.fullmatch(part)
         if match is None:
             raise BadInput("from", f"got {part[:40]!r}, wanted is a position such as control:3,public:12")
-        found[match[1]] = int(match[2])
-    return found
+        position[match[1]] = int(match[2])
+    return position
 
 
-def read_all(text: str, sids: Sequence[str]) -> dict[str, Position]:
+def parse_positions(text: str, sids: Sequence[str]) -> dict[str, Position]:
     """Positions of these sessions; one that is not named is at its beginning. Of one session its position may stand
     alone. Raises BadInput."""
     if len(text) > MOST:
         raise BadInput("from", f"{len(text):,} characters, allowed are {MOST:,}")
-    found: dict[str, Position] = {sid: {} for sid in sids}
+    positions: dict[str, Position] = {sid: {} for sid in sids}
     if text and "=" not in text:
         if len(sids) != 1:
             raise BadInput("from", "of several sessions each needs its own position: SID=control:3;SID=public:1")
-        return {sids[0]: read(text)}
+        return {sids[0]: parse_position(text)}
     for part in text.split(";") if text else ():
         sid, _, position = part.partition("=")
         if not SESSION_ID.fullmatch(sid):
             raise BadInput("from", f"{sid[:40]!r} is no session's id")
-        taken = read(position)
-        if sid in found:
-            found[sid] = taken
-    return found
+        parsed = parse_position(position)
+        if sid in positions:
+            positions[sid] = parsed
+    return positions

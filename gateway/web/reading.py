@@ -23,7 +23,7 @@ from gateway.web import snapshot as snapshots
 from gateway.web.asked import WhatIfAsked
 from gateway.web.asking import body_of, everything_of, hub_of, known_id, may_take, seats_of, sid_of, whole_number
 from gateway.web.fold import Fold
-from gateway.web.positions import read_all
+from gateway.web.positions import parse_positions
 from gateway.web.shadow import Shadows
 from gateway.web.shapes import Row, SessionList
 from gateway.web.stream import EventStream, View
@@ -62,19 +62,19 @@ async def listed(request: Request) -> Response:
     query, status = request.query_params.get("q", "")[:500], request.query_params.get("status", "")
     protocol = request.query_params.get("protocol", "")
     client = await client_of(request)
-    found: list[SessionRow] = []
+    matching: list[SessionRow] = []
     searched, more, whole = 0, True, True
-    while more and len(found) < limit and searched < MOST_SEARCHED:
+    while more and len(matching) < limit and searched < MOST_SEARCHED:
         page = await client.listed(_PAGE, only_open=status == "open", before=before)
         more, whole = len(page.rows) == _PAGE, whole and page.whole
         for row in page.rows:
             before, searched = row.seq, searched + 1
             if _wanted(row, query, status, protocol):
-                found.append(row)
-                if len(found) == limit:
+                matching.append(row)
+                if len(matching) == limit:
                     more = more or row is not page.rows[-1]
                     break
-    rows = tuple(_row(row) for row in found)
+    rows = tuple(_row(row) for row in matching)
     return JsonResponse(SessionList(sessions=rows, before=before if more else None, searched=searched, whole=whole))
 
 
@@ -122,7 +122,7 @@ async def stream(request: Request) -> Response:
         raise BadInput("session", f"{len(sids)} sessions, allowed in one stream are {MOST_STREAMED}")
     everything = everything_of(request)
     text = request.headers.get("last-event-id") or request.query_params.get("from", "")
-    positions = read_all(text, sids)
+    positions = parse_positions(text, sids)
     brief = request.query_params.get("brief", "") in ("1", "true")
     hub, principal = hub_of(request), principal_of(request)
     most = shared_of(request).config.streams
@@ -157,14 +157,14 @@ async def export(request: Request) -> Response:
 
 
 def _exported(fold: Fold, form: str) -> Iterator[str]:
-    found = _seen(fold)
+    view = _seen(fold)
     if form == "record":
-        return documents.jsonl(found)
+        return documents.jsonl(view)
     if form == "html":
         from client.show import page
 
-        return page.html(found)
-    return iter([msgspec.json.format(msgspec.json.encode(documents.document(found)), indent=2).decode()])
+        return page.html(view)
+    return iter([msgspec.json.format(msgspec.json.encode(documents.document(view)), indent=2).decode()])
 
 
 def _seen(fold: Fold) -> Record | Seen:
@@ -176,11 +176,11 @@ def _seen(fold: Fold) -> Record | Seen:
 async def document(request: Request) -> Response:
     """One document of a session, in pieces, with what was quoted of it."""
     text, fold = request.path_params["number"], await _fold(request)
-    known = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
-    found = await asyncio.to_thread(snapshots.document, fold, int(text)) if known else None
-    if found is None:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    view = await asyncio.to_thread(snapshots.document, fold, int(text)) if is_number else None
+    if view is None:
         raise HTTPException(404, f"there is no document {text[:20]!r} of this session that you may read")
-    return JsonResponse(found)
+    return JsonResponse(view)
 
 
 async def what_if(request: Request) -> Response:

@@ -123,12 +123,12 @@ class Sitting:
             await sitting.check_open(connection, "this bus", self.sid)
             self._chair.person.sits(self.sid, self._tell)
             try:
-                said = await sitting.submit(connection, self._credentials, self.sid, order, sitting.PATIENCE_S)
-                if said.verdict != "accepted":
-                    raise Refusal("seat", said.why)
+                answer = await sitting.submit(connection, self._credentials, self.sid, order, sitting.PATIENCE_S)
+                if answer.verdict != "accepted":
+                    raise Refusal("seat", answer.why)
                 self._seated.set_result(None)
                 self._tell(None, f"You sit on {self.seat}.")
-                ended = asyncio.create_task(sitting.end(connection, self.sid, self.seat, said.n))
+                ended = asyncio.create_task(sitting.end(connection, self.sid, self.seat, answer.n))
                 leaves = asyncio.create_task(self._leaving.wait())
                 try:
                     await asyncio.wait((ended, leaves), return_when=asyncio.FIRST_COMPLETED)
@@ -170,11 +170,11 @@ class Seats:
         self._chairs: dict[str, Chair] = {}
         """By the public key of the seat's credentials."""
 
-    async def sit(self, principal: Principal, sid: str, order: Sit, there: Mapping[str, Credentials]) -> None:
-        """Take a seat. `there`: seats that the principal may take. Raises BadInput, Refusal, Unreachable."""
-        credentials = there.get(order.seat)
+    async def sit(self, principal: Principal, sid: str, order: Sit, allowed: Mapping[str, Credentials]) -> None:
+        """Take a seat. `allowed`: seats that the principal may take. Raises BadInput, Refusal, Unreachable."""
+        credentials = allowed.get(order.seat)
         if credentials is None:
-            named = ", ".join(sorted(there)) or "none: a seat's keys are made by parley up --human SEAT"
+            named = ", ".join(sorted(allowed)) or "none: a seat's keys are made by parley up --human SEAT"
             raise NotAllowed("seat", f"nobody may sit on {order.seat[:64]!r} here; seats that you may take: {named}")
         self._forget()
         key = principal.name, sid, order.seat
@@ -185,10 +185,10 @@ class Seats:
         if any((of, seat) == (sid, order.seat) for _, of, seat in self._taken):
             raise Refusal("seat", f"somebody else sits on {order.seat} already")
         chair = self._chairs.setdefault(credentials.public, Chair(self._url, order.seat, credentials, self._ack_wait_s))
-        made = Sitting(sid, order.seat, chair, credentials)
-        self._taken[key] = made
+        taken = Sitting(sid, order.seat, chair, credentials)
+        self._taken[key] = taken
         try:
-            await made.begin(order)
+            await taken.begin(order)
         except BaseException:
             self._taken.pop(key, None)
             raise
@@ -212,8 +212,8 @@ class Seats:
 
     def turns(self, principal: Principal, sid: str) -> tuple[tuple[str, ...], tuple[HumanTurn, ...]]:
         """Seats on which the principal sits in a session, and the turns that wait there."""
-        found = self._sits(principal, sid)
-        return tuple(s.seat for s in found), tuple(s.turn for s in found if s.turn is not None)
+        sittings = self._sits(principal, sid)
+        return tuple(s.seat for s in sittings), tuple(s.turn for s in sittings if s.turn is not None)
 
     def _sits(self, principal: Principal, sid: str) -> list[Sitting]:
         self._forget()
@@ -221,10 +221,10 @@ class Seats:
 
     def _of(self, principal: Principal, sid: str, seat: str) -> Sitting:
         self._forget()
-        found = self._taken.get((principal.name, sid, seat))
-        if found is None:
+        taken = self._taken.get((principal.name, sid, seat))
+        if taken is None:
             raise BadInput("seat", f"you do not sit on {seat[:64]!r} in this copy of the gateway; sit down first")
-        return found
+        return taken
 
     def _forget(self) -> None:
         self._taken = {key: s for key, s in self._taken.items() if not s.over}
@@ -250,30 +250,30 @@ class Seats:
 @asynccontextmanager
 async def seats(url: str, ack_wait_s: float) -> AsyncIterator[Seats]:
     """Seats that are left with the block."""
-    found = Seats(url, ack_wait_s)
-    sweeping = asyncio.create_task(found.sweep())
+    seats = Seats(url, ack_wait_s)
+    sweeping = asyncio.create_task(seats.sweep())
     try:
-        yield found
+        yield seats
     finally:
         sweeping.cancel()
         await asyncio.gather(sweeping, return_exceptions=True)
-        await found.close()
+        await seats.close()
 
 
-def to_take(there: Mapping[str, Credentials]) -> tuple[SeatToTake, ...]:
+def to_take(free: Mapping[str, Credentials]) -> tuple[SeatToTake, ...]:
     """Seats as a page lists them."""
-    return tuple(SeatToTake(seat=seat, role=c.role) for seat, c in sorted(there.items()))
+    return tuple(SeatToTake(seat=seat, role=c.role) for seat, c in sorted(free.items()))
 
 
 def seats_in(folder: Path) -> dict[str, Credentials]:
     """Seats of the credentials files in a folder; one that cannot be used is passed over."""
-    found: dict[str, Credentials] = {}
+    seats: dict[str, Credentials] = {}
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         with contextlib.suppress(BadKeyFile):
             credentials = load_credentials(path)
             if seat := seat_of(credentials):
-                found[seat] = credentials
-    return found
+                seats[seat] = credentials
+    return seats
 
 
 def seat_of(credentials: Credentials) -> str:

@@ -47,42 +47,42 @@ class Shadows:
         if len(fold.entries) > MOST_ENTRIES:
             raise BadInput("session", f"{len(fold.entries):,} entries, replayed here are at most {MOST_ENTRIES:,}")
         key = fold.sid, len(fold.entries), msgspec.json.encode(settings, order="deterministic")
-        found = self._kept.get(key)
-        if found is None:
-            found = await self._replayed(fold, settings)
-            self._kept[key] = found
+        outcome = self._kept.get(key)
+        if outcome is None:
+            outcome = await self._replayed(fold, settings)
+            self._kept[key] = outcome
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        if isinstance(found, BadInput):
-            raise found
-        return found
+        if isinstance(outcome, BadInput):
+            raise outcome
+        return outcome
 
     async def _replayed(self, fold: Fold, settings: Mapping[str, Any]) -> WhatIf | BadInput:
         record, protocol = record_of(fold.sid, tuple(fold.entries)), fold.protocol
         async with self._gate:
             try:
                 async with asyncio.timeout(PATIENCE_S):
-                    found = await asyncio.to_thread(what_if.compare, record, {protocol: dict(settings)})
+                    comparison = await asyncio.to_thread(what_if.compare, record, {protocol: dict(settings)})
             except BadInput as error:
                 return error
             except TimeoutError:
                 raise BadInput("session", f"the replay took longer than {PATIENCE_S:g} s") from None
-        return _told(fold, settings, found)
+        return _told(fold, settings, comparison)
 
     async def shadow(self, fold: Fold) -> Shadow:
         """Where other thresholds and round limits would have ended it: in an earlier round, or for fewer tokens."""
-        told: dict[tuple[str, str, int, int], list[tuple[float, WhatIf]]] = {}
-        wanted = list(candidates(fold))
-        for settings in wanted:
+        endings: dict[tuple[str, str, int, int], list[tuple[float, WhatIf]]] = {}
+        rules = list(candidates(fold))
+        for settings in rules:
             ((name, value),) = settings.items()
             with contextlib.suppress(BadInput):  # out of its range, or it acts before the first event
-                found = await self.what_if(fold, settings)
-                if found.stop and found.saved_tokens is not None and found.round is not None:
-                    key = name, found.stop, found.round, found.saved_tokens
-                    if found.saved_tokens or found.round < fold.scene.round:
-                        told.setdefault(key, []).append((float(value), found))
-        rows = tuple(_row(fold, name, sorted(alike, key=lambda one: one[0])) for (name, *_), alike in told.items())
-        note = "" if rows else "no other rule would have ended it earlier" if wanted else "it has no rule to vary"
+                outcome = await self.what_if(fold, settings)
+                if outcome.stop and outcome.saved_tokens is not None and outcome.round is not None:
+                    key = name, outcome.stop, outcome.round, outcome.saved_tokens
+                    if outcome.saved_tokens or outcome.round < fold.scene.round:
+                        endings.setdefault(key, []).append((float(value), outcome))
+        rows = tuple(_row(fold, name, sorted(alike, key=lambda pair: pair[0])) for (name, *_), alike in endings.items())
+        note = "" if rows else "no other rule would have ended it earlier" if rules else "it has no rule to vary"
         return Shadow(rows=rows, note=note)
 
 
@@ -101,17 +101,17 @@ def candidates(fold: Fold) -> Iterator[dict[str, Any]]:
         yield from ({"round_limit": n} for n in _ROUNDS if n < min(limit, fold.scene.round))
 
 
-def _told(fold: Fold, settings: Mapping[str, Any], found: dict[str, Any]) -> WhatIf:
-    at, stop = found["n"], found["stop"] or ""
+def _told(fold: Fold, settings: Mapping[str, Any], comparison: dict[str, Any]) -> WhatIf:
+    at, stop = comparison["n"], comparison["stop"] or ""
     tokens, cost = _after(fold, at) if at is not None and stop else (None, None)
-    result = found["result"] or {}
+    result = comparison["result"] or {}
     answer = (result.get("outcome") or {}).get("answer")
     converged = bool((result.get("stop") or {}).get("converged", True))
     return WhatIf(
-        settings=dict(settings), parts_at=at, round=_round(fold, at) if at is not None else None, how=found["how"],
+        settings=dict(settings), parts_at=at, round=_round(fold, at) if at is not None else None, how=comparison["how"],
         stop=stop, stop_words=reason_words(stop, converged) if stop else "",
         answer=answer if isinstance(answer, str) else "", saved_tokens=tokens, saved_cost_usd=cost,
-        words=tuple(what_if.comparison_words(found)),
+        words=tuple(what_if.comparison_words(comparison)),
     )  # fmt: skip
 
 
@@ -137,16 +137,16 @@ def _round(fold: Fold, at: int) -> int | None:
 
 def _row(fold: Fold, name: str, alike: Sequence[tuple[float, WhatIf]]) -> ShadowRow:
     """Values of one setting that end it alike, from the lowest to the highest."""
-    (least, found), (most, _) = alike[0], alike[-1]
+    (least, outcome), (most, _) = alike[0], alike[-1]
     label = f"{name.replace('_', ' ')} {figure(least)}" + (f" to {figure(most)}" if most > least else "")
-    saved, round_ = found.saved_tokens or 0, found.round or 0
+    saved, round_ = outcome.saved_tokens or 0, outcome.round or 0
     recorded = str(fold.result.outcome.get("answer", "")) if fold.result else ""
-    differs = found.answer != recorded if found.answer and recorded else None
+    differs = outcome.answer != recorded if outcome.answer and recorded else None
     earlier = max(0, fold.scene.round - round_)
     # a keyless model uses no tokens, so that only rounds can be saved
-    what = f"and saved {count(saved, 'token')}" if saved else f"{count(earlier, 'round')} earlier"
-    words = f"At {label} it would have ended in round {round_} {what}."
+    saving = f"and saved {count(saved, 'token')}" if saved else f"{count(earlier, 'round')} earlier"
+    words = f"At {label} it would have ended in round {round_} {saving}."
     return ShadowRow(
-        settings=found.settings, label=label, stop=found.stop, round=found.round, saved_tokens=saved,
-        saved_cost_usd=found.saved_cost_usd or 0.0, answer_differs=differs, words=words,
+        settings=outcome.settings, label=label, stop=outcome.stop, round=outcome.round, saved_tokens=saved,
+        saved_cost_usd=outcome.saved_cost_usd or 0.0, answer_differs=differs, words=words,
     )  # fmt: skip

@@ -112,8 +112,8 @@ def _gone(row: SessionRow) -> str:
     return f"it was refused: {clean(row.reason)}" if row.status == "refused" else ""
 
 
-def _document(found: Document) -> DocumentRow:
-    return DocumentRow(name=found.name[:1_000], characters=len(found.text), holders=found.holders)
+def _document(document: Document) -> DocumentRow:
+    return DocumentRow(name=document.name[:1_000], characters=len(document.text), holders=document.holders)
 
 
 def document(fold: Fold, number_: int) -> DocumentView | None:
@@ -121,22 +121,22 @@ def document(fold: Fold, number_: int) -> DocumentView | None:
     documents, cards = fold.opened.documents if fold.opened else (), tuple(fold.cards)
     if not 0 <= number_ < len(documents):
         return None
-    found = documents[number_]
+    source = documents[number_]
     quotes = [
         (card, Marked(f"{card.n}-{i}", quote.quote))
         for card in cards for i, quote in enumerate(card.quotes) if quote.file == number_
     ]  # fmt: skip
-    pieces, missing = passages(found.text, (marked for _, marked in quotes))
+    pieces, missing = passages(source.text, (marked for _, marked in quotes))
     return DocumentView(
         session=fold.sid, question=fold.question[:_QUESTION], round_name=fold.presenter.round_name,
-        name=found.name[:1_000], characters=len(found.text), holders=found.holders, passages=pieces, missing=missing,
+        name=source.name[:1_000], characters=len(source.text), holders=source.holders, passages=pieces, missing=missing,
         posts={marked.name: (card.seat, card.round) for card, marked in quotes},
     )  # fmt: skip
 
 
 def _limit(settings: dict[str, Any]) -> int | None:
-    found = settings.get("round_limit", settings.get("max_rounds", settings.get("cap")))
-    return found if isinstance(found, int) else None
+    limit = settings.get("round_limit", settings.get("max_rounds", settings.get("cap")))
+    return limit if isinstance(limit, int) else None
 
 
 def _left_out(fold: Fold) -> str:
@@ -146,12 +146,12 @@ def _left_out(fold: Fold) -> str:
 
 
 def _feedback(fold: Fold) -> FeedbackView | None:
-    given = feedback_of(fold.posts)
-    if not given:
+    feedback = feedback_of(fold.posts)
+    if not feedback:
         return None
-    last = given[-1]
+    last = feedback[-1]
     return FeedbackView(
-        author=clean(last.author), right=last.right, answer=last.answer, note=last.note, times=len(given)
+        author=clean(last.author), right=last.right, answer=last.answer, note=last.note, times=len(feedback)
     )
 
 
@@ -160,7 +160,7 @@ def _may(fold: Fold, *, owner: bool, user: str, can: tuple[str, ...]) -> tuple[s
     closed = fold.result is not None
     own = user == fold.author
     acts = "act" in can and (owner or own)
-    wanted = {
+    allowed = {
         "cancel": not closed and acts,
         "decide": not closed and acts and bool(open_items(fold) or overrides(fold)),
         "what-if": owner,
@@ -170,23 +170,23 @@ def _may(fold: Fold, *, owner: bool, user: str, can: tuple[str, ...]) -> tuple[s
         "feedback": closed and "feedback" in can and (owner or own),
         "fork": closed and "fork" in can and own,
     }
-    return tuple(name for name, may in wanted.items() if may)
+    return tuple(name for name, may in allowed.items() if may)
 
 
 def rounds(fold: Fold) -> tuple[RoundView, ...]:
     """Posts by rounds; what comes after the last round, such as the stop, stays with it."""
-    held: list[tuple[int, list[Any]]] = []
+    by_round: list[tuple[int, list[Any]]] = []
     for card in fold.cards:
-        if not held or card.round > held[-1][0]:
-            held.append((card.round, []))
-        held[-1][1].append(card)
+        if not by_round or card.round > by_round[-1][0]:
+            by_round.append((card.round, []))
+        by_round[-1][1].append(card)
     shows = fold.presenter
     return tuple(
         RoundView(
             round=number_, name=f"{shows.round_name} {number_}" if number_ else "Beginning",
             note=shows.round_note(number_), posts=tuple(posts),
         )
-        for number_, posts in held
+        for number_, posts in by_round
     )  # fmt: skip
 
 
@@ -263,9 +263,9 @@ def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
         return
     if unanimous(view) and (why := _weak(fold, view)):
         yield Warn(kind="weak_evidence", text=f"All agree, and on weak evidence: {why}.")
-    gone = [words(seat) for seat in items(mapping(fold.result.rounds[-1]).get("missing"))] if fold.result.rounds else []
-    if gone:
-        yield Warn(kind="missing_seats", text=f"Missing in the last round: {', '.join(gone)}.")
+    away = [words(seat) for seat in items(mapping(fold.result.rounds[-1]).get("missing"))] if fold.result.rounds else []
+    if away:
+        yield Warn(kind="missing_seats", text=f"Missing in the last round: {', '.join(away)}.")
     if fold.result.usage.estimated:
         yield Warn(kind="estimated", text="Some of the token counts are estimates.")
 

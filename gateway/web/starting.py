@@ -47,17 +47,17 @@ async def me(request: Request) -> Response:
     queues: tuple[Queue, ...] = ()
     if principal.operates:
         with contextlib.suppress(ParleyError, BusError):  # a page that cannot say who is there still opens
-            there = await (await client_of(request)).workers(_HEARING_S)
+            presence = await (await client_of(request)).workers(_HEARING_S)
             queues = tuple(
-                Queue(queue=w.queue, role=w.roles[0], model=w.model, copies=w.copies or 1) for w in there.workers
+                Queue(queue=w.queue, role=w.roles[0], model=w.model, copies=w.copies or 1) for w in presence.workers
             )
-    found = Me(
+    asker = Me(
         name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
         seats=to_take(may_take(request)),
         default_protocol=DEFAULT, protocols=offers(), queues=queues,
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip
-    return JsonResponse(found)
+    return JsonResponse(asker)
 
 
 async def start(request: Request) -> Response:
@@ -74,15 +74,16 @@ async def estimated(request: Request) -> Response:
     client = await client_of(request)
     if not client.owner:
         raise NotAllowed("creds", "an estimate asks who is there, which takes an owner's credentials")
-    there = await client.workers()
-    found = await asyncio.to_thread(estimate.of, opening, there.workers)
-    return JsonResponse(_estimated(found))
+    presence = await client.workers()
+    figures = await asyncio.to_thread(estimate.of, opening, presence.workers)
+    return JsonResponse(_estimated(figures))
 
 
-def _estimated(found: Estimate) -> Estimated:
+def _estimated(figures: Estimate) -> Estimated:
     return Estimated(
-        words=tuple(estimate.words(found)), likely=_amount(found.likely),
-        most=None if found.work is not None else _amount(found.most), rounds=found.rounds, shortfall=found.shortfall,
+        words=tuple(estimate.words(figures)), likely=_amount(figures.likely),
+        most=None if figures.work is not None else _amount(figures.most), rounds=figures.rounds,
+        shortfall=figures.shortfall,
     )  # fmt: skip
 
 
@@ -98,19 +99,19 @@ async def _opening(request: Request) -> OpenSession:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return await _checked(request, await body_of(request, Start), None)
     async with _form(request) as form:
-        wanted = form.get("request")
-        if not isinstance(wanted, str):
+        text = form.get("request")
+        if not isinstance(text, str):
             raise BadInput("request", "wanted is a field `request` with the session as JSON")
-        asked = document(wanted.encode(), Start, "request")
+        start = document(text.encode(), Start, "request")
         files = [file for file in form.getlist("evidence") if isinstance(file, UploadFile)]
         if not files:
-            return await _checked(request, asked, None)
+            return await _checked(request, start, None)
         with tempfile.TemporaryDirectory(prefix="parley-upload-") as folder:
             for file in files:
                 path = Path(folder) / inside(file.filename or "")
                 await asyncio.to_thread(_kept, path, file)
             try:
-                return await _checked(request, asked, Path(folder))
+                return await _checked(request, start, Path(folder))
             except BadInput as error:
                 raise BadInput(error.field, error.why.replace(f"folder {folder}", "what was sent")
                                .replace(f"{folder}/", "")) from None  # fmt: skip
@@ -119,8 +120,8 @@ async def _opening(request: Request) -> OpenSession:
 @contextlib.asynccontextmanager
 async def _form(request: Request) -> AsyncIterator[FormData]:
     form = request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_JSON)
-    async with form as found:
-        yield found
+    async with form as fields:
+        yield fields
 
 
 def inside(name: str) -> PurePosixPath:
@@ -162,11 +163,11 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
         setup_of(beneath.protocol).from_afar(beneath.settings)
 
     def opening() -> OpenSession:
-        found = api.request(
+        built = api.request(
             asked.question, protocol=protocol, evidence=evidence, settings=settings, budget=budget_of(asked.budget),
             seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, previous=previous, continues=asked.continues,
         )  # fmt: skip
-        return msgspec.structs.replace(found, waits=dict.fromkeys(asked.humans, WAIT_S))
+        return msgspec.structs.replace(built, waits=dict.fromkeys(asked.humans, WAIT_S))
 
     try:
         return await asyncio.to_thread(opening)
@@ -174,7 +175,7 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
         raise BadInput(error.field, str(error)) from error
 
 
-def budget_of(given: dict[str, float | None]) -> dict[str, Any]:
+def budget_of(limits: dict[str, float | None]) -> dict[str, Any]:
     """Limits as a session takes them: tokens and calls are whole."""
     whole = ("tokens", "calls")
-    return {n: int(v) if n in whole and v is not None and isfinite(v) else v for n, v in given.items()}
+    return {n: int(v) if n in whole and v is not None and isfinite(v) else v for n, v in limits.items()}

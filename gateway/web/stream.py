@@ -30,7 +30,7 @@ class View:
 
     def __init__(self, feed: Feed, position: Position, metrics: Metrics, *, brief: bool = False) -> None:
         self.feed, self.position, self._brief = feed, dict(position), brief
-        self._metrics, self._there = metrics, len(feed.posts)
+        self._metrics, self._backlog = metrics, len(feed.posts)
         self._next = 0
         self._states: dict[str, int] = {}
         self._lived = feed.lives[-1][0] if feed.lives else 0
@@ -38,36 +38,36 @@ class View:
 
     def take(self, positions: Mapping[str, Position]) -> list[bytes]:
         """What is new, some pieces at most. `positions`: of all sessions of the stream, this one's among them."""
-        found: list[bytes] = []
+        chunks: list[bytes] = []
         posts = self.feed.posts
-        while not self._brief and self._next < len(posts) and len(found) < _PIECES:
-            told = posts[self._next]
+        while not self._brief and self._next < len(posts) and len(chunks) < _PIECES:
+            post = posts[self._next]
             self._next += 1
-            if self._next > self._there:
-                self._metrics.gateway_lag_seconds.observe(max(0.0, (time.time_ns() - told.at_ns) / 1e9))
-            if told.k >= self.position.get(told.channel, 0):
-                self.position[told.channel] = told.k + 1
+            if self._next > self._backlog:
+                self._metrics.gateway_lag_seconds.observe(max(0.0, (time.time_ns() - post.at_ns) / 1e9))
+            if post.k >= self.position.get(post.channel, 0):
+                self.position[post.channel] = post.k + 1
                 at = written(self.position) if len(positions) == 1 else all_written(positions)
-                found.append(b"id: %s\n%s" % (at.encode(), told.data))
+                chunks.append(b"id: %s\n%s" % (at.encode(), post.data))
                 self._sent("post")
         if not self._brief and self._next < len(posts):
-            return found
+            return chunks
         for name in state_order(list(self.feed.states)):
             version, data = self.feed.states[name]
             if self._states.get(name) != version:
                 self._states[name] = version
-                found.append(data)
+                chunks.append(data)
                 self._sent(name.partition(":")[0])
         if not self._brief:
             lives = [data for number, data in self.feed.lives if number > self._lived]
-            found += lives
+            chunks += lives
             self._sent("live", len(lives))
         self._lived = self.feed.lives[-1][0] if self.feed.lives else self._lived
         if self.feed.over and not self.ended and not self.has_more():
             self.ended = True
             why = "" if self.feed.fault is None else str(self.feed.fault)
-            found.append(encoded("end", events.EndEvent(session=self.feed.sid, why=why)))
-        return found
+            chunks.append(encoded("end", events.EndEvent(session=self.feed.sid, why=why)))
+        return chunks
 
     def _sent(self, event: str, count: int = 1) -> None:
         if count:
@@ -88,9 +88,9 @@ async def pieces(views: Sequence[View]) -> AsyncIterator[bytes]:
         yield b"retry: %d\n\n" % RETRY_MS
         while True:
             wake.clear()
-            found = [data for view in views for data in view.take(positions)]
-            if found:
-                yield b"".join(found)
+            chunks = [data for view in views for data in view.take(positions)]
+            if chunks:
+                yield b"".join(chunks)
             elif all(view.ended for view in views):
                 return
             else:
@@ -133,8 +133,8 @@ class EventStream(Response):
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        async with contextlib.aclosing(pieces(self._views)) as found:  # type: ignore[type-var]
-            async for data in found:
+        async with contextlib.aclosing(pieces(self._views)) as chunks:  # type: ignore[type-var]
+            async for data in chunks:
                 try:
                     async with asyncio.timeout(SLOW_S):
                         await send({"type": "http.response.body", "body": data, "more_body": True})

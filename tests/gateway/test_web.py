@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
-from gateway.web.positions import read
+from gateway.web.positions import parse_position
 from schemas.session import MAX_QUESTION
 from tests.gateway.support import Browser, Event, Hostile, Site, Web, folder_of, posts
 from tests.support.engine import engine, until
@@ -302,7 +302,7 @@ async def test_a_position_that_is_none_is_refused(site: Site) -> None:
 
 
 def test_an_empty_position_is_the_beginning() -> None:
-    assert read("") == {} and read("control:3,public:12") == {"control": 3, "public": 12}
+    assert parse_position("") == {} and parse_position("control:3,public:12") == {"control": 3, "public": 12}
 
 
 async def test_what_is_larger_than_its_limit_is_refused(site: Site) -> None:

@@ -58,8 +58,8 @@ class _Form:
         made = self._typed(made, field.type, path, deep)
         words = self._shows.choice_words
         if made.choices and not made.words:
-            told = tuple(words.get(f"{path}.{c}", c.replace("_", " ")) for c in made.choices)
-            made = msgspec.structs.replace(made, words=told)
+            labels = tuple(words.get(f"{path}.{c}", c.replace("_", " ")) for c in made.choices)
+            made = msgspec.structs.replace(made, words=labels)
         return made
 
     def _typed(self, made: HumanField, of: types.Type, path: str, deep: int) -> HumanField:
@@ -103,18 +103,18 @@ class _Form:
         return msgspec.structs.replace(made, kind="list", item=_item(item))
 
     def _among(self, name: str, schema: dict[str, Any]) -> tuple[str, ...]:
-        told = tuple(getattr(self._shown.brief, _CHOICES.get(name, ""), ()) or ())
-        return told or tuple(map(str, schema.get("enum", ())))
+        choices = tuple(getattr(self._shown.brief, _CHOICES.get(name, ""), ()) or ())
+        return choices or tuple(map(str, schema.get("enum", ())))
 
     def _posts(self) -> dict[str, str]:
         """Posts of others that were shown: number -> whose, and how it begins."""
-        found: dict[str, str] = {}
+        beginnings: dict[str, str] = {}
         for other in self._shown.others:
             if other.post >= 0 and other.channel == "public":
                 body = msgspec.to_builtins(other.body)
-                said = body.get("answer") or body.get("text") or "" if isinstance(body, dict) else body
-                found[str(other.post)] = f"{other.label}: {line(str(said), _BRIEF)}"
-        return found
+                text = body.get("answer") or body.get("text") or "" if isinstance(body, dict) else body
+                beginnings[str(other.post)] = f"{other.label}: {line(str(text), _BRIEF)}"
+        return beginnings
 
 
 def fields_of(shown: Shown) -> tuple[HumanField, ...]:

@@ -17,7 +17,7 @@ from schemas.wire import Undecodable, decode, encode
 
 MOST_PROMPT = 400_000
 """Characters of what a turn shows."""
-Told = Callable[[HumanTurn | None, str], None]
+OnTurn = Callable[[HumanTurn | None, str], None]
 """Takes the turn that waits now, or None, and a message."""
 
 
@@ -37,49 +37,49 @@ class PagePerson:
     usd_per_million_output = 0.0
 
     def __init__(self) -> None:
-        self._told: dict[str, Told] = {}
+        self._listeners: dict[str, OnTurn] = {}
         """Session -> where its turns are told."""
         self._waiting: dict[tuple[str, str], tuple[Shown, asyncio.Future[Any]]] = {}
         """(session, turn) -> what it shows, and its reply."""
 
-    def sits(self, sid: str, told: Told) -> None:
+    def sits(self, sid: str, on_turn: OnTurn) -> None:
         """Tell the turns of a session there, those that wait already, too."""
-        self._told[sid] = told
+        self._listeners[sid] = on_turn
         for (of, _), (shown, _) in self._waiting.items():
             if of == sid:
-                told(turn_of(shown), "")
+                on_turn(turn_of(shown), "")
 
     def leaves(self, sid: str) -> None:
         """Tell the turns of a session nobody any more."""
-        self._told.pop(sid, None)
+        self._listeners.pop(sid, None)
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Tell the turn, and wait for its reply."""
         key = shown.session, shown.turn
-        said: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = shown, said
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = shown, reply
         self._tell(shown.session, turn_of(shown), "")
         message = "The time for this turn is over, or it is wanted no more."
         try:
-            body = await said
+            body = await reply
             message = "Sent. Waiting for the next turn."
             return Completion(body=body)
         finally:
-            if self._waiting.get(key, (None, None))[1] is said:
+            if self._waiting.get(key, (None, None))[1] is reply:
                 del self._waiting[key]
             self._tell(shown.session, None, message)
 
     def _tell(self, sid: str, turn: HumanTurn | None, message: str) -> None:
-        if (told := self._told.get(sid)) is not None:
-            told(turn, message)
+        if (on_turn := self._listeners.get(sid)) is not None:
+            on_turn(turn, message)
 
     def says(self, sid: str, turn: str, body: dict[str, Any]) -> None:
         """Reply to a turn that waits. Raises BadInput: there is no such turn, or this cannot be sent."""
-        shown, said = self._waiting.get((sid, turn), (None, None))
-        if shown is None or said is None or said.done():
+        shown, reply = self._waiting.get((sid, turn), (None, None))
+        if shown is None or reply is None or reply.done():
             raise BadInput("turn", "this turn is over, or another one waits: nothing was sent")
         try:
-            said.set_result(decode(encode(body), shown.reply))
+            reply.set_result(decode(encode(body), shown.reply))
         except Undecodable as fault:
             raise BadInput("body", f"that cannot be sent: {fault.why}") from fault
 

@@ -94,9 +94,9 @@ def test_a_project_lies_under_a_root_and_links_lead_nowhere_else(tmp_path: Path)
     with pytest.raises(BadInput, match="--root DIR"):
         projects.under([], str(root))
     with pytest.raises(BadInput, match="holds no text"):
-        projects.read(root / "a")
+        projects.load_project(root / "a")
     (root / "a" / "big.md").write_text("x" * 200_001)
     (root / "a" / "b.md").write_text("b")
-    found = projects.read(root / "a")
+    found = projects.load_project(root / "a")
     assert [d.name for d in found.documents] == ["b.md"]
     assert found.left_out == ("big.md: 200,001 characters, taken are at most 200,000",)

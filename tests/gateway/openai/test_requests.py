@@ -16,7 +16,7 @@ from gateway.openai import errors, parameters
 from gateway.openai.background import CODE, is_job
 from gateway.openai.door import OpenAI
 from gateway.openai.errors import ApiError
-from gateway.openai.requests import FOOTER, said_of, wanted
+from gateway.openai.requests import FOOTER, parse_request, said_of
 from gateway.principals import LOCAL_TOKEN, Principals
 
 HOST = "parley.test"
@@ -104,7 +104,7 @@ def test_the_local_token_is_of_the_key_and_of_nothing_else() -> None:
 
 def _wanted(body: dict[str, Any], field: str = "messages") -> Any:
     body = {"model": "parley/consensus", **body}
-    return wanted(body, said_of(body, field), Offers(), field)
+    return parse_request(body, said_of(body, field), Offers(), field)
 
 
 def test_a_conversation_goes_on_from_the_session_of_its_last_answer() -> None:
@@ -133,7 +133,7 @@ def test_a_panel_is_a_model_by_its_name_with_or_without_the_prefix() -> None:
     offers = Offers([Offer(name="storage", protocol="consensus", settings={"threshold": 80})])
     for model in ("parley/storage", "storage"):
         body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": "a"}]}
-        assert wanted(body, said_of(body, "messages"), offers, "messages").offer.settings == {"threshold": 80}
+        assert parse_request(body, said_of(body, "messages"), offers, "messages").offer.settings == {"threshold": 80}
 
 
 @pytest.mark.parametrize("name", sorted(parameters.HARMLESS))
