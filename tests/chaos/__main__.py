@@ -39,6 +39,7 @@ def run(
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
     partitions: Annotated[int, typer.Option(min=1, help="Streams of the log.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
+    keep: Annotated[str, typer.Option(help="Folder for the logs of sessions of which something is wrong.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, a line for each.")] = False,
 ) -> None:
     """Kill and freeze every kind of process while sessions run, and check each of them."""
@@ -48,7 +49,7 @@ def run(
     for ground, wanted in ((debates, sessions), (teams, competitions), (work, tasks), (far, apart)):
         if not wanted:
             continue
-        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed, partitions=partitions)
+        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed, partitions=partitions, keep=keep)
         told.print(f"chaos: {ground.__name__}, seed {seed}")
         report = _run(ground(), aim, told)
         if as_json:
@@ -127,7 +128,9 @@ def show(report: Report, console: Console) -> None:
         ("  unaccounted", report.extra_calls),
         ("  begun up to 50 ms after their reply was stored", f"{report.late_calls} (latest {report.latest_ms:g} ms)"),
         ("tasks that a killed expert changed", report.disturbed),
+        ("turns that were missed", report.missed),
         ("timers that outlived their sessions", report.late_timers),
+        ("openings refused for want of a worker", report.refused),
         ("late", report.late),
         ("lost", report.lost),
         ("doubled", report.doubled),

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 
 from bus.errors import BusError
-from client.errors import ParleyError
+from client.errors import ParleyError, Refusal
 from tests.chaos.cluster.faults import Case, ClusterFaults
 from tests.chaos.cluster.rig import ClusterRig
 from tests.chaos.harness import Play, pause, until
-from tests.chaos.storm import QUIET_S
+from tests.chaos.storm import QUIET_S, REFUSED_S
 from tests.chaos.verify import Findings
 from tests.support.links import Links
 
@@ -44,10 +44,13 @@ class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
     late_calls: int
     latest_ms: float
     disturbed: int
+    missed: int
     late_timers: int
     lost: int
     doubled: int
     wrong: int
+    refused: int
+    """Openings that were refused since a worker was missing. Their users were told, and other sessions were opened."""
     violations: list[str]
     left_out: list[str]
     """Cases for which there was no time."""
@@ -121,6 +124,11 @@ class ClusterStorm:
                 async with asyncio.timeout(SESSION_S):
                     await self.rig.play(sid, n % play.seeds, play)
                 self.played += 1
+            except Refusal as error:
+                if sid not in self.rig.refused:
+                    self.failed[sid] = f"{play.name}: {error}"
+                self.tell(f"{sid}: {error}")
+                await pause(REFUSED_S)
             except (TimeoutError, BusError, ParleyError) as error:
                 self.failed[sid] = f"{play.name}: {type(error).__name__}: {error}"
                 self.tell(f"{sid}: {self.failed[sid]}")
@@ -148,7 +156,8 @@ class ClusterStorm:
         return ClusterReport(
             sessions=self.played, seconds=round(seconds, 1), silences=self.silences, turns=found.turns,
             calls=found.calls, extra_calls=found.extra_calls, late_calls=found.late_calls,
-            latest_ms=round(found.latest_ms, 1), disturbed=found.disturbed, late_timers=found.late_timers,
-            lost=len(found.lost) + len(lost), doubled=len(found.doubled), wrong=len(found.wrong),
+            latest_ms=round(found.latest_ms, 1), disturbed=found.disturbed, missed=found.missed,
+            late_timers=found.late_timers, lost=len(found.lost) + len(lost), doubled=len(found.doubled),
+            wrong=len(found.wrong), refused=len(self.rig.refused),
             violations=[*lost, *found.violations, *short], left_out=left_out,
         )  # fmt: skip
