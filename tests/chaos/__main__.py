@@ -39,7 +39,9 @@ def run(
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
     partitions: Annotated[int, typer.Option(min=1, help="Streams of the log.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
-    keep: Annotated[str, typer.Option(help="Folder for the logs of sessions of which something is wrong.")] = "",
+    keep: Annotated[
+        str, typer.Option(help="Folder for the services' logs, and those of sessions of which something is wrong.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, a line for each.")] = False,
 ) -> None:
     """Kill and freeze every kind of process while sessions run, and check each of them."""

@@ -204,7 +204,7 @@ class Rig:
         """Session -> why it was refused: a worker was missing just then. Its user was told, and it is none of those
         that were played."""
         self.keep: Path | None = None
-        """Where the logs of sessions of which something is wrong are written, with the journal."""
+        """Where the logs of sessions of which something is wrong are written, the journal, and the services' logs."""
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -219,6 +219,9 @@ class Rig:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self.keep is not None:
+            shutil.copytree(self.lease.state / "logs", self.keep / "logs", dirs_exist_ok=True)
+            shutil.copy(self.journal, self.keep)
         await self._exit.aclose()
 
     async def _connect(self, user: str, exits: AsyncExitStack) -> Connection:
@@ -381,7 +384,6 @@ class Rig:
             return
         self.keep.mkdir(parents=True, exist_ok=True)
         (self.keep / f"{about.sid}.jsonl").write_bytes(b"\n".join(s.data for s in about.stored) + b"\n")
-        shutil.copy(self.journal, self.keep / "journal")
 
     async def _beneath(self, found: Findings, above: Evidence, calls: Mapping[str, list[Call]], turns: int) -> None:
         """Sessions that one started, all of which are over: as an owner sees them."""
