@@ -75,6 +75,9 @@ APART: dict[tuple[str, str], int] = {
     (KILL, JUDGE): 6, (KILL, HELPER): 6, (KILL, NATS): 6, (KILL, SUPERVISOR): 2,
     (FREEZE, MODERATOR): 8, (FREEZE, PANELIST): 5, (FREEZE, CRITIC): 3, (FILL, DISK): 8,
 }  # fmt: skip
+AMID = 0.25
+"""This share of the faults comes whatever is being started just then. Before all others the stack is whole again."""
+RECOVERED_S = 10.0
 POINT_KILLS = 4
 """Of each named point."""
 
@@ -286,6 +289,8 @@ class Storm:
         deeds, weights = list(self.ground.weights), list(self.ground.weights.values())
         while True:
             await pause(self.rng.uniform(0.2, 1.2))
+            if self.rng.random() > AMID:
+                await self.faults.recovered(RECOVERED_S)
             what, kind = self.rng.choices(deeds, weights)[0]
             if what == FILL:
                 await self._fill()
