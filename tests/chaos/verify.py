@@ -14,6 +14,7 @@ import msgspec
 from coordinator.machine import begin, step
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, replay
+from coordinator.table import MachineError
 from schemas import log
 from schemas.post import Post
 from schemas.wire import decode
@@ -86,7 +87,10 @@ class Findings(msgspec.Struct, kw_only=True):
 class Unanswered(msgspec.Struct, frozen=True):
     """A turn that was missed."""
 
+    sid: str
     seat: str
+    queue: str
+    """Of the seat's workers."""
     key: tuple[str, int]
     """The turn's name and attempt, as in the journal."""
     asked_ns: int
@@ -98,16 +102,23 @@ class Unanswered(msgspec.Struct, frozen=True):
 
 
 def missed(e: Evidence) -> list[Unanswered]:
-    """The turns of a session that nobody answered in time, as its machine saw it."""
-    if not e.stored:
+    """The turns of a session that nobody answered in time, as its machine saw it; none if its log does not replay."""
+    entries = [decode(s.data, log.Entry) for s in e.stored]
+    try:
+        return _missed(e.sid, entries) if entries else []
+    except MachineError:
         return []
-    opening, *entries = (decode(s.data, log.Entry) for s in e.stored)
-    assert isinstance(opening.event, log.Opened)
+
+
+def _missed(sid: str, entries: Sequence[log.Entry]) -> list[Unanswered]:
+    opening = entries[0]
+    if not isinstance(opening.event, log.Opened):
+        return []
     protocol = PROTOCOLS[opening.event.protocol]
-    session, _ = begin(protocol, e.sid, opening.event, opening.at_ns)
+    session, _ = begin(protocol, sid, opening.event, opening.at_ns)
     found: list[Unanswered] = []
     asked = dict.fromkeys(session.turns, opening.at_ns)
-    for entry in entries:
+    for entry in entries[1:]:
         before, (session, _) = session.turns, step(protocol, session, entry.event, entry.at_ns)
         asked |= {id: entry.at_ns for id in session.turns.keys() - before.keys()}
         if not isinstance(entry.event, log.TimerFired):
@@ -118,7 +129,9 @@ def missed(e: Evidence) -> list[Unanswered]:
             late, gone = a.deadline_ns <= entry.at_ns, queues[a.seat] in entry.event.gone
             if late or gone:
                 key = turn_name(a.seat, a.kind, a.round, a.sees), a.attempt
-                found.append(Unanswered(a.seat, key, asked[id], a.deadline_ns, entry.at_ns, not late))
+                found.append(
+                    Unanswered(sid, a.seat, queues[a.seat], key, asked[id], a.deadline_ns, entry.at_ns, not late)
+                )
     return found
 
 
@@ -129,6 +142,8 @@ def neglected(turn: Unanswered, calls: Sequence[Call]) -> str:
     there to take the turn and to answer it. One that is said to be gone did not call a model just before.
     """
     mine = [c for c in calls if c.turn.partition("/")[0] == turn.seat]
+    if turn.queue != turn.seat:  # in another session the seat may be another worker's
+        mine = [c for c in mine if c.session == turn.sid]
     if turn.gone and any(turn.over_ns - NEAR_NS < c.at_ns < turn.over_ns for c in mine):
         return "its worker was said to be gone, and was there"
     for pid in {c.pid for c in mine}:
