@@ -61,7 +61,7 @@ def run(
         passed = passed and report.passed
     if cluster:
         told.print("chaos: cluster")
-        found = _run_cluster(cluster, cluster_seconds, cases, partitions, told)
+        found = _run_cluster(cluster, cluster_seconds, cases, partitions, keep, told)
         if as_json:
             print(msgspec.json.encode(found).decode(), flush=True)
         else:
@@ -70,12 +70,12 @@ def run(
     sys.exit(0 if passed else 1)
 
 
-def _run_cluster(sessions: int, seconds: float, word: str, partitions: int, told: Console) -> ClusterReport:
+def _run_cluster(sessions: int, seconds: float, word: str, partitions: int, keep: str, told: Console) -> ClusterReport:
     kinds = plays()
     chosen = [case for case in every() if word in str(case)]
     with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
         storm = ClusterStorm(
-            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, partitions=partitions,
+            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, partitions=partitions, keep=keep,
             tell=lambda t: told.print(escape(t)),
         )  # fmt: skip
         return asyncio.run(storm.run())

@@ -69,11 +69,13 @@ class ClusterStorm:
         To play, at least.
     seconds
         After that no case is begun and no session.
+    keep
+        Folder for the services' logs, and those of sessions of which something is wrong; empty: they go.
     """
 
     def __init__(
         self, folder: Path, cases: Sequence[Case], *, sessions: int, seconds: float, at_once: int = 5,
-        kinds: tuple[Play, ...], partitions: int = 1, tell: Callable[[str], None] = print,
+        kinds: tuple[Play, ...], partitions: int = 1, tell: Callable[[str], None] = print, keep: str = "",
     ) -> None:  # fmt: skip
         self.folder = folder
         self.cases = list(cases)
@@ -83,6 +85,7 @@ class ClusterStorm:
         self.kinds = kinds
         self.partitions = partitions
         self.tell = tell
+        self.keep = keep
         self.played = 0
         self.failed: dict[str, str] = {}
         self.silences: list[Silence] = []
@@ -93,6 +96,7 @@ class ClusterStorm:
         with Links() as links:
             async with ClusterRig(self.folder, links, self.kinds, self.partitions) as rig:
                 self.rig = rig
+                rig.keep = Path(self.keep) if self.keep else None
                 self.faults = ClusterFaults(rig, links)
                 await until(self.faults.settled, 60.0, "the cluster did not come up")
                 await rig.learn()
