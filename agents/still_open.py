@@ -31,10 +31,12 @@ async def is_open(
 ) -> bool:
     """Whether the turn is open, known well enough to pay for a model call.
 
-    It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, and decided after this
-    connection was made: by the server's time, asked for first. Else a moderator reads the log's tail; an answer that
-    took more than a quarter of ack_wait does not count, and just after a reconnect there is a second look. It also
-    accounts for an earlier try, which may have paid and was lost; if no other fits the budget, it closes it.
+    It may be assumed only of a first delivery, not re-issued, younger than half of ack_wait, stored within a quarter of
+    it after it was decided, and decided after this connection was made: by the server's time, asked for first. What a
+    moderator sends later, since it was frozen between the two, others may have sent again meanwhile, and it may be
+    answered. Else a moderator reads the log's tail; an answer that took more than a quarter of ack_wait does not count,
+    and just after a reconnect there is a second look. It also accounts for an earlier try, which may have paid and was
+    lost; if no other fits the budget, it closes it.
     """
     if not connection.clock.sure and not (await link.check(work, turn)).open:
         return False
@@ -62,11 +64,12 @@ async def is_open(
 
 
 def is_fresh(connection: "Connection", delivery: "Delivery", work: Work, ack_wait_s: float) -> bool:
-    """Whether it is a young first delivery of what was decided while this connection stood."""
+    """Whether it is a young first delivery of what was decided while this connection stood, and sent at once."""
     return (
         delivery.delivered == 1
         and not work.reissued
         and (connection.clock.now_ns() - delivery.stored_ns) / 1e9 < ack_wait_s / 2
+        and (delivery.stored_ns - work.decided_ns) / 1e9 < ack_wait_s / 4
         and work.decided_ns > connection.connected_at_ns
         and connection.connected
     )

@@ -60,7 +60,8 @@ _RECENT_S = 0.25
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
 """Until a submission that was handed back comes again: the first of them more for each time, at most the second."""
 _YOUNG_S = 3.0
-"""So long after its start a moderator waits for announcements before it refuses a session for want of a worker."""
+"""So long after its start, or after the bus was away, a moderator waits for announcements before it refuses a session
+for want of a worker."""
 
 
 def _addressed(subject: str) -> tuple[str, str, str]:
@@ -112,7 +113,6 @@ class Intake:
         self._unreadable = unreadable
         self._forks = Forks(connection, sessions, presence, protocols)
         self._spawn = spawn
-        self._started = time.monotonic()
         presence.on_expert = self._on_expert
         self._pulls = [
             Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
@@ -136,7 +136,7 @@ class Intake:
     async def start(self) -> None:
         """Begin to pull."""
         await self._effects.open()
-        self._started = time.monotonic()
+        self._presence.interrupted()
         self._beating = asyncio.create_task(self._working(), name="intake heartbeat")
         for pull in self._pulls:
             await pull.start()
@@ -373,6 +373,10 @@ class Intake:
         late_s = 0.0 if expires_ns is None else (self._clock.now_ns() - expires_ns) / 1e9
         return f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s" if late_s > 0 else ""
 
+    def _unheard_s(self) -> float:
+        """Seconds for which a worker that is missing may only not have been heard yet; 0 or less: it is not there."""
+        return _YOUNG_S - self._presence.unbroken_s()
+
     async def _fork(self, author: str, sid: str, cause: str, request: ForkSession, delivery: Delivery) -> bool:
         """Open a session that carries the record of another one of the same client's on."""
         if why := self._not_now(sid, None, request.expires_s, delivery):
@@ -380,7 +384,6 @@ class Intake:
         if cause in (await self._sessions.look(sid, fresh=True)).causes:
             await self._sessions.reissue(sid, cause)
             return True
-        until = self._started + _YOUNG_S
         while True:
             try:
                 wanted = await self._forks.wanted(sid, author, request, lambda: tracing.begin(sid, delivery.headers))
@@ -389,7 +392,7 @@ class Intake:
                 why = f"round: the record up to the end of the round does not fit one message: {error}"
                 return await self._refused(sid, cause, "open", author, "round", why)
             except (Inadmissible, briefing.Leak, LocalFault, InvalidValue) as error:
-                left = until - time.monotonic()
+                left = self._unheard_s()
                 if left > 0 and isinstance(error, Inadmissible) and error.worker:
                     await self._presence.change(left)
                     continue
@@ -442,15 +445,13 @@ class Intake:
             await self._refused(sid, cause, "open", asker, "session" if sid in STANDING else "protocol", why)
             return why
         seed = request.seed if request.seed is not None else secrets.randbits(53)
-        until = self._started + _YOUNG_S
         trace = tracing.begin(sid, headers)
         while True:
             try:
                 opened = await self._admitted(protocol, request, seed, author, trace)
                 taken = await self._sessions.open(sid, cause, opened)
             except (Inadmissible, briefing.Leak, LocalFault) as error:
-                # While this process is young, a missing worker may only not have been heard yet.
-                left = until - time.monotonic()
+                left = self._unheard_s()
                 if left > 0 and isinstance(error, Inadmissible) and error.worker:
                     await self._presence.change(left)
                     continue

@@ -203,6 +203,10 @@ class Presence:
         """Seconds for which announcements have been heard here; a young moderator may not have heard everybody."""
         return self._clock() - self._since
 
+    def unbroken_s(self) -> float:
+        """Seconds for which announcements have been heard without a break."""
+        return self._clock() - self._unbroken
+
     def interrupted(self) -> None:
         """Announcements may have been missed until now: whoever is silent has all his time again."""
         self._unbroken = self._clock()

@@ -7,6 +7,9 @@ writes last and however late. Writing a row again is fine.
 
 A row that is written moves to the stream's end. Its sequence is what lists are ordered by and paged with: the sessions
 that changed last come first.
+
+A row is written first, and what it replaces is removed then. In between the stream holds both, and a server of a
+cluster that lags behind shows both for longer. A list takes the newer one, which stands nearer to the end.
 """
 
 from collections import OrderedDict
@@ -116,16 +119,17 @@ class Index:
         high = high if before is None else min(high, before - 1)
         wanted = subjects.index(state or "*", "*" if owner is None else owner, "*")
         width = _FIRST_WINDOW * (limit + 1)
-        found: list[SessionRow] = []
-        while high >= max(1, first) and len(found) <= limit:
+        rows: dict[str, SessionRow] = {}
+        while high >= max(1, first) and len(rows) <= limit:
             low = max(1, first, high - width + 1)
             window = await self._between(wanted, low, high)
             if window is None:
                 width //= _WIDER
                 continue
-            found += reversed(window)
+            for row in reversed(window):
+                rows.setdefault(row.session, row)
             high, width = low - 1, width * _WIDER
-        return Page(tuple(found[:limit]), len(found) > limit, is_whole(info))
+        return Page(tuple(rows.values())[:limit], len(rows) > limit, is_whole(info))
 
     async def _between(self, wanted: str, low: int, high: int) -> list[SessionRow] | None:
         """The rows from one sequence to another; None where they are too many to be read at once."""

@@ -28,6 +28,8 @@ from schemas.presence import DamagedLog
 
 _LOGGER = logging.getLogger(__name__)
 EVERY_S = 60.0
+AGAIN_S = 5.0
+"""After a sweep that the bus did not answer: a session that it would set going waits no longer than the bus is away."""
 _PAGE = 1_000
 RECENT = 500
 """Sessions that changed last, whatever became of them, that a moderator looks at when it starts: the log may have lost
@@ -95,19 +97,28 @@ class Sweep:
         """Sweep until cancelled."""
         while True:
             self._wake.clear()
+            wait_s = self._every_s
             try:
                 await self.once()
             except BusError as error:
                 _LOGGER.info("the sweep is left for the next time: %s", error)
+                wait_s = min(wait_s, AGAIN_S)
             try:
-                async with asyncio.timeout(self._every_s):
+                async with asyncio.timeout(wait_s):
                     await self._wake.wait()
             except TimeoutError:
                 continue
 
     async def once(self) -> None:
-        """One sweep. Raises BusError: the rest is left for the next time."""
+        """One sweep. Raises BusError: the next one looks at as much as this one should have."""
         first, self._started = not self._started, True
+        try:
+            await self._sweep(first)
+        except BusError:
+            self._started = self._started and not first
+            raise
+
+    async def _sweep(self, first: bool) -> None:
         known = await self._known(first)
         timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)

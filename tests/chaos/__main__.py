@@ -39,6 +39,9 @@ def run(
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
     partitions: Annotated[int, typer.Option(min=1, help="Streams of the log.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
+    keep: Annotated[
+        str, typer.Option(help="Folder for the services' logs, and those of sessions of which something is wrong.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON, a line for each.")] = False,
 ) -> None:
     """Kill and freeze every kind of process while sessions run, and check each of them."""
@@ -48,7 +51,7 @@ def run(
     for ground, wanted in ((debates, sessions), (teams, competitions), (work, tasks), (far, apart)):
         if not wanted:
             continue
-        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed, partitions=partitions)
+        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed, partitions=partitions, keep=keep)
         told.print(f"chaos: {ground.__name__}, seed {seed}")
         report = _run(ground(), aim, told)
         if as_json:
@@ -58,7 +61,7 @@ def run(
         passed = passed and report.passed
     if cluster:
         told.print("chaos: cluster")
-        found = _run_cluster(cluster, cluster_seconds, cases, partitions, told)
+        found = _run_cluster(cluster, cluster_seconds, cases, partitions, keep, told)
         if as_json:
             print(msgspec.json.encode(found).decode(), flush=True)
         else:
@@ -67,12 +70,12 @@ def run(
     sys.exit(0 if passed else 1)
 
 
-def _run_cluster(sessions: int, seconds: float, word: str, partitions: int, told: Console) -> ClusterReport:
+def _run_cluster(sessions: int, seconds: float, word: str, partitions: int, keep: str, told: Console) -> ClusterReport:
     kinds = plays()
     chosen = [case for case in every() if word in str(case)]
     with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
         storm = ClusterStorm(
-            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, partitions=partitions,
+            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, partitions=partitions, keep=keep,
             tell=lambda t: told.print(escape(t)),
         )  # fmt: skip
         return asyncio.run(storm.run())
@@ -127,7 +130,9 @@ def show(report: Report, console: Console) -> None:
         ("  unaccounted", report.extra_calls),
         ("  begun up to 50 ms after their reply was stored", f"{report.late_calls} (latest {report.latest_ms:g} ms)"),
         ("tasks that a killed expert changed", report.disturbed),
+        ("turns that were missed", report.missed),
         ("timers that outlived their sessions", report.late_timers),
+        ("openings refused for want of a worker", report.refused),
         ("late", report.late),
         ("lost", report.lost),
         ("doubled", report.doubled),

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -51,6 +52,18 @@ class Faults:
             for name, s in running.services.items()
             if kind_of(name) == kind and name not in self._frozen and _runs(s.pid, running.supervisor)
         ]
+
+    async def recovered(self, timeout_s: float) -> bool:
+        """Wait until every process of the stack runs and is ready, or for so long: on a slow machine faults would else
+        come faster than processes start, and nothing would ever be done."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            with contextlib.suppress(StackFailed):
+                running = self.lease.running()
+                if running.ready and NATS in running.services and self.alive(NATS):
+                    return True
+            await pause(0.05)
+        return False
 
     async def kill(self, kind: str) -> bool:
         """SIGKILL one process of this kind; False if none runs just now."""

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -23,12 +24,24 @@ from bus.posts import Reader
 from bus.storage.packs import unpack
 from bus.storage.partitions import Partitions
 from client.client import Client
+from client.errors import Refusal
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
 from schemas import log
 from schemas.post import Post
 from schemas.session import OpenSession, Seat
-from tests.chaos.verify import Evidence, Findings, Stored, Text, check, disturbed, started, transcript
+from tests.chaos.verify import (
+    Evidence,
+    Findings,
+    Stored,
+    Text,
+    check,
+    disturbed,
+    missed,
+    neglected,
+    started,
+    transcript,
+)
 from tests.protocols.critic.simulate import ROLES
 from tests.protocols.critic.simulate import example as archive
 from tests.protocols.critic.simulate import run as alone
@@ -187,6 +200,11 @@ class Rig:
         self.expected: dict[tuple[str, int], list[Text]] = {}
         self.private: dict[str, Reader] = {}
         """Channel that clients do not read -> who reads it here."""
+        self.refused: dict[str, str] = {}
+        """Session -> why it was refused: a worker was missing just then. Its user was told, and it is none of those
+        that were played."""
+        self.keep: Path | None = None
+        """Where the logs of sessions of which something is wrong are written, the journal, and the services' logs."""
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -201,6 +219,9 @@ class Rig:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self.keep is not None:
+            shutil.copytree(self.lease.state / "logs", self.keep / "logs", dirs_exist_ok=True)
+            shutil.copy(self.journal, self.keep)
         await self._exit.aclose()
 
     async def _connect(self, user: str, exits: AsyncExitStack) -> Connection:
@@ -216,7 +237,13 @@ class Rig:
         play = play or self.plays[0]
         self.played[sid] = play, seed
         given = {**play.request.settings, **(play.by_seed[seed] if play.by_seed else {}), **(settings or {})}
-        await self.client.open(msgspec.structs.replace(play.request, seed=seed, seats=seats, settings=given), sid)
+        try:
+            await self.client.open(msgspec.structs.replace(play.request, seed=seed, seats=seats, settings=given), sid)
+        except Refusal as error:
+            if error.field.startswith("seats"):
+                del self.played[sid]
+                self.refused[sid] = str(error)
+            raise
 
         async def public() -> list[Post]:
             heard = []
@@ -323,19 +350,40 @@ class Rig:
         """Every session that was played, checked, once WORK and IN are empty."""
         late_timers = await self.quiet(quiet_s)
         calls: dict[str, list[Call]] = {}
-        for call in read_journal(self.journal):
+        journal = read_journal(self.journal)
+        for call in journal:
             calls.setdefault(call.session, []).append(call)
         found = Findings(late_timers=late_timers)
         for sid, (play, seed) in self.played.items():
             about, expected = await self.evidence(sid), self.expected[play.name, seed]
-            if disturbed(about, play.experts, expected):
+            before = len(found.violations)
+            without = missed(about)
+            found.missed += len(without)
+            found.lost += [
+                f"{sid}: turn {t.key[0]} was missed: {why}" for t in without if (why := neglected(t, journal))
+            ]
+            if without:
+                check(found, about, calls.get(sid, ()), None, None, without)
+            elif disturbed(about, play.experts, expected):
                 found.disturbed += 1
                 check(found, about, calls.get(sid, ()), None, None)
             else:
                 check(found, about, calls.get(sid, ()), expected, play.turns)
             if play.beneath:
                 await self._beneath(found, about, calls, play.beneath)
+            if len(found.violations) > before:
+                self._keep(about)
+        for sid, why in self.refused.items():
+            if await self.stored(sid):
+                found.wrong.append(f"{sid}: its user was told that it was refused, and it began: {why}")
         return found
+
+    def _keep(self, about: Evidence) -> None:
+        """Write down what somebody needs who looks for the cause."""
+        if self.keep is None:
+            return
+        self.keep.mkdir(parents=True, exist_ok=True)
+        (self.keep / f"{about.sid}.jsonl").write_bytes(b"\n".join(s.data for s in about.stored) + b"\n")
 
     async def _beneath(self, found: Findings, above: Evidence, calls: Mapping[str, list[Call]], turns: int) -> None:
         """Sessions that one started, all of which are over: as an owner sees them."""
@@ -367,6 +415,6 @@ def shown(found: Findings, **more: object) -> str:
     figures = {
         "sessions": found.sessions, "turns": found.turns, "calls": found.calls, "extra": found.extra_calls,
         "late": found.late_calls, "latest_ms": round(found.latest_ms, 1), "redelivered": found.redelivered_turns,
-        "late_timers": found.late_timers, "disturbed": found.disturbed, **more,
+        "late_timers": found.late_timers, "disturbed": found.disturbed, "missed": found.missed, **more,
     }  # fmt: skip
     return " ".join(f"{k}={v}" for k, v in figures.items())

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from bus.errors import BusError
-from client.errors import ParleyError
+from client.errors import ParleyError, Refusal
 from coordinator.folded.sweep import EVERY_S
 from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
@@ -43,6 +43,8 @@ from tests.support.small_disk import SmallDisk
 SESSION_S = 60.0
 TURN_S = 1.0
 """A session that is not over after the one, and the other for each of its turns, counts as lost."""
+REFUSED_S = 1.0
+"""After an opening that was refused since a worker was missing: the next one is tried so much later."""
 QUIET_S = EVERY_S + 30.0
 """So long WORK and IN may take to be empty: what a killed server kept of acknowledged ones goes with a sweep."""
 FROZEN_S = (1.5, 3.5)
@@ -73,6 +75,9 @@ APART: dict[tuple[str, str], int] = {
     (KILL, JUDGE): 6, (KILL, HELPER): 6, (KILL, NATS): 6, (KILL, SUPERVISOR): 2,
     (FREEZE, MODERATOR): 8, (FREEZE, PANELIST): 5, (FREEZE, CRITIC): 3, (FILL, DISK): 8,
 }  # fmt: skip
+AMID = 0.25
+"""This share of the faults comes whatever is being started just then. Before all others the stack is whole again."""
+RECOVERED_S = 10.0
 POINT_KILLS = 4
 """Of each named point."""
 
@@ -145,6 +150,8 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     partitions: int = 1
     """Of the log."""
+    keep: str = ""
+    """Folder for the logs of sessions of which something is wrong; empty: they go with the stack."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +176,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     latest_ms: float
     late_timers: int
     disturbed: int
+    missed: int
+    refused: int
+    """Openings that were refused since a worker was missing. Their users were told, and other sessions were opened."""
     late: int
     """Sessions that were over, and not within their time: allowed where the disk was full."""
     lost: int
@@ -200,6 +210,7 @@ class Storm:
         self.disk = disk
         self.fills = 0
         self.rig = Rig(folder, stack, self.plays, disk.path / "state" if disk is not None else None)
+        self.rig.keep = Path(aim.keep) if aim.keep else None
         self.faults = Faults(self.rig.lease, Random(aim.seed + 1))
         self.failed: dict[str, str] = {}
         self.late: list[str] = []
@@ -265,6 +276,11 @@ class Storm:
                 async with asyncio.timeout(SESSION_S + TURN_S * (play.turns + play.beneath)):
                     await self.rig.play(sid, self.rng.randrange(play.seeds), play)
                 self.played += 1
+            except Refusal as error:
+                if sid not in self.rig.refused:
+                    self.failed[sid] = str(error)
+                self.tell(f"{sid}: {error}")
+                await pause(REFUSED_S)
             except (TimeoutError, BusError, ParleyError) as error:
                 self.failed[sid] = f"{type(error).__name__}: {error}"
                 self.tell(f"{sid}: {self.failed[sid]}")
@@ -273,6 +289,8 @@ class Storm:
         deeds, weights = list(self.ground.weights), list(self.ground.weights.values())
         while True:
             await pause(self.rng.uniform(0.2, 1.2))
+            if self.rng.random() > AMID:
+                await self.faults.recovered(RECOVERED_S)
             what, kind = self.rng.choices(deeds, weights)[0]
             if what == FILL:
                 await self._fill()
@@ -325,9 +343,9 @@ class Storm:
             name=self.ground.name, seed=self.aim.seed, sessions=self.played, seconds=round(seconds, 1), kills=kills,
             freezes=dict(sorted(self.faults.freezes.items())), fills=self.fills, turns=found.turns, calls=found.calls,
             extra_calls=found.extra_calls, late_calls=found.late_calls, latest_ms=round(found.latest_ms, 1),
-            late_timers=found.late_timers, disturbed=found.disturbed,
+            late_timers=found.late_timers, disturbed=found.disturbed, missed=found.missed,
             lost=len(found.lost) + len(self.failed), doubled=len(found.doubled), wrong=len(found.wrong),
-            late=len(self.late),
+            late=len(self.late), refused=len(self.rig.refused),
             violations=[*(f"lost: {s}: {why}" for s, why in self.failed.items()), *late, *found.violations, *short],
             **figures,
         )  # fmt: skip

@@ -5,14 +5,16 @@ doubled (something happened twice), wrong (anything else that an undisturbed run
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any
 
 import msgspec
 
+from coordinator.machine import begin, step
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, replay
+from coordinator.table import MachineError
 from schemas import log
 from schemas.post import Post
 from schemas.wire import decode
@@ -20,6 +22,11 @@ from tests.support.model import Call, turn_name
 
 LATE_NS = 50_000_000
 """A call begun so long after its turn's reply was stored may be the race of two copies; later never."""
+LIVES_NS = 10_000_000_000
+"""A worker that calls models for so long takes every turn of its queue that is there, and answers it: it is frozen for
+3.5 s at most, and what a killed one had comes again after 1 s."""
+NEAR_NS = 5_000_000_000
+"""A worker that called a model so shortly ago has announced itself within the 15 s after which it counts as gone."""
 AT_ONCE = ("bid", "ballot", "review", "challenges")
 """Posts of seats that are asked at once, in the order in which they answer."""
 
@@ -63,6 +70,9 @@ class Findings(msgspec.Struct, kw_only=True):
     disturbed: int = 0
     """Tasks that began without some experts, or in which one was silent, because they had been killed: they take
     another course than an undisturbed one, and all else must hold of them."""
+    missed: int = 0
+    """Turns that nobody answered in their time, or whose worker was away for 15 s. The log says so. Their sessions take
+    another course than undisturbed ones, and all else must hold of them."""
     late_timers: int = 0
     """Timers that outlived their sessions: they lead to nothing."""
     lost: list[str] = msgspec.field(default_factory=list)
@@ -74,8 +84,83 @@ class Findings(msgspec.Struct, kw_only=True):
         return [f"{kind}: {text}" for kind in ("lost", "doubled", "wrong") for text in getattr(self, kind)]
 
 
+class Unanswered(msgspec.Struct, frozen=True):
+    """A turn that was missed."""
+
+    sid: str
+    seat: str
+    queue: str
+    """Of the seat's workers."""
+    key: tuple[str, int]
+    """The turn's name and attempt, as in the journal."""
+    asked_ns: int
+    deadline_ns: int
+    over_ns: int
+    """When the session went on without it."""
+    gone: bool
+    """Its worker counted as gone before the turn's time was over."""
+
+
+def missed(e: Evidence) -> list[Unanswered]:
+    """The turns of a session that nobody answered in time, as its machine saw it; none if its log does not replay."""
+    entries = [decode(s.data, log.Entry) for s in e.stored]
+    try:
+        return _missed(e.sid, entries) if entries else []
+    except MachineError:
+        return []
+
+
+def _missed(sid: str, entries: Sequence[log.Entry]) -> list[Unanswered]:
+    opening = entries[0]
+    if not isinstance(opening.event, log.Opened):
+        return []
+    protocol = PROTOCOLS[opening.event.protocol]
+    session, _ = begin(protocol, sid, opening.event, opening.at_ns)
+    found: list[Unanswered] = []
+    asked = dict.fromkeys(session.turns, opening.at_ns)
+    for entry in entries[1:]:
+        before, (session, _) = session.turns, step(protocol, session, entry.event, entry.at_ns)
+        asked |= {id: entry.at_ns for id in session.turns.keys() - before.keys()}
+        if not isinstance(entry.event, log.TimerFired):
+            continue
+        queues = {s.seat: s.queue for s in session.opened.seats}
+        for id in before.keys() - session.turns.keys():
+            a = before[id].ask
+            late, gone = a.deadline_ns <= entry.at_ns, queues[a.seat] in entry.event.gone
+            if late or gone:
+                key = turn_name(a.seat, a.kind, a.round, a.sees), a.attempt
+                found.append(
+                    Unanswered(sid, a.seat, queues[a.seat], key, asked[id], a.deadline_ns, entry.at_ns, not late)
+                )
+    return found
+
+
+def neglected(turn: Unanswered, calls: Sequence[Call]) -> str:
+    """Why a missed turn should not have been missed, from all calls of all sessions; empty: its worker was away.
+
+    One process that went on calling models for `LIVES_NS`, behind the asking or behind its own call for this turn, was
+    there to take the turn and to answer it. One that is said to be gone did not call a model just before.
+    """
+    mine = [c for c in calls if c.turn.partition("/")[0] == turn.seat]
+    if turn.queue != turn.seat:  # in another session the seat may be another worker's
+        mine = [c for c in mine if c.session == turn.sid]
+    if turn.gone and any(turn.over_ns - NEAR_NS < c.at_ns < turn.over_ns for c in mine):
+        return "its worker was said to be gone, and was there"
+    for pid in {c.pid for c in mine}:
+        own = [c for c in mine if c.pid == pid and turn.asked_ns < c.at_ns < turn.over_ns]
+        begun = [c.at_ns for c in own if (c.turn, c.attempt) == turn.key]
+        if own and max(c.at_ns for c in own) - (begun[0] if begun else own[0].at_ns) > LIVES_NS:
+            return "its worker was there" + (", and called a model for it" if begun else ", and never began it")
+    return ""
+
+
 def check(
-    found: Findings, e: Evidence, calls: Sequence[Call], expected: Sequence[Text] | None, turns: int | None
+    found: Findings,
+    e: Evidence,
+    calls: Sequence[Call],
+    expected: Sequence[Text] | None,
+    turns: int | None,
+    without: Sequence[Unanswered] = (),
 ) -> None:
     """Check one session into `found`.
 
@@ -83,6 +168,8 @@ def check(
     ----------
     calls
         The model calls begun for this session.
+    without
+        Turns that were missed: a model may have been called for one, by a process that was killed then.
     expected
         What an undisturbed run of the same seed says, in its order; `turns` is how many turns it takes. None: that is
         not known.
@@ -98,7 +185,7 @@ def check(
             f"not said {list(missing)[:2]}, said instead {list(twice)[:2]}" if missing or twice else "in another order"
         )
         found.wrong.append(f"{e.sid}: not what an undisturbed run says: {what}")
-    _check_calls(found, e, calls)
+    _check_calls(found, e, calls, {turn.key for turn in without})
 
 
 def _check_log(found: Findings, e: Evidence, turns: int | None) -> None:
@@ -141,7 +228,7 @@ def _check_posts(found: Findings, e: Evidence) -> None:
         found.wrong.append(f"{e.sid}: posts of the session are numbered {numbers}")
 
 
-def _check_calls(found: Findings, e: Evidence, calls: Sequence[Call]) -> None:
+def _check_calls(found: Findings, e: Evidence, calls: Sequence[Call], without: Set[tuple[str, int]]) -> None:
     stored_ns = reply_times(e.stored)
     begun = Counter((c.turn, c.attempt) for c in calls)
     found.calls += len(calls)
@@ -150,7 +237,9 @@ def _check_calls(found: Findings, e: Evidence, calls: Sequence[Call]) -> None:
         found.wrong.append(f"{e.sid}: turn {key[0]} was answered and no model was called")
     for call in calls:
         at_ns = stored_ns.get((call.turn, call.attempt))
-        if at_ns is None:
+        if at_ns is None and (call.turn, call.attempt) in without:
+            found.extra_calls += 1
+        elif at_ns is None:
             found.lost.append(f"{e.sid}: turn {call.turn} was given to a model and never answered")
         elif call.at_ns > at_ns:
             late_ns = call.at_ns - at_ns

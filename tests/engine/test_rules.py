@@ -232,6 +232,7 @@ async def test_no_model_is_paid_for_a_turn_that_is_answered(bare: Engine, tmp_pa
 
 async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> None:
     """The assumption is worth having: a first, young delivery costs no question once its worker has heard the time."""
+    bare.ack_wait_s = 8.0  # as it is by default: what is young is measured by it
     moderator = await bare.moderator()
     workers = await bare.workers({"journal": str(tmp_path / "journal")})
     for sid in ("s1", "s2"):

@@ -78,7 +78,11 @@ class ClusterRig(Rig):
     ) -> None:  # fmt: skip
         """As the rig's; it is noted when the session's user heard something."""
         self.heard[sid] = [time.monotonic()]
-        await super().play(sid, seed, play, seats, settings)
+        try:
+            await super().play(sid, seed, play, seats, settings)
+        finally:
+            if sid in self.refused:
+                del self.heard[sid]
         self.heard[sid].append(time.monotonic())
 
     def hears(self, sid: str, post: Post) -> None:

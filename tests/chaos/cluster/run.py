@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 
 from bus.errors import BusError
-from client.errors import ParleyError
+from client.errors import ParleyError, Refusal
 from tests.chaos.cluster.faults import Case, ClusterFaults
 from tests.chaos.cluster.rig import ClusterRig
 from tests.chaos.harness import Play, pause, until
-from tests.chaos.storm import QUIET_S
+from tests.chaos.storm import QUIET_S, REFUSED_S
 from tests.chaos.verify import Findings
 from tests.support.links import Links
 
@@ -44,10 +44,13 @@ class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
     late_calls: int
     latest_ms: float
     disturbed: int
+    missed: int
     late_timers: int
     lost: int
     doubled: int
     wrong: int
+    refused: int
+    """Openings that were refused since a worker was missing. Their users were told, and other sessions were opened."""
     violations: list[str]
     left_out: list[str]
     """Cases for which there was no time."""
@@ -66,11 +69,13 @@ class ClusterStorm:
         To play, at least.
     seconds
         After that no case is begun and no session.
+    keep
+        Folder for the services' logs, and those of sessions of which something is wrong; empty: they go.
     """
 
     def __init__(
         self, folder: Path, cases: Sequence[Case], *, sessions: int, seconds: float, at_once: int = 5,
-        kinds: tuple[Play, ...], partitions: int = 1, tell: Callable[[str], None] = print,
+        kinds: tuple[Play, ...], partitions: int = 1, tell: Callable[[str], None] = print, keep: str = "",
     ) -> None:  # fmt: skip
         self.folder = folder
         self.cases = list(cases)
@@ -80,6 +85,7 @@ class ClusterStorm:
         self.kinds = kinds
         self.partitions = partitions
         self.tell = tell
+        self.keep = keep
         self.played = 0
         self.failed: dict[str, str] = {}
         self.silences: list[Silence] = []
@@ -90,6 +96,7 @@ class ClusterStorm:
         with Links() as links:
             async with ClusterRig(self.folder, links, self.kinds, self.partitions) as rig:
                 self.rig = rig
+                rig.keep = Path(self.keep) if self.keep else None
                 self.faults = ClusterFaults(rig, links)
                 await until(self.faults.settled, 60.0, "the cluster did not come up")
                 await rig.learn()
@@ -121,6 +128,11 @@ class ClusterStorm:
                 async with asyncio.timeout(SESSION_S):
                     await self.rig.play(sid, n % play.seeds, play)
                 self.played += 1
+            except Refusal as error:
+                if sid not in self.rig.refused:
+                    self.failed[sid] = f"{play.name}: {error}"
+                self.tell(f"{sid}: {error}")
+                await pause(REFUSED_S)
             except (TimeoutError, BusError, ParleyError) as error:
                 self.failed[sid] = f"{play.name}: {type(error).__name__}: {error}"
                 self.tell(f"{sid}: {self.failed[sid]}")
@@ -148,7 +160,8 @@ class ClusterStorm:
         return ClusterReport(
             sessions=self.played, seconds=round(seconds, 1), silences=self.silences, turns=found.turns,
             calls=found.calls, extra_calls=found.extra_calls, late_calls=found.late_calls,
-            latest_ms=round(found.latest_ms, 1), disturbed=found.disturbed, late_timers=found.late_timers,
-            lost=len(found.lost) + len(lost), doubled=len(found.doubled), wrong=len(found.wrong),
+            latest_ms=round(found.latest_ms, 1), disturbed=found.disturbed, missed=found.missed,
+            late_timers=found.late_timers, lost=len(found.lost) + len(lost), doubled=len(found.doubled),
+            wrong=len(found.wrong), refused=len(self.rig.refused),
             violations=[*lost, *found.violations, *short], left_out=left_out,
         )  # fmt: skip

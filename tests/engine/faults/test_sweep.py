@@ -14,6 +14,7 @@ from bus.errors import BusError
 from bus.log import waiting
 from bus.storage.index import Index
 from coordinator.folded import sweep, whole
+from coordinator.moderator import Moderator
 from schemas.post import EraseSession, SessionRow
 from schemas.presence import AskWorkers, Workers
 from schemas.turn import Answer
@@ -77,6 +78,31 @@ async def test_a_moderator_that_starts_finds_a_session_of_which_nothing_is_due(t
         second = await bare.moderator()
         await bare.closed("s1")
         assert b"parley_sessions_revived_total 1.0" in generate_latest(second._metrics.registry)
+
+
+async def test_a_sweep_that_the_bus_did_not_answer_is_made_up_for(tmp_path: Path) -> None:
+    """A moderator starts, or comes back, while the bus stores nothing: its look at what the index names comes later."""
+    async with engine(tmp_path) as bare:
+        first = await bare.moderator()
+        quiet = await bare.workers({"latency_s": 30.0})
+        await bare.open("s1", turn_timeout_s=2.0)
+        for worker in quiet:
+            await worker.__aexit__()
+        second = await bare.moderator(sweep_s=3_600.0)
+        await until(lambda: _swept(second))
+        await first.__aexit__()
+        moderator = await bare.connect("moderator")
+        await streams.purge_session(moderator, "s1")
+        await moderator.api("STREAM.DELETE.TIMER")
+        second._sweep.again()
+        with pytest.raises(BusError):
+            await second._sweep.once()
+        await streams.ensure_streams(moderator, ack_wait_s=bare.ack_wait_s)
+        await bare.closed("s1", 20.0)
+
+
+async def _swept(moderator: Moderator) -> bool:
+    return moderator._sweep._sweeps > 0
 
 
 async def test_an_open_session_whose_timer_and_turns_are_gone_is_set_going_within_a_sweep(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from client.errors import BadInput
 from coordinator.folded import rows
 from schemas.post import EraseSession, ListSessions, SessionRow, SessionRows
 from schemas.turn import Answer
-from schemas.wire import decode
+from schemas.wire import decode, encode
 from tests.support.engine import Engine
 
 
@@ -142,6 +142,26 @@ async def test_pages_have_every_session_once_however_owners_mix(bare: Engine) ->
                     break
             assert found == wanted[::-1][: len(found)]
             assert len(found) == len(wanted) or (limit == 7 and len(found) > 100)
+
+
+@pytest.mark.parametrize("between", [0, 5])
+async def test_a_row_that_is_not_removed_yet_is_listed_no_second_time(bare: Engine, between: int) -> None:
+    """Whoever ends a session writes its row, and dies before he removes the one that it replaces. `between`: rows of
+    others, so that both of them are read at once or not."""
+    connection = await ready(bare)
+    index = Index(connection)
+    await index.put(row("s1"))
+    others = await fill(connection, between)
+    ended = row("s1", "finished")
+    await connection.store(subjects.index("over", ended.owner, "s1"), encode(ended))
+    assert [status for _, status in await held(connection, "s1")] == ["open", "finished"]
+    for limit in (1, 2, 100):
+        page = await index.page(limit=limit)
+        wanted = ["s1", *others[::-1]]
+        assert [r.session for r in page.rows] == wanted[:limit]
+        assert page.rows[0].status == "finished" and page.more == (len(wanted) > limit)
+    await index.put(ended)
+    assert [status for _, status in await held(connection, "s1")] == ["finished"], "repeating it removes the other one"
 
 
 class Disturbed(Client):
