@@ -371,7 +371,7 @@ def known_protocol(name: str) -> Protocol:
 
 @asynccontextmanager
 async def connect(
-    url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0
+    url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0, outlasts: bool = True
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -383,6 +383,9 @@ async def connect(
         The protocol of sessions that name none.
     patience_s
         How long to wait for a moderator.
+    outlasts
+        Whether that time stands still while servers of the bus are away, and until they have settled. The log says
+        what is missing meanwhile. A bus of which no server answers at the beginning is not waited for.
 
     Raises
     ------
@@ -392,12 +395,12 @@ async def connect(
         No such protocol; the credentials file cannot be used.
     """
     known_protocol(protocol)
-    async with connected(url, Path(creds), patience_s) as client:
+    async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
         yield Parley(client, protocol=protocol)
 
 
 @asynccontextmanager
-async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["Client"]:
+async def connected(url: str, creds: Path, patience_s: float, *, outlasts: bool = False) -> AsyncIterator["Client"]:
     """A client over a connection of its own. Raises as `connect`."""
     from bus.accounts import CLIENT as CLIENT_KIND
     from bus.accounts import OWNER as OWNER_KIND
@@ -421,4 +424,5 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
     except BusError as error:
         raise Unreachable(str(error)) from error
     async with connection:
-        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s)
+        user, where = credentials.user, connection.url
+        yield Client(connection, user, url=where, patience_s=patience_s, outlasts=outlasts)

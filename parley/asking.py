@@ -87,7 +87,9 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
         raise Unreachable(f"{error}; parley sessions cancel {error.sid}{options}") from error
     except Ended as ended:
         if ended.result is None or not look.json:
-            hint = f"; parley sessions cancel {ended.unsure}{options}" if ended.unsure else ""
+            named = f"{ended.unsure}{options}"
+            hint = f"; parley sessions watch {named} follows it, parley sessions cancel {named} ends it"
+            hint = hint if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
         return INTERRUPTED, ended.result, {}
     except KeyboardInterrupt:
@@ -114,7 +116,7 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
     """
     interrupts = Interrupts(view)
     try:
-        async with front(request.plan, ephemeral=request.ephemeral, tell=view.note) as parley:
+        async with front(request.plan, ephemeral=request.ephemeral, tell=view.note, outlasts=True) as parley:
             check_everything(parley, request.look.everything)
             sid = new_sid()
             opening = request.opening

@@ -217,7 +217,7 @@ def watch(
     """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
     async def main() -> Result:
-        async with last_stack(settings) as parley:
+        async with last_stack(settings, outlasts=True) as parley:
             if parley is None:
                 raise NoSession(sid, place(settings))
             view = choose(json=json, quiet=False, plain=plain, verbose=verbose)

@@ -14,7 +14,7 @@ from bus.accounts import load_credentials
 from bus.connection import connect
 from client.client import Client
 from client.errors import Unreachable
-from parley.stack.disk_watch import telling
+from parley.stack.disk_watch import BACK, telling
 from parley.stack.lease import OWNER
 from tests.chaos.cluster.faults import ClusterFaults
 from tests.chaos.cluster.rig import ClusterRig
@@ -40,6 +40,8 @@ async def test_without_a_majority_nobody_is_told_that_something_was_accepted(tmp
             ):
                 under_way = asyncio.create_task(rig.play("under-way", 0, play))
                 await until(lambda: _heard(rig, "under-way"), 30.0, "the session did not begin")
+                patient = Client(conn, OWNER, patience_s=0.5, outlasts=True)
+                follows = asyncio.create_task(patient.result("under-way"))
                 os.kill(supervisor, signal.SIGSTOP)
                 try:
                     for pid in rig.server_pids()[1:]:
@@ -47,19 +49,22 @@ async def test_without_a_majority_nobody_is_told_that_something_was_accepted(tmp
                     impatient = Client(conn, OWNER, patience_s=8.0)
                     with pytest.raises(Unreachable, match="no majority: 1 of 3 servers is there, 2 are needed"):
                         await impatient.open(play.request, "refused")
+                    asks = asyncio.create_task(patient.open(play.request, "asked-meanwhile"))
                     said = await asyncio.to_thread(_doctor, rig.lease.url, rig.lease.credentials(OWNER))
                     assert "no majority: 1 of 3 servers is there" in said
                     assert "start them, and see that they reach each other" in said
                 finally:
                     os.kill(supervisor, signal.SIGCONT)
                 await under_way
+                assert (await follows).status == "finished"
+                assert (await patient.result(await asks)).status == "finished"
                 await until(faults.settled, 60.0, "the cluster did not come back")
 
-                async def twice() -> bool:
-                    return len(told) == 2
+                async def back() -> bool:
+                    return told[-1:] == [f"parley: {BACK}"]
 
-                await until(twice, 10.0, f"told: {told}")
-            assert "no majority" in told[0] and told[1] == "parley: the bus stores again: sessions go on"
+                await until(back, 10.0, f"told: {told}")
+            assert len(told) == 2 and "no majority" in told[0]
             found = await rig.findings()
             assert found.violations == []
 
