@@ -96,6 +96,11 @@ class Client:
         return self._connection.nc.lacking
 
     @property
+    def bus_addresses(self) -> str:
+        """Of all servers of the bus, as far as they are known, with commas between."""
+        return ",".join(self._connection.nc.known)
+
+    @property
     def bus_missing(self) -> int:
         """How many of the bus's servers are not there, as far as is known."""
         return self._connection.nc.missing

@@ -69,6 +69,14 @@ class MovingClient(library.Client):
         return self._told if self._told > 1 else len(self._given)
 
     @property
+    def known(self) -> list[str]:
+        """HOST:PORT of the servers that were named, and of the others that it knows where these are not all."""
+        named = sorted(self._given)
+        if len(named) >= self.most:
+            return named
+        return sorted({server.uri.netloc for server in self._server_pool})
+
+    @property
     def alone(self) -> bool:
         """Whether its server reaches fewer than half of the servers that there were: it can store nothing."""
         return 0 < 2 * self.reached <= self.most
@@ -188,16 +196,22 @@ def _address(url: str) -> str:
         return url  # nats-py says what is wrong with it
 
 
+async def greeting(host: str, port: int) -> dict[str, Any]:
+    """What a server says first, to anybody. Raises OSError (TimeoutError where it says nothing), ValueError."""
+    async with asyncio.timeout(PROBE_S):
+        reader, writer = await asyncio.open_connection(host, port, limit=1_048_576)
+        try:
+            line = await reader.readline()
+        finally:
+            writer.close()
+    said: dict[str, Any] = json.loads(line.removeprefix(b"INFO "))
+    return said
+
+
 async def _reached(host: str, port: int) -> int:
     """How many servers the one there reaches, itself among them; 0: it does not answer, or is about to stop."""
     try:
-        async with asyncio.timeout(PROBE_S):
-            reader, writer = await asyncio.open_connection(host, port, limit=1_048_576)
-            try:
-                line = await reader.readline()
-            finally:
-                writer.close()
-        info = json.loads(line.removeprefix(b"INFO "))
+        info = await greeting(host, port)
     except (OSError, ValueError):
         return 0
     return 0 if info.get("ldm") else len(info.get("connect_urls") or ())

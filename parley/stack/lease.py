@@ -43,6 +43,8 @@ from parley.stack.rows import names_models, together
 _POLL_S = 0.005
 _START_S = 30.0
 _WATCH_S = 0.2
+_FAILED_S = 5.0
+"""A stack that could not be started again for so long is waited for no longer."""
 OWNER, METRICS = "owner", "metrics"
 """Users that every stack has."""
 REMEMBERED = "last-stack.json"
@@ -437,7 +439,7 @@ class Lease:
                 self.failed, since = "", None
             except StackFailed as error:  # it is tried again, and whoever waits is told after a while
                 since = since or time.monotonic()
-                if time.monotonic() - since > _START_S:
+                if time.monotonic() - since > _FAILED_S:
                     self.failed = str(error)
 
 

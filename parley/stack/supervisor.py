@@ -45,7 +45,7 @@ from parley.stack.lease import (
     moderators_of,
 )
 from parley.stack.rows import AgentRow
-from parley.stack.servers import Servers, check_replicas
+from parley.stack.servers import Servers, check_partitions, check_replicas
 
 if TYPE_CHECKING:
     from agents.specs import AgentSpec
@@ -100,6 +100,7 @@ class Supervisor:
         self._signals()
         try:
             check_replicas(self.state, self.order.stack.servers, self.order.stack.replicas)
+            check_partitions(self.state, self.order.stack.partitions)
             self._remember()
             self._start_bus()
             self._publish()
