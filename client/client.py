@@ -96,6 +96,11 @@ class Client:
         return self._connection.nc.lacking
 
     @property
+    def bus_unsettled(self) -> bool:
+        """Whether servers of the bus are away, or were just now."""
+        return self._connection.nc.unsettled
+
+    @property
     def bus_addresses(self) -> str:
         """Of all servers of the bus, as far as they are known, with commas between."""
         return ",".join(self._connection.nc.known)

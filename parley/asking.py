@@ -91,7 +91,7 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     except Ended as ended:
         if ended.result is None or not look.json:
             named = f"{ended.unsure}{options}"
-            hint = f"; parley sessions watch {named} follows it, parley sessions cancel {named} ends it"
+            hint = f"; to follow it: parley sessions watch {named}; to end it: parley sessions cancel {named}"
             hint = hint if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
         return INTERRUPTED, ended.result, {}

@@ -11,6 +11,8 @@ from parley.doctor.report import ServerFound
 from parley.stack.lease import read_running, remembered
 from parley.stack.servers import SEVERAL, cluster_of
 
+_SILENT = "says nothing"
+
 
 async def look(url: str) -> tuple[ServerFound, ...]:
     """Ask each server of an address for the first that it says to anybody."""
@@ -22,7 +24,7 @@ async def _look(address: str) -> ServerFound:
     try:
         said = await greeting(parts.hostname or "", parts.port or 4222)
     except TimeoutError:
-        why = f"says nothing within {PROBE_S:g} s: it is frozen, or cut off from here"
+        why = f"{_SILENT} within {PROBE_S:g} s: it is frozen, or cut off from here"
         return ServerFound(address=address, status="missing", what=why)
     except (OSError, ValueError) as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "no NATS server answers there"
@@ -45,9 +47,12 @@ def mend(servers: Sequence[ServerFound], state: Path | None) -> str:
     """What to do about those that are missing. `state`: the folder of the stack whose keys are used; None: of none."""
     if state is not None and (running := read_running(state)) is not None:
         logs = f"{state / SEVERAL}/server-1 and so on" if cluster_of(state) else str(state / "bus")
+        frozen = any(server.what.startswith(_SILENT) for server in servers)
         return (
-            f"the supervisor of the stack (process {running.supervisor}) starts servers anew that ended. Where it does "
-            f"not, end it, and start the stack again: parley up --state {state}. The servers' logs are in {logs}"
+            f"the supervisor of the stack (process {running.supervisor}) starts servers anew that ended. "
+            + ("One that is frozen is to be killed (kill -9). " if frozen else "")
+            + f"Where it does not, end it, and start the stack again: parley up --state {state}. The servers' logs are "
+            f"in {logs}"
         )
     if state is not None and remembered(state) is not None:
         return f"the stack in {state} does not run; start it again: parley up --state {state}"
