@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bus.errors import BadKeyFile, BusError
+from bus.errors import BadKeyFile, BusError, addresses
 from client import evidence as documents_of
 from client import task_folder, task_history
 from client.errors import BadInput, NotAllowed, Unreachable
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from schemas.result import Result as Ended
 
 CONNECT_S = 3.0
+_ADDRESS_S = 2.0
+"""nats-py gives up an address after so long, and tries the next."""
+
+
+def connect_s(url: str) -> float:
+    """Seconds within which one server of an address answers, if the others are frozen."""
+    return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
 
 
 class Session:
@@ -417,10 +424,10 @@ async def connected(url: str, creds: Path, patience_s: float, *, outlasts: bool 
         what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
         raise BadInput("creds", f"{what}; expected a client's or an owner's")
     try:
-        async with asyncio.timeout(CONNECT_S):
+        async with asyncio.timeout(connect_s(url)):
             connection = await connect_bus(url, credentials, name="parley")
     except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
     except BusError as error:
         raise Unreachable(str(error)) from error
     async with connection:

@@ -12,7 +12,8 @@ pytestmark = needed
 
 
 def test_a_lost_majority_is_said_on_the_page_while_it_lasts(chromium: Browser, tmp_path: Path) -> None:
-    with Cluster(tmp_path / "cluster") as cluster:
+    cluster = Cluster(tmp_path / "cluster")
+    with cluster.nats:
         owner = tmp_path / "owner.json"
         cluster.keys["owner"].save(owner)
         gateway = serve(Front(tmp_path), "--nats", cluster.url, "--creds", str(owner))
