@@ -89,14 +89,14 @@ class MovingClient(library.Client):
         if not self.is_connected and most < 2:
             return "the server of the bus does not answer: nothing is stored; sessions wait, and go on once it does"
         if not self.is_connected:
-            what, few = f"no connection to any of the {most} servers of the bus, {needed} are needed", needed
+            what, back = f"no connection to any of the {most} servers of the bus, {needed} are needed", "so many answer"
         elif self.alone:
             there = f"{self.reached} of {most} servers {'is' if self.reached == 1 else 'are'} there"
             what, few = f"the bus has no majority: {there}, {needed} are needed", needed - self.reached
+            back = "another server is back" if few == 1 else f"{few} more are back"
         else:
             return ""
-        back = "another server is" if few == 1 else f"{few} of them are"
-        return f"{what}. Nothing is stored; sessions wait, and go on by themselves once {back} back"
+        return f"{what}. Nothing is stored; sessions wait, and go on by themselves once {back}"
 
     @property
     def unsettled(self) -> bool:
