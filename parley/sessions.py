@@ -242,7 +242,8 @@ def watch(
         hint = f"parley sessions watch {sid}{bus_options(settings)}"
         raise Interrupted(f"interrupted: {ended.why}; {hint}") from None
     except KeyboardInterrupt:
-        raise Interrupted("interrupted") from None
+        again = f"parley sessions watch {sid}{bus_options(settings)}"
+        raise Interrupted(f"interrupted; to follow the session: {again}") from None
 
 
 def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
