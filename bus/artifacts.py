@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from bus import subjects
 from bus.channels import PUBLIC, stores_on
+from bus.cluster.patience import Patience
 from bus.connection import Connection
 from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault, ModeratorsBusy
 from bus.storage import direct
@@ -71,9 +72,12 @@ class Artifacts:
 
 
 async def put(
-    connection: Connection, sid: str, data: bytes, *, turn: str = "", token: str = "", patience_s: float = 30.0
-) -> str:
+    connection: Connection, sid: str, data: bytes, *, turn: str = "", token: str = "", patience_s: float = 30.0,
+    outlasts: bool = False,
+) -> str:  # fmt: skip
     """Have a moderator store bytes, as a client or for an open turn; their id. Repeating it is fine.
+
+    `outlasts`: `patience_s` does not run while servers of the bus are away (bus.cluster.patience).
 
     Raises
     ------
@@ -86,16 +90,16 @@ async def put(
     """
     mine = connection.credentials
     body = encode(PutArtifact(data=data, turn=turn, token=token))
-    await _asked(connection, subjects.put(stores_on(mine.account), mine.user, sid), body, patience_s)
+    await _asked(connection, subjects.put(stores_on(mine.account), mine.user, sid), body, patience_s, outlasts)
     return sha256(data).hexdigest()
 
 
-async def get(connection: Connection, sid: str, id: str, *, patience_s: float = 30.0) -> bytes:
+async def get(connection: Connection, sid: str, id: str, *, patience_s: float = 30.0, outlasts: bool = False) -> bytes:
     """Have a moderator send an artifact; its bytes, checked against its id. Raises as `put`."""
     body, mine = encode(GetArtifact(id=id)), subjects.get(PUBLIC, sid)
     granted = () if connection.credentials.row.sees_all else connection.credentials.reads
     for subject in (mine, *(subjects.owned(owner, mine) for owner in granted)):
-        answer = decode(await _asked(connection, subject, body, patience_s), GotArtifact)
+        answer = decode(await _asked(connection, subject, body, patience_s, outlasts), GotArtifact)
         if answer.found and sha256(answer.data).hexdigest() == id:
             return answer.data
     raise ArtifactRefused(f"session {sid} has no artifact {id}")
@@ -112,11 +116,11 @@ async def take(connection: Connection, sid: str, id: str, *, turn: str, token: s
     raise ArtifactRefused(answer.why or f"session {sid} has no artifact {id}")
 
 
-async def _asked(connection: Connection, subject: str, body: bytes, patience_s: float) -> bytes:
+async def _asked(connection: Connection, subject: str, body: bytes, patience_s: float, outlasts: bool = False) -> bytes:
     """Ask until somebody answers who is not busy. Raises ArtifactRefused with the moderator's words."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + patience_s
+    patience = Patience(connection.nc, patience_s, outlasts=outlasts)
     while True:
+        await patience.connected()
         fault: BusError = ModeratorsBusy()
         try:
             data = (await connection.request(subject, body, _ASK_S)).data
@@ -129,9 +133,9 @@ async def _asked(connection: Connection, subject: str, body: bytes, patience_s: 
             raise
         except BusError as error:
             fault = error
-        if loop.time() > deadline:
+        if patience.over(fault):
             raise fault
-        await asyncio.sleep(_AGAIN_S)
+        await asyncio.sleep(patience.pause_s(_AGAIN_S))
 
 
 def _verdict(data: bytes) -> Answer | None:

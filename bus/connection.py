@@ -428,7 +428,9 @@ class Connection:
             self._silent += 1
             if self._silent < len(self.nc._server_pool):
                 return  # another of them may answer
-            raise Unreachable(self.url, getattr(error, "strerror", None) or str(error) or type(error).__name__)
+            silent = "it says nothing: it is frozen, or cut off from here" if isinstance(error, TimeoutError) else ""
+            why = getattr(error, "strerror", None) or str(error) or silent or type(error).__name__
+            raise Unreachable(self.url, why)
         found = _VIOLATION.search(str(error))
         if found is None:
             _log.info("bus: %s: %s", self.url, error)

@@ -193,10 +193,11 @@ class WrongPartitions(EnvironmentFault):
     def __init__(self, there: int, asked: int) -> None:
         self.there = there
         self.asked = asked
-        super().__init__(
-            f"the log has {there} partition{'s' * (there != 1)} since this bus was set up, bus.partitions says {asked}."
-            f" A session never moves, so the number stays: set bus.partitions to {there}, or begin with an empty store"
+        self.what = (
+            f"the log has {there} partition{'s' * (there != 1)} since this bus was set up, bus.partitions says {asked}"
         )
+        self.mend = f"set bus.partitions to {there}, or begin with an empty store"
+        super().__init__(f"{self.what}. A session never moves, so the number stays: {self.mend}")
 
 
 class NoStream(EnvironmentFault):

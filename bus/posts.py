@@ -16,6 +16,7 @@ import msgspec
 
 from bus import subjects
 from bus.channels import ACCOUNT_OF_ROLE, CONTROL
+from bus.cluster.patience import Patience
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
 from bus.library import Msg, Subscription
@@ -121,8 +122,8 @@ class Reader:
         ModeratorRefused
             A moderator does not answer this, and why.
         BusError
-            No moderator answered for `patience_s`, or each was busy. The time does not run while the servers of a
-            cluster have no majority.
+            No moderator answered for `patience_s`, or each was busy. The time does not run while servers of the bus
+            are away, nor for `bus.cluster.moving.SETTLE_S` after that.
         """
         got: asyncio.Queue[Post | None] = asyncio.Queue()
         subscriptions = await self._subscribe(sid, channels, got, on_live)
@@ -228,24 +229,22 @@ class Reader:
         return pages[owner]
 
     async def _ask(self, sid: str, owner: str, channel: str, k: int, *, waits: bool) -> Posts:
-        """One page. `waits`: also for as long as the servers have no majority, since the session goes on after that."""
+        """One page. `waits`: also for as long as servers are away, since the session goes on after that."""
         subject = subjects.read(channel, sid)
         if owner:
             subject = subjects.owned(owner, subject)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience_s
+        patience = Patience(self._connection.nc, self._patience_s, outlasts=waits)
         while True:
+            await patience.connected()
             try:
                 msg = await self._connection.request(subject, encode(ReadPosts(k=k)), 2.0)
                 return _page_of(msg.data)
             except (LocalFault, ModeratorRefused):
                 raise
-            except BusError:
-                if waits and self._connection.nc.alone:
-                    deadline = loop.time() + self._patience_s
-                if loop.time() > deadline:
+            except BusError as error:
+                if patience.over(error):
                     raise
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(patience.pause_s(0.05))
 
 
 def _page_of(data: bytes) -> Posts:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bus.errors import BadKeyFile, BusError
+from bus.errors import BadKeyFile, BusError, addresses
 from client import evidence as documents_of
 from client import task_folder, task_history
 from client.errors import BadInput, NotAllowed, Unreachable
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from schemas.result import Result as Ended
 
 CONNECT_S = 3.0
+_ADDRESS_S = 2.0
+"""nats-py gives up an address after so long, and tries the next."""
+
+
+def connect_s(url: str) -> float:
+    """Seconds within which one server of an address answers, if the others are frozen."""
+    return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
 
 
 class Session:
@@ -371,7 +378,7 @@ def known_protocol(name: str) -> Protocol:
 
 @asynccontextmanager
 async def connect(
-    url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0
+    url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0, outlasts: bool = True
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -383,6 +390,9 @@ async def connect(
         The protocol of sessions that name none.
     patience_s
         How long to wait for a moderator.
+    outlasts
+        Whether that time stands still while servers of the bus are away, and until they have settled. The log says
+        what is missing meanwhile. A bus of which no server answers at the beginning is not waited for.
 
     Raises
     ------
@@ -392,12 +402,12 @@ async def connect(
         No such protocol; the credentials file cannot be used.
     """
     known_protocol(protocol)
-    async with connected(url, Path(creds), patience_s) as client:
+    async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
         yield Parley(client, protocol=protocol)
 
 
 @asynccontextmanager
-async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["Client"]:
+async def connected(url: str, creds: Path, patience_s: float, *, outlasts: bool = False) -> AsyncIterator["Client"]:
     """A client over a connection of its own. Raises as `connect`."""
     from bus.accounts import CLIENT as CLIENT_KIND
     from bus.accounts import OWNER as OWNER_KIND
@@ -414,11 +424,12 @@ async def connected(url: str, creds: Path, patience_s: float) -> AsyncIterator["
         what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
         raise BadInput("creds", f"{what}; expected a client's or an owner's")
     try:
-        async with asyncio.timeout(CONNECT_S):
+        async with asyncio.timeout(connect_s(url)):
             connection = await connect_bus(url, credentials, name="parley")
     except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
     except BusError as error:
         raise Unreachable(str(error)) from error
     async with connection:
-        yield Client(connection, credentials.user, url=connection.url, patience_s=patience_s)
+        user, where = credentials.user, connection.url
+        yield Client(connection, user, url=where, patience_s=patience_s, outlasts=outlasts)

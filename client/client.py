@@ -15,12 +15,13 @@ from bus.accounts import EVERYBODY
 from bus.accounts import OWNER as OWNER_KIND
 from bus.accounts import VIEWER as VIEWER_KIND
 from bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
+from bus.cluster.patience import Patience
 from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorsBusy
 from bus.posts import Reader
 from bus.storage.index import OPEN
 from bus.storage.storing import lacks_room
-from client.errors import BadInput, NotAllowed, Refusal, Unanswered, Unreachable
+from client.errors import BadInput, NotAllowed, Refusal, StackFailed, Unanswered, Unreachable
 from client.show.session_list import Listed
 from observability import caller
 from schemas.post import (
@@ -72,15 +73,21 @@ class Client:
         The user that the credential stands for: the broker pins it as the author.
     patience_s
         How long to wait for a moderator.
+    outlasts
+        Whether that time stands still while servers of the bus are away, and until they have settled. Posts are
+        waited for so anyway.
     """
 
-    def __init__(self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0) -> None:
+    def __init__(
+        self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0, outlasts: bool = False
+    ) -> None:
         self.owner = connection.credentials.kind == OWNER_KIND
         """Whether it may ask for logs, workers and everybody's sessions."""
         self._connection = connection
         self._user = user
         self._url = url
         self._patience_s = patience_s
+        self._outlasts = outlasts
         self._reader = Reader(connection, patience_s=patience_s)
 
     @property
@@ -89,9 +96,28 @@ class Client:
         return self._connection.nc.lacking
 
     @property
+    def bus_unsettled(self) -> bool:
+        """Whether servers of the bus are away, or were just now."""
+        return self._connection.nc.unsettled
+
+    @property
+    def bus_addresses(self) -> str:
+        """Of all servers of the bus, as far as they are known, with commas between."""
+        return ",".join(self._connection.nc.known)
+
+    @property
     def bus_missing(self) -> int:
         """How many of the bus's servers are not there, as far as is known."""
         return self._connection.nc.missing
+
+    def gives_up(self, why: Callable[[], str]) -> None:
+        """Wait for servers no longer once this says why they do not come back; empty: they may."""
+        self._connection.nc.hopeless = why
+
+    @property
+    def bus_gone(self) -> str:
+        """What `gives_up` was given says just now."""
+        return self._connection.nc.hopeless()
 
     @property
     def user(self) -> str:
@@ -114,12 +140,12 @@ class Client:
             It does not fit one message.
         """
         sid = sid or new_sid()
-        if request.expires_ns is None:
-            expires_ns = time.time_ns() + int((self._patience_s + _LATE_S) * 1e9)
-            request = msgspec.structs.replace(request, expires_ns=expires_ns, expires_s=self._patience_s + _LATE_S)
+        expires = request.expires_ns is None
+        if expires:
+            request = self._expiring(request)
         try:
             with caller.asking("parley open", sid) as headers:
-                await self._submit(sid, request, headers=headers)
+                await self._opens(sid, request, headers, again=expires)
         except Unreachable as error:
             assert request.expires_ns is not None, "given above"
             raise Unanswered(sid, str(error), (request.expires_ns - time.time_ns()) / 1e9) from error
@@ -129,15 +155,38 @@ class Client:
         """Open a session that carries the record of another of one's own on; its id once a moderator has taken it.
         Raises as `open`."""
         sid = sid or new_sid()
-        if request.expires_s is msgspec.UNSET:
+        expires = request.expires_s is msgspec.UNSET
+        if expires:
             request = msgspec.structs.replace(request, expires_s=self._patience_s + _LATE_S)
         until = time.monotonic() + self._patience_s + _LATE_S
         try:
             with caller.asking("parley fork", sid) as headers:
-                await self._submit(sid, request, headers=headers)
+                await self._opens(sid, request, headers, again=expires)
         except Unreachable as error:
             raise Unanswered(sid, str(error), until - time.monotonic()) from error
         return sid
+
+    async def _opens(
+        self, sid: str, request: OpenSession | ForkSession, headers: dict[str, str], *, again: bool
+    ) -> None:
+        """Submit it. Stored just before servers went away it may be refused as too late, although its asker waited:
+        with `again` it is submitted anew."""
+        while True:
+            since = time.monotonic()
+            try:
+                await self._submit(sid, request, headers=headers)
+                return
+            except Refusal as refusal:
+                late = refusal.field == "session" and time.monotonic() - since > self._patience_s + _LATE_S
+                if not (late and again and self._outlasts):
+                    raise
+            if isinstance(request, OpenSession):
+                request = self._expiring(request)
+
+    def _expiring(self, request: OpenSession) -> OpenSession:
+        left_s = self._patience_s + _LATE_S
+        expires_ns = time.time_ns() + int(left_s * 1e9)
+        return msgspec.structs.replace(request, expires_ns=expires_ns, expires_s=left_s)
 
     async def cancel(self, sid: str, reason: str = "") -> None:
         """End a session. Raises as `open`; Refusal also where it is not open."""
@@ -174,11 +223,13 @@ class Client:
 
     async def put(self, sid: str, data: bytes) -> str:
         """Store an artifact in one's own session, which may still be to open; its id. Raises as bus.artifacts.put."""
-        return await artifacts.put(self._connection, sid, data, patience_s=self._patience_s)
+        patience_s, outlasts = self._patience_s, self._outlasts
+        return await artifacts.put(self._connection, sid, data, patience_s=patience_s, outlasts=outlasts)
 
     async def get(self, sid: str, id: str) -> bytes:
         """An artifact of a session. Raises as bus.artifacts.get."""
-        return await artifacts.get(self._connection, sid, id, patience_s=self._patience_s)
+        patience_s, outlasts = self._patience_s, self._outlasts
+        return await artifacts.get(self._connection, sid, id, patience_s=patience_s, outlasts=outlasts)
 
     async def _submit(
         self, sid: str, submission: Submission, channel: str = CLIENT, headers: dict[str, str] | None = None
@@ -193,20 +244,20 @@ class Client:
             raise BadInput(
                 "evidence", f"the session comes to {len(data) / 1e6:.1f} MB, one message holds {limit / 1e6:.1f} MB"
             )
-        deadline = time.monotonic() + self._patience_s
+        patience = self._patience()
         subject = subjects.inbox(channel, self._user, sid)
         msg_id = secrets.token_hex(16)
         ack = await self._until(
-            deadline, lambda: self._connection.store(subject, data, msg_id=msg_id, headers=headers), storing=True
+            patience, lambda: self._connection.store(subject, data, msg_id=msg_id, headers=headers), storing=True
         )
         ask = encode(AskFate(seq=ack.seq))
         while True:
-            fate = await self._ask(deadline, subjects.fate(channel, self._user, sid), ask, Fate, _FATE_S)
+            fate = await self._ask(patience, subjects.fate(channel, self._user, sid), ask, Fate, _FATE_S)
             if fate.fate == "taken":
                 return
             if fate.fate != "pending":
                 raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}")
-            if time.monotonic() > deadline:
+            if patience.over():
                 raise self._nobody("no moderator took the submission")
             await asyncio.sleep(_AGAIN_S)
 
@@ -302,7 +353,7 @@ class Client:
         return [subjects.own("mine", name, "") for name in dict.fromkeys((self._user, *granted))]
 
     async def _list(self, subject: str, asked: ListSessions) -> SessionRows:
-        return await self._ask(self._deadline(), subject, encode(asked), SessionRows)
+        return await self._ask(self._patience(), subject, encode(asked), SessionRows)
 
     async def rebuild_index(self) -> AsyncGenerator[IndexRebuilt, None]:
         """Enter all sessions of the log in the index, piece by piece; what each came to. It may be left off and begun
@@ -311,7 +362,7 @@ class Client:
         subject, done = subjects.own("index", self._user, ""), IndexRebuilt(seq=0, last_seq=0, sessions=0)
         while not done.done:
             ask = encode(RebuildIndex(after_seq=done.seq))
-            done = await self._ask(self._deadline(), subject, ask, IndexRebuilt, _PIECE_S)
+            done = await self._ask(self._patience(), subject, ask, IndexRebuilt, _PIECE_S)
             yield done
 
     # -- for owners
@@ -321,7 +372,7 @@ class Client:
         entries: list[str] = []
         while True:
             ask = encode(ReadLog(n=n + len(entries)))
-            page = await self._ask(self._deadline(), subjects.own("log", self._user, sid), ask, LogPage)
+            page = await self._ask(self._patience(), subjects.own("log", self._user, sid), ask, LogPage)
             entries += [bytes(entry).decode() for entry in page.entries]
             if not page.more or not page.entries:
                 return entries
@@ -334,8 +385,8 @@ class Client:
         Unreachable
             No moderator answered.
         """
-        deadline = self._deadline() if patience_s is None else time.monotonic() + patience_s
-        return await self._ask(deadline, subjects.own("workers", self._user, ""), encode(AskWorkers()), Workers)
+        patience = self._patience() if patience_s is None else Patience(self._connection.nc, patience_s)
+        return await self._ask(patience, subjects.own("workers", self._user, ""), encode(AskWorkers()), Workers)
 
     async def everybody(self, patience_s: float) -> Workers:
         """Who is alive, as a moderator says that has listened for as long as workers take to tell of themselves. If
@@ -351,7 +402,7 @@ class Client:
         """Remove a closed session's texts. Raises Refusal where it is open or unknown, or was erased before."""
         self._owners_only("sessions are erased by owners")
         subject = subjects.own("erase", self._user, sid)
-        answer = await self._ask(self._deadline(), subject, encode(EraseSession()), Answer)
+        answer = await self._ask(self._patience(), subject, encode(EraseSession()), Answer)
         if answer.verdict != "accepted":
             raise Refusal("session", answer.why)
 
@@ -360,11 +411,11 @@ class Client:
         if not self.owner:
             raise NotAllowed("creds", f"{what}; the credentials of {self._user!r} are a client's")
 
-    def _deadline(self) -> float:
-        return time.monotonic() + self._patience_s
+    def _patience(self) -> Patience:
+        return Patience(self._connection.nc, self._patience_s, outlasts=self._outlasts)
 
     async def _ask(
-        self, deadline: float, subject: str, data: bytes, wanted: type[T], timeout_s: float = _REQUEST_S
+        self, patience: Patience, subject: str, data: bytes, wanted: type[T], timeout_s: float = _REQUEST_S
     ) -> T:
         async def once() -> T:
             answer = (await self._connection.request(subject, data, timeout_s)).data
@@ -380,27 +431,30 @@ class Client:
                 # a moderator of a former release raises over a session that is new to it: another one is asked
                 raise ModeratorsBusy from error
 
-        return await self._until(deadline, once)
+        return await self._until(patience, once)
 
-    async def _until(self, deadline: float, call: Callable[[], Awaitable[T]], *, storing: bool = False) -> T:
-        """Call again until it answers, or the deadline passes. `storing`: the call stores something."""
+    async def _until(self, patience: Patience, call: Callable[[], Awaitable[T]], *, storing: bool = False) -> T:
+        """Call again until it answers, or the patience is over. `storing`: the call stores something."""
         pause = _AGAIN_S
         while True:
+            await patience.connected()
             try:
                 return await call()
             except LocalFault as error:
                 raise Refusal("", error.plain) from error
             except BusError as error:
-                if time.monotonic() > deadline:
+                if patience.over(error):
                     full = storing and lacks_room(error)
                     what = "the bus stored nothing (its disk may be full, see parley doctor)"
                     busy = isinstance(error, ModeratorsBusy)
                     none = f"{error}; none answered" if busy else "no moderator answered"
                     raise self._nobody(what if full else none) from error
-                await asyncio.sleep(pause)
+                await asyncio.sleep(patience.pause_s(pause))
                 pause = min(0.25, pause * 1.5)
 
-    def _nobody(self, what: str) -> Unreachable:
+    def _nobody(self, what: str) -> Unreachable | StackFailed:
+        if self.bus_gone:
+            return StackFailed(self.bus_gone)
         where = f" at {self._url}" if self._url else ""
         why = f"; {self.bus_lacking}" if self.bus_lacking else ""
         return Unreachable(f"{what} within {self._patience_s:g} s{where}{why}")

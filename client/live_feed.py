@@ -77,8 +77,8 @@ async def watch_log(parley: Parley, sid: str, view: View) -> None:
     if not view.wants_log or not parley.client.owner:
         return
     read = 0
-    with contextlib.suppress(ParleyError, BusError):
-        while True:
+    while True:
+        with contextlib.suppress(ParleyError, BusError):  # the posts say how it goes on, and whether
             entries = await parley.client.log(sid, read)
             for entry in entries:
                 view.entry(entry)
@@ -86,4 +86,4 @@ async def watch_log(parley: Parley, sid: str, view: View) -> None:
             there = await parley.client.workers()
             if there.heard:
                 view.workers(frozenset(w.queue for w in there.workers))
-            await asyncio.sleep(_LOG_S)
+        await asyncio.sleep(_LOG_S)

@@ -12,7 +12,7 @@ from bus.accounts import OWNER as OWNER_KIND
 from bus.accounts import Credentials, load_credentials
 from bus.channels import readable_by
 from bus.errors import BadKeyFile, BusError, UnknownSession
-from client.api import CONNECT_S
+from client.api import CONNECT_S, connect_s
 from client.errors import BadInput, Refusal, Unreachable
 from client.records import posts_of, record_of
 from client.session_view import Seen
@@ -60,7 +60,7 @@ async def posts(url: str, creds: Path | None, sid: str) -> Seen:
     if not channels:
         raise BadInput("creds", f"those of {credentials.user!r}, of kind {credentials.kind}, read no channel")
     try:
-        async with asyncio.timeout(CONNECT_S):
+        async with asyncio.timeout(connect_s(url)):
             connection = await connect(url, credentials, name="parley")
         async with connection:
             reader = Reader(connection, patience_s=2 * CONNECT_S)
@@ -71,7 +71,7 @@ async def posts(url: str, creds: Path | None, sid: str) -> Seen:
         limited = "" if credentials.row.sees_all else f", or it is none that {credentials.user!r} may read"
         raise BadInput("session", f"there is no session {sid} in {url}{limited}") from None
     except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
     except BusError as error:
         raise Unreachable(str(error)) from error
     history.sort(key=lambda p: p.n)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.errors import BusError, WrongCredentials
-from client.api import CONNECT_S
+from client.api import connect_s
 from client.client import Client
 from client.errors import Unreachable
 from gateway.principals import Principal
@@ -102,9 +102,9 @@ async def connections(url: str, metrics: Metrics, *, patience_s: float = PATIENC
 
 async def _connected(url: str, credentials: Credentials) -> Connection:
     try:
-        async with asyncio.timeout(CONNECT_S):
+        async with asyncio.timeout(connect_s(url)):
             return await connect(url, credentials, name=f"gateway:{credentials.user}")
     except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {CONNECT_S:g} s") from None
+        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
     except BusError as error:
         raise Unreachable(str(error)) from error

@@ -31,6 +31,7 @@ from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code
 from parley.local_stack import lease_of
 from parley.plan import Plan
 from parley.request import Request
+from parley.settings import Settings
 from parley.show.interrupts import Interrupts
 from parley.show.view import choose
 from parley.stack import model_servers
@@ -85,9 +86,13 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
         raise Lost(lost.sid, lost.what, options) from lost
     except Unanswered as error:
         raise Unreachable(f"{error}; parley sessions cancel {error.sid}{options}") from error
+    except Unreachable as error:
+        raise run(_explained(error, request.plan.settings)) from error
     except Ended as ended:
         if ended.result is None or not look.json:
-            hint = f"; parley sessions cancel {ended.unsure}{options}" if ended.unsure else ""
+            named = f"{ended.unsure}{options}"
+            hint = f"; to follow it: parley sessions watch {named}; to end it: parley sessions cancel {named}"
+            hint = hint if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
         return INTERRUPTED, ended.result, {}
     except KeyboardInterrupt:
@@ -114,7 +119,7 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
     """
     interrupts = Interrupts(view)
     try:
-        async with front(request.plan, ephemeral=request.ephemeral, tell=view.note) as parley:
+        async with front(request.plan, ephemeral=request.ephemeral, tell=view.note, outlasts=True) as parley:
             check_everything(parley, request.look.everything)
             sid = new_sid()
             opening = request.opening
@@ -141,6 +146,16 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
         raise Ended("nothing was opened") from None
     finally:
         interrupts.close()
+
+
+async def _explained(error: Unreachable, settings: Settings) -> Unreachable:
+    """The error, and why no moderator runs, where the keys beside the credentials can tell."""
+    if settings.nats.url is None or settings.nats.creds is None:
+        return error
+    from parley.bus import partitions
+
+    wrong = await partitions.wrong(settings.nats.url, settings.nats.creds.parent, settings.bus.partitions)
+    return error if wrong is None else Unreachable(f"{error}; moderators refuse to start: {wrong}")
 
 
 def _page(request: Request, parley: Parley) -> AbstractAsyncContextManager["SessionPage | None"]:

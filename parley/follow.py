@@ -80,7 +80,7 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
             try:
                 result = showing.result()
             except (EnvironmentFault, NoModerator, Unreachable) as error:
-                raise Lost(sid, getattr(error, "plain", str(error))) from error
+                raise Lost(sid, parley.client.bus_gone or getattr(error, "plain", str(error))) from error
             view.result(result)
             return result
         if choosing.result() == "leave":

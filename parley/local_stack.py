@@ -36,6 +36,7 @@ class LocalParley(Parley):
     def __init__(self, client: "Client", lease: Lease, protocol: str = DEFAULT, panel: int | None = None) -> None:
         super().__init__(client, protocol)
         self.lease = lease
+        client.gives_up(lambda: lease.failed)
         self.panel = panel
         """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
 
@@ -128,7 +129,8 @@ async def local(
     rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
     order = msgspec.structs.replace(order, agents=rows)
     async with Lease(order, Path(state) if state is not None else None) as lease:
-        async with serving(lease, seats), connected(lease.url, lease.credentials(OWNER), patience_s) as client:
+        dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
+        async with serving(lease, seats), dialling as client:
             yield LocalParley(client, lease, protocol, panel)
 
 

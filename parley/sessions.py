@@ -217,7 +217,7 @@ def watch(
     """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
     async def main() -> Result:
-        async with last_stack(settings) as parley:
+        async with last_stack(settings, outlasts=True) as parley:
             if parley is None:
                 raise NoSession(sid, place(settings))
             view = choose(json=json, quiet=False, plain=plain, verbose=verbose)
@@ -242,7 +242,8 @@ def watch(
         hint = f"parley sessions watch {sid}{bus_options(settings)}"
         raise Interrupted(f"interrupted: {ended.why}; {hint}") from None
     except KeyboardInterrupt:
-        raise Interrupted("interrupted") from None
+        again = f"parley sessions watch {sid}{bus_options(settings)}"
+        raise Interrupted(f"interrupted; to follow the session: {again}") from None
 
 
 def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:

@@ -16,8 +16,10 @@ reaches more of them, and go over to it; if none does, they stay and look again.
 import asyncio
 import json
 import logging
+import math
 import random
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +34,11 @@ LOOK_S = 0.5
 """Between two looks for a better server than one that stands alone."""
 PROBE_S = 1.0
 RECONNECT_WAIT_S = 0.25
+SETTLE_S = 30.0
+"""So long after servers were away nobody is given up: they choose who leads each stream, and moderators find them."""
 _LOGGER = logging.getLogger(__name__)
+WAITING = logging.getLogger("bus.waiting")
+"""Says what the bus lacks while somebody waits for it."""
 
 
 class MovingClient(library.Client):
@@ -50,6 +56,10 @@ class MovingClient(library.Client):
         self._left = ""
         self._to = ""
         self._since = 0.0
+        self._back = -math.inf
+        self._warned = False
+        self.hopeless: Callable[[], str] = str
+        """Why servers that are away will not come back, in words; empty: they may. For whoever starts them himself."""
         self._looking: asyncio.Task[None] | None = None
 
     @property
@@ -57,6 +67,14 @@ class MovingClient(library.Client):
         """How many servers the cluster has: the most that one of it said, or while none said anything as many addresses
         as were given."""
         return self._told if self._told > 1 else len(self._given)
+
+    @property
+    def known(self) -> list[str]:
+        """HOST:PORT of the servers that were named, and of the others that it knows where these are not all."""
+        named = sorted(self._given)
+        if len(named) >= self.most:
+            return named
+        return sorted({server.uri.netloc for server in self._server_pool})
 
     @property
     def alone(self) -> bool:
@@ -67,19 +85,30 @@ class MovingClient(library.Client):
     def lacking(self) -> str:
         """What the bus lacks, in words; empty: nothing that is known of. Two servers of three that reach each other
         lack nothing that a session needs."""
+        most, needed = self.most, self.most // 2 + 1
+        if not self.is_connected and most < 2:
+            return "the server of the bus does not answer: nothing is stored; sessions wait, and go on once it does"
         if not self.is_connected:
-            count = len(self._server_pool)
-            which = (
-                "the server of the bus does not answer" if count < 2 else f"none of {count} servers of the bus answers"
-            )
-            return f"{which}: nothing is stored, sessions wait, and go on by themselves once it does"
-        if not self.alone:
+            what, back = f"no connection to any of the {most} servers of the bus, {needed} are needed", "so many answer"
+        elif self.alone:
+            there = f"{self.reached} of {most} servers {'is' if self.reached == 1 else 'are'} there"
+            what, few = f"the bus has no majority: {there}, {needed} are needed", needed - self.reached
+            back = "another server is back" if few == 1 else f"{few} more are back"
+        else:
             return ""
-        there = f"{self.reached} of {self.most} servers is there, {self.most // 2 + 1} are needed"
-        return (
-            f"the bus has no majority: {there}. Nothing is stored; sessions wait, and go on by themselves once another "
-            "server is back"
-        )
+        return f"{what}. Nothing is stored; sessions wait, and go on by themselves once {back}"
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether servers are away, or were until `SETTLE_S` ago: whoever waits for an answer goes on waiting."""
+        return bool(self.lacking) or time.monotonic() - self._back < SETTLE_S
+
+    def warn(self) -> None:
+        """Log what the bus lacks, once for each time that it does: somebody waits for it."""
+        lacking = self.lacking
+        if lacking and not self._warned:
+            WAITING.warning("%s", lacking)
+        self._warned = bool(lacking)
 
     @property
     def missing(self) -> int:
@@ -116,8 +145,11 @@ class MovingClient(library.Client):
         return chosen, RECONNECT_WAIT_S if again else 0.0
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        was_alone = self.alone
         await super()._process_info(info, initial_connection)
         if initial_connection:
+            if self._since:
+                self._back = time.monotonic()
             self._since = time.monotonic()
         if not (info.get("cluster") or self._server_info.get("cluster")):
             return
@@ -128,6 +160,8 @@ class MovingClient(library.Client):
         self._there = frozenset(info.get("connect_urls") or ())
         self.reached = len(self._there)
         self._told = max(self._told, self.reached)
+        if was_alone and not self.alone:
+            self._back = time.monotonic()
         if (self.alone or info.get("ldm")) and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self._look(bool(info.get("ldm"))), name="look for a server")
 
@@ -162,16 +196,22 @@ def _address(url: str) -> str:
         return url  # nats-py says what is wrong with it
 
 
+async def greeting(host: str, port: int) -> dict[str, Any]:
+    """What a server says first, to anybody. Raises OSError (TimeoutError where it says nothing), ValueError."""
+    async with asyncio.timeout(PROBE_S):
+        reader, writer = await asyncio.open_connection(host, port, limit=1_048_576)
+        try:
+            line = await reader.readline()
+        finally:
+            writer.close()
+    said: dict[str, Any] = json.loads(line.removeprefix(b"INFO "))
+    return said
+
+
 async def _reached(host: str, port: int) -> int:
     """How many servers the one there reaches, itself among them; 0: it does not answer, or is about to stop."""
     try:
-        async with asyncio.timeout(PROBE_S):
-            reader, writer = await asyncio.open_connection(host, port, limit=1_048_576)
-            try:
-                line = await reader.readline()
-            finally:
-                writer.close()
-        info = json.loads(line.removeprefix(b"INFO "))
+        info = await greeting(host, port)
     except (OSError, ValueError):
         return 0
     return 0 if info.get("ldm") else len(info.get("connect_urls") or ())

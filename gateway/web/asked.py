@@ -240,6 +240,13 @@ class Inbox(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[OpenItem, ...]
 
 
+class Bus(msgspec.Struct, frozen=True, kw_only=True):
+    """The servers behind the gateway."""
+
+    lacking: str
+    """What they lack, so that nothing is stored; empty: nothing that is known of."""
+
+
 class Expert(msgspec.Struct, frozen=True, kw_only=True):
     """An expert that was announced."""
 

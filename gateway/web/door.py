@@ -40,6 +40,7 @@ def _routes() -> tuple[Route, ...]:
         ("POST", "/api/estimate", starting.estimated),
         ("GET", "/api/events", reading.stream),
         ("GET", "/api/inbox", people.inbox),
+        ("GET", "/api/bus", people.bus),
         ("GET", "/api/agents", people.agents),
         ("GET", "/api/sessions/{sid}", reading.snapshot),
         ("GET", "/api/sessions/{sid}/events", reading.stream),

@@ -37,6 +37,7 @@ WORKERS_S = 5.0
 """How often an owner's feed asks who is alive, while a seat waits."""
 AGAIN_S = 0.5
 """After the bus failed."""
+_UNSETTLED = "Servers of the bus were away. No moderator answers yet; this page goes on by itself"
 _LIVE = 512
 _AT_ONCE = 25
 """Entries that are folded before others have their turn."""
@@ -153,7 +154,8 @@ class Feed:
                 if not self._ready.is_set():
                     self._fails(error)
                     return
-                self._trouble(away=True, message=str(getattr(error, "plain", error)))
+                unsettled = self._client is not None and self._client.bus_unsettled
+                self._trouble(away=True, message=_UNSETTLED if unsettled else str(getattr(error, "plain", error)))
                 await asyncio.sleep(AGAIN_S)
         self._flush()
         self._wake()

@@ -14,7 +14,7 @@ from gateway.app import client_of, principal_of, shared_of
 from gateway.asking import acted_on
 from gateway.errors import JsonResponse
 from gateway.health import Health, ModelHealth
-from gateway.web.asked import Agents, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
+from gateway.web.asked import Agents, Bus, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
 from gateway.web.asking import body_of, hub_of, may_take, seats_of, sid_of
 from gateway.web.shapes import OpenItem
 from schemas.presence import Announcement, Workers
@@ -79,6 +79,11 @@ async def inbox(request: Request) -> Response:
         for w in waiting
     )  # fmt: skip
     return JsonResponse(Inbox(items=items))
+
+
+async def bus(request: Request) -> Response:
+    """What the servers lack just now. Nobody is asked for it: the connection knows."""
+    return JsonResponse(Bus(lacking=(await client_of(request)).bus_lacking))
 
 
 async def agents(request: Request) -> Response:

@@ -19,6 +19,7 @@ with the same shell (static/index.html).
 | GET /api/sessions/{sid}/export/{form} | form: `record`, `html`, `json`; `everything=1` | a file |
 | POST /api/sessions/{sid}/decide | Decide: an open item, or an override such as the lead | Done |
 | GET /api/inbox | | Inbox |
+| GET /api/bus | | Bus |
 | GET /api/agents | owners only | Agents |
 | POST /api/sessions/{sid}/seats/{seat}/sit | SitDown | Done |
 | POST /api/sessions/{sid}/seats/{seat}/leave | | Done |

@@ -13,21 +13,23 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bus.errors import BusError
+from bus.errors import BusError, WrongCredentials, WrongPartitions
 from client.api import CONNECT_S
 from client.errors import BadInput, ParleyError
 from coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
+from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound, ServerFound
 from parley.plan import Plan
 from parley.settings import tools_of
 from parley.stack import disk_watch
 from parley.stack.agent_identity import check_tools
 from parley.stack.announce import announced, spec_of
-from parley.stack.lease import OWNER, Running, default_state, read_running
+from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
 from parley.stack.rows import AgentRow
+from parley.stack.servers import wrong_partitions
 from schemas.presence import Announcement
-from schemas.rooms import Brought, everything
+from schemas.rooms import everything
 
 if TYPE_CHECKING:
     from agents.openai.model import OpenAIModel
@@ -45,69 +47,6 @@ _PROBE_TOKENS = 16
 _PROBE = "Reply with the word ok."
 
 
-class Missing(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that does not work, and the command or variable that mends it."""
-
-    what: str
-    mend: str
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Bus, credentials or moderators."""
-
-    status: str
-    """ok | missing | not running | unknown"""
-    what: str
-
-
-class RoleFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A role of a protocol and who serves it."""
-
-    protocol: str
-    role: str
-    needed: int
-    queues: dict[str, int]
-    """Living queue -> copies."""
-    status: str
-    """ok | missing | not running (the first question starts it) | unknown"""
-
-
-class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A seat's model."""
-
-    seat: str
-    model: str
-    family: str = ""
-    provider: str = ""
-    metered: bool = False
-    usd_per_million_input: float | None = None
-    """None: no price is known, its calls count as free."""
-    usd_per_million_output: float | None = None
-    structured: str = ""
-    """How replies are asked for: json_schema, json_object, text; empty where it does not apply."""
-    status: str
-    """ok (no language model) | configured | answers | announced (by its worker) | missing"""
-    seconds: float | None = None
-    """That the tiny question took."""
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found."""
-
-    ok: bool
-    protocol: str
-    """The one that was asked for: what it lacks is missing."""
-    bus: Part
-    credentials: Part
-    moderators: Part
-    roles: tuple[RoleFound, ...]
-    models: tuple[ModelFound, ...]
-    encoder: EncoderFound
-    installed: tuple[Brought, ...] = ()
-    """What installed packages bring by entry points; one with a fault is left out."""
-    missing: tuple[Missing, ...]
-
-
 class _Doctor:
     def __init__(self, plan: Plan, probe: bool) -> None:
         self.plan = plan
@@ -118,6 +57,7 @@ class _Doctor:
         self.workers: Sequence[Announcement] | None = None
         """None: nobody could be asked."""
         self.runs = bool(plan.settings.nats.url)
+        self.servers: tuple[ServerFound, ...] = ()
 
     def lacks(self, what: str, mend: str) -> None:
         missing = Missing(what=what, mend=mend)
@@ -132,13 +72,15 @@ class _Doctor:
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             models = [_as_announced(w) for w in self.workers]
             encoder_report = encoder.unseen()
+        elif self.runs:  # what these settings would start is not what runs
+            models, encoder_report = [], encoder.unseen()
         else:
             models = list(await asyncio.gather(*(self._model(row) for row in self.plan.rows)))
-            encoder_report = encoder.unseen() if self.settings.nats.url else await self._encoder()
+            encoder_report = await self._encoder()
         return Report(
-            ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, credentials=self.credentials,
-            moderators=self.moderators, roles=roles, models=tuple(models), encoder=encoder_report,
-            installed=everything(), missing=tuple(self.missing),
+            ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
+            credentials=self.credentials, moderators=self.moderators, roles=roles, models=tuple(models),
+            encoder=encoder_report, installed=everything(), missing=tuple(self.missing),
         )  # fmt: skip
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
@@ -191,6 +133,7 @@ class _Doctor:
         running: Running | None = read_running(state)
         self._disk(state, started=running is not None)
         if running is None:
+            self._partitions(wrong_partitions(state, self.settings.bus.partitions))
             idle = "none runs; the first question starts one"
             self.bus = Part(status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}")
             self.credentials = Part(status="ok", what=f"made when it starts, in {state}")
@@ -206,22 +149,55 @@ class _Doctor:
         if why:
             self.lacks(why, "make room on that disk, or name another folder: --state DIR, or PARLEY_STATE")
 
+    def _partitions(self, wrong: WrongPartitions | None) -> None:
+        """That no moderator starts, since store and settings differ."""
+        if wrong is not None:
+            self.lacks(f"moderators refuse to start: {wrong.what}", wrong.mend)
+
     async def _ask(self, url: str, creds: str, more: str = "") -> None:
         from client.api import connected
 
         try:
             async with connected(url, Path(creds), _ASK_S) as client:
                 self.bus = Part(status="ok", what=f"{url}{more}")
-                self._servers(client)
+                await self._servers(client)
                 await self._moderators(client)
         except (ParleyError, BusError) as error:
-            if self.bus.status != "ok":
-                self.bus = Part(status="missing", what=str(error))
-                self.lacks(str(error), "start it: docker compose up -d nats; or leave --nats out for an embedded one")
+            if self.bus.status == "unknown":
+                await self._unreachable(url, error)
 
-    def _servers(self, client: "Client") -> None:
+    async def _unreachable(self, url: str, error: Exception) -> None:
+        """No connection came about: because of the credentials, or of the servers."""
+        from parley.doctor import servers
+
+        self.servers = await servers.look(url)
+        what, mend = servers.majority(self.servers), servers.mend(self.servers, self._state())
+        if isinstance(error.__cause__, WrongCredentials):
+            what, mend = (
+                str(error),
+                "--creds FILE with a user that this bus knows; parley bus config --dir DIR adds one",
+            )
+        elif any(server.status == "ok" for server in self.servers):
+            what = f"{error}; {what}"
+        self.bus = Part(status="missing", what=what)
+        self.lacks(what, mend)
+
+    def _state(self) -> Path | None:
+        """The folder of the stack on this machine that is asked, or whose keys are used; None: it is none's."""
+        nats = self.settings.nats
+        if not nats.url:
+            return self.settings.state or default_state()
+        state = nats.creds.absolute().parent.parent if nats.creds is not None else None
+        return state if state is not None and remembered(state) is not None else None
+
+    async def _servers(self, client: "Client") -> None:
         """Those of a cluster that are not there."""
-        mend = "start them, and see that they reach each other (docs/operations/cluster.md)"
+        if not (client.bus_lacking or client.bus_missing):
+            return
+        from parley.doctor import servers
+
+        self.servers = await servers.look(client.bus_addresses)
+        mend = servers.mend(self.servers, self._state())
         if client.bus_lacking:
             self.bus = Part(status="missing", what=client.bus_lacking)
             self.lacks(client.bus_lacking, mend)
@@ -246,6 +222,10 @@ class _Doctor:
                     f"parley moderator --nats {nats.url} --creds {keys}/moderator-1.json --token-key {keys}/token.key"
                 )
             self.lacks("no moderator answers", mend)
+            if nats.url and nats.creds is not None and self.bus.status == "ok":
+                from parley.bus import partitions
+
+                self._partitions(await partitions.wrong(nats.url, nats.creds.parent, self.settings.bus.partitions))
             return
         self.moderators = Part(status="ok", what=f"one answers, and has listened for {workers.listening_s:.0f} s")
         self.workers = workers.workers

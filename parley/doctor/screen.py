@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from client.text import count, line
 from parley.doctor import encoder
-from parley.doctor.checks import ModelFound, Report
+from parley.doctor.report import ModelFound, Report
 
 _SHOWN = 4
 """Agents of one model that have a line each; of more there is one line for all."""
@@ -14,6 +14,8 @@ def words(report: Report) -> Iterator[str]:
     """The report on one screen."""
     for name, part in (("bus", report.bus), ("credentials", report.credentials), ("moderators", report.moderators)):
         yield f"{name:12} {part.status:12} {line(part.what)}"
+        if name == "bus" and len(report.servers) > 1:
+            yield from (f"{'  server':12} {s.status:12} {line(s.address)}: {line(s.what)}" for s in report.servers)
     for role in report.roles:
         if role.protocol == report.protocol:
             there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items())
@@ -28,6 +30,8 @@ def words(report: Report) -> Iterator[str]:
             yield f"{'agents':12} {status:12} {len(seats)}: {said}"
         else:
             yield from (f"{seat:12} {status:12} {said}" for seat in seats)
+    if not report.models:
+        yield f"{'agents':12} {'unknown':12} nobody could be asked who is there"
     yield f"{'encoder':12} {report.encoder.status:12} {encoder.words(report.encoder)}"
     for brought in report.installed:
         kind = brought.group.rpartition(".")[2].removesuffix("s")

@@ -24,8 +24,8 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 @asynccontextmanager
-async def named_bus(nats: NatsSection) -> AsyncIterator[Parley]:
-    """The bus that the settings name.
+async def named_bus(nats: NatsSection, *, outlasts: bool = False) -> AsyncIterator[Parley]:
+    """The bus that the settings name. `outlasts`: as client.api.connect takes it.
 
     Raises
     ------
@@ -37,13 +37,13 @@ async def named_bus(nats: NatsSection) -> AsyncIterator[Parley]:
     assert nats.url is not None
     if nats.creds is None:
         raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE")
-    async with connect(nats.url, nats.creds, patience_s=2 * CONNECT_S) as parley:
+    async with connect(nats.url, nats.creds, patience_s=2 * CONNECT_S, outlasts=outlasts) as parley:
         yield parley
 
 
 @asynccontextmanager
 async def front(
-    plan: Plan, *, ephemeral: bool = False, tell: Callable[[str], None] | None = None
+    plan: Plan, *, ephemeral: bool = False, tell: Callable[[str], None] | None = None, outlasts: bool = False
 ) -> AsyncIterator[Parley]:
     """The bus that the settings name, or the embedded stack of the state directory.
 
@@ -53,6 +53,8 @@ async def front(
         In a temporary directory.
     tell
         As Lease takes it.
+    outlasts
+        As client.api.connect takes it.
 
     Raises
     ------
@@ -63,21 +65,21 @@ async def front(
     """
     settings = plan.settings
     if settings.nats.url:
-        async with named_bus(settings.nats) as parley:
+        async with named_bus(settings.nats, outlasts=outlasts) as parley:
             yield parley
         return
     state = None if ephemeral else settings.state or default_state()
     async with Lease(plan.stack(), state, tell=tell) as lease:
-        async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S) as client:
+        async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
             yield LocalParley(client, lease)
 
 
 @asynccontextmanager
-async def last_stack(settings: Settings) -> AsyncIterator[Parley | None]:
-    """The bus that the settings name, or the state directory's stack as it last ran; None where none ever ran. Raises
-    as `front`."""
+async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIterator[Parley | None]:
+    """The bus that the settings name, or the state directory's stack as it last ran; None where none ever ran. Takes
+    and raises as `front`."""
     if settings.nats.url:
-        async with named_bus(settings.nats) as parley:
+        async with named_bus(settings.nats, outlasts=outlasts) as parley:
             yield parley
         return
     state = settings.state or default_state()
@@ -85,9 +87,9 @@ async def last_stack(settings: Settings) -> AsyncIterator[Parley | None]:
     if order is None:
         yield None
         return
-    lease_of = Lease(order.stack, state, any_stack=True)
-    async with lease_of as lease, connected(lease.url, lease.credentials(OWNER), _PATIENCE_S) as client:
-        yield LocalParley(client, lease)
+    async with Lease(order.stack, state, any_stack=True) as lease:
+        async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
+            yield LocalParley(client, lease)
 
 
 def place(settings: Settings) -> str:

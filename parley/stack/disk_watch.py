@@ -3,6 +3,7 @@ that stores nothing."""
 
 import asyncio
 import contextlib
+import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable
@@ -20,8 +21,11 @@ _READ = 1_000_000
 _PAUSE_S = 10.0
 """Between two restarts of the server for want of room."""
 _TOLD_S = 0.5
+BACK = "the servers of the bus are back: sessions go on, in a cluster once its servers have chosen who leads"
 _LACKS_S = 1.5
 """A bus that is back within this time was never away for a person."""
+_BACK_S = 3.0
+"""A server that was found just now may not know yet that the others are away."""
 
 
 class DiskWatch:
@@ -108,23 +112,22 @@ async def telling(
     """
 
     async def watch() -> None:
-        full = bus = ""
-        since: float | None = None
+        full = bus = lacked = ""
+        since = 0.0
         while True:
             now = words(state) if state is not None else ""
             if bool(now) != bool(full):
                 tell(f"parley: {now or f'there is room again on the disk of {state}: sessions go on'}")
             full = now
             lacks = lacking()
-            since = (since or time.monotonic()) if lacks else None
-            if lacks and not bus and since is not None and time.monotonic() - since > _LACKS_S:
-                tell(f"parley: {lacks}")
+            since = since if lacks == lacked else time.monotonic()
+            lacked = lacks
+            if lacks != bus and time.monotonic() - since > (_LACKS_S if lacks else _BACK_S):
+                tell(f"parley: {lacks or BACK}")
                 bus = lacks
-            elif bus and not lacks:
-                tell("parley: the bus stores again: sessions go on")
-                bus = ""
             await asyncio.sleep(_TOLD_S)
 
+    logging.getLogger("bus.waiting").addHandler(logging.NullHandler())  # it is told here
     watching = asyncio.create_task(watch(), name="disk and bus")
     try:
         yield

@@ -40,6 +40,7 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     if "servers" in settings.stack.model_fields_set:
         servers.check_size(state, stack.servers)
     servers.check_replicas(state, stack.servers, stack.replicas)
+    servers.check_partitions(state, stack.partitions)
     check_models(stack.agents)
     check_tools(stack.agents, stack.env)
     for text in filter(None, told):

@@ -43,6 +43,8 @@ from parley.stack.rows import names_models, together
 _POLL_S = 0.005
 _START_S = 30.0
 _WATCH_S = 0.2
+_FAILED_S = 5.0
+"""A stack that could not be started again for so long is waited for no longer."""
 OWNER, METRICS = "owner", "metrics"
 """Users that every stack has."""
 REMEMBERED = "last-stack.json"
@@ -53,6 +55,8 @@ STOPS = (signal.SIGTERM, signal.SIGINT)
 SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
+UNSUITED = 78
+"""That of a moderator that cannot serve the store as it was set up, and of the supervisor whose stack ends by that."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,6 +181,8 @@ class Lease:
         self._stack = stack
         self._any_stack = any_stack
         self._tell = tell
+        self.failed = ""
+        """Why the stack went and does not come back, in words; empty: it is there, or may come back."""
         self.began = False
         """Whether it was started here, in a directory where one ran before."""
         self._ephemeral = state is None
@@ -418,15 +424,23 @@ class Lease:
         )
 
     async def _watch(self) -> None:
-        """Replace a supervisor that died."""
+        """Replace a supervisor that died, unless it would meet the same again."""
+        since = None
         while True:
             await asyncio.sleep(_WATCH_S)
             self._reap()
-            if not _is_locked(self.state / "stack.lock"):
-                with contextlib.suppress(
-                    StackFailed
-                ):  # it is tried again; whoever waits on the bus has a limit of his own
-                    await asyncio.to_thread(self._ensure, self._died())
+            if _is_locked(self.state / "stack.lock"):
+                continue
+            if self._child is not None and self._child.returncode == UNSUITED:
+                self.failed = self._said()
+                return
+            try:
+                await asyncio.to_thread(self._ensure, self._died())
+                self.failed, since = "", None
+            except StackFailed as error:  # it is tried again, and whoever waits is told after a while
+                since = since or time.monotonic()
+                if time.monotonic() - since > _FAILED_S:
+                    self.failed = str(error)
 
 
 @contextlib.contextmanager

@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from bus.accounts import User
 from bus.cluster import embedded
 from bus.cluster.embedded import EmbeddedCluster
 from bus.embedded import EmbeddedServer
-from bus.errors import BusError, ServerFailed
+from bus.errors import BusError, ServerFailed, WrongPartitions
+from bus.storage import partitions
 from client.errors import BadInput
 from parley.stack import kept_port
 from parley.stack.disk_watch import DiskWatch
@@ -21,6 +24,8 @@ NATS = "nats"
 ONE, SEVERAL = "bus", "cluster"
 _BUS_S = 0.05  # an empty nats-server is there by then; where it is not, what the services need is loaded meanwhile
 _PAUSE_S = 2.0
+_LOG = f"jetstream/*/streams/{partitions.LOG}/meta.inf"
+"""How nats-server describes the stream in its store."""
 
 
 class Servers:
@@ -162,6 +167,25 @@ def check_replicas(state: Path, size: int, replicas: int) -> None:
     if replicas > have:
         servers = "1 server" if have == 1 else f"{have} servers"
         raise BadInput("bus.replicas", f"{replicas}, the bus has {servers}; at most {have}")
+
+
+def check_partitions(state: Path, asked: int) -> None:
+    """See that the log of this directory's bus has so many partitions, where there is one. Raises BadInput, with what
+    moderators say of it."""
+    if (wrong := wrong_partitions(state, asked)) is not None:
+        raise BadInput("bus.partitions", f"{wrong}: name another folder with --state")
+
+
+def wrong_partitions(state: Path, asked: int) -> WrongPartitions | None:
+    """What moderators with this setting would say of this directory's bus; None: it has that number, or no log."""
+    for path in sorted(path for folder in (ONE, f"{SEVERAL}/server-*") for path in state.glob(f"{folder}/{_LOG}")):
+        try:
+            there = partitions.told({"config": msgspec.json.decode(path.read_bytes())}).count
+        except (OSError, ValueError, TypeError, AttributeError):
+            continue  # moderators look at it once more
+        if there != asked:
+            return WrongPartitions(there, asked)
+    return None
 
 
 def check_size(state: Path, size: int) -> None:

@@ -32,9 +32,20 @@ from bus.errors import BusError, WrongCredentials, WrongPartitions
 from client.errors import BadInput
 from parley.bus import keys
 from parley.stack.child_environment import NATS_SERVER, matching, take
-from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, STOPS, Order, Running, Service, moderators_of
+from parley.stack.lease import (
+    METRICS,
+    OTHER,
+    OWNER,
+    REMEMBERED,
+    STOPS,
+    UNSUITED,
+    Order,
+    Running,
+    Service,
+    moderators_of,
+)
 from parley.stack.rows import AgentRow
-from parley.stack.servers import Servers, check_replicas
+from parley.stack.servers import Servers, check_partitions, check_replicas
 
 if TYPE_CHECKING:
     from agents.specs import AgentSpec
@@ -48,8 +59,6 @@ _GRACE_S = 4.0
 _DRAIN_S = 1.5
 _REFUSED = 77
 """Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
-_UNSUITED = 78
-"""Exit status of a moderator that cannot serve the store as it was set up: then the stack ends."""
 
 
 class _Child:
@@ -79,6 +88,7 @@ class Supervisor:
         self.state = Path(order.state)
         self._children: list[_Child] = []
         self._ending = self._enrolling = False
+        self._code = 0
         self._said = b""
         self._unpublished = False
         """What runs could not be written, for want of room."""
@@ -90,6 +100,7 @@ class Supervisor:
         self._signals()
         try:
             check_replicas(self.state, self.order.stack.servers, self.order.stack.replicas)
+            check_partitions(self.state, self.order.stack.partitions)
             self._remember()
             self._start_bus()
             self._publish()
@@ -99,7 +110,7 @@ class Supervisor:
             self._publish()
             while not self._ending:
                 self._turn()
-            return 0
+            return self._code
         except (BusError, BadInput, OSError, ValueError) as error:
             _say(f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error)
             return 1
@@ -263,8 +274,8 @@ class Supervisor:
             self._become_service(self.order.own.get(child.user))
             code = child.serve()
         except WrongPartitions as error:
-            code = _UNSUITED
-            _say(f"{child.name}: {error}")
+            code = UNSUITED
+            _say(f"the stack ends, since no moderator can serve its store: {error}")
         except (WrongCredentials, NotEnrolled, ToolsError) as error:
             code = _REFUSED
             _say(f"{child.name}: {error}; it is not started again")
@@ -324,8 +335,8 @@ class Supervisor:
         for child in self._children:
             if child.pid and (status := _reap(child.pid)) is not None:
                 code = os.waitstatus_to_exitcode(status)
-                if code == _UNSUITED:
-                    raise BusError("the stack ends: no moderator can serve this store with these settings")
+                if code == UNSUITED:  # it has said why
+                    self._ending, self._code = True, UNSUITED if self.order.shown is None else 1
                 child.refused = code == _REFUSED
                 if now - child.started > _STABLE_S:
                     child.pause = _FIRST_PAUSE_S

@@ -379,6 +379,11 @@ def test_doctor_on_a_bus_that_is_not_there_and_with_bad_credentials(fresh: Front
     found = json.loads(out)
     assert found["bus"]["status"] == "missing"
     assert "docker compose up" in found["missing"][0]["mend"]
+    assert found["models"] == [], "what these settings would start is not what runs there"
+    both = "nats://127.0.0.1:1,nats://127.0.0.1:2,nats://127.0.0.1:3"
+    told = fresh.run("doctor", "--nats", both, "--creds", keys["owner"])[1].splitlines()
+    assert told[0].endswith("none of 3 servers of the bus answers, 2 are needed")
+    assert [said.split()[1:3] for said in told[1:4]] == [["missing", f"nats://127.0.0.1:{i}:"] for i in (1, 2, 3)]
     code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--json")
     assert json.loads(out)["missing"][0]["mend"].startswith("--creds FILE")
     code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--creds", "nope.json", "--json")

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { el, put, trouble } from "./dom.js";
 import { me } from "./me.js";
+import { quiet } from "./stream.js";
 import { every } from "./time.js";
 
 const PAGES = [
@@ -15,6 +16,7 @@ const PAGES = [
   [/^\/s\/([A-Za-z0-9_-]{1,64})\/documents\/(\d{1,6})$/, "./pages/document.js"],
 ];
 const WAITING_MS = 10_000;
+const BUS_MS = 2_000;
 
 async function open() {
   const main = document.getElementById("main");
@@ -45,6 +47,7 @@ async function open() {
   may().catch(() => {});
   if (!document.hidden) waiting();
   every(WAITING_MS, waiting);
+  every(BUS_MS, bus);
 }
 
 /** Hide what who asks may not do. */
@@ -52,6 +55,15 @@ async function may() {
   const who = await me();
   document.querySelector('header nav a[href="/agents"]').hidden = !who.operates;
   document.querySelector('header a[href="/new"]').hidden = !who.can.includes("act");
+}
+
+let lacked = "";
+
+/** Say what the bus lacks while it does. What was said once alone may be over already, or begin just now. */
+async function bus() {
+  const { lacking } = await get("/api/bus").catch((error) => ({ lacking: error.status ? error.message : "" }));
+  if (Boolean(lacking) === Boolean(lacked)) quiet(lacking && lacking[0].toUpperCase() + lacking.slice(1), "bus");
+  lacked = lacking;
 }
 
 async function waiting() {

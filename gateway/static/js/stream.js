@@ -3,11 +3,15 @@
 const KINDS = ["post", "live", "seats", "signals", "usage", "refused", "items", "turn", "result", "trouble", "end"];
 const AGAIN_MS = [1_000, 2_000, 4_000, 8_000];
 
-/** A quiet line at the top of the page for what is away; it goes by itself. */
-export function quiet(message) {
+const away = { bus: "", stream: "" };
+
+/** A quiet line at the top of the page for what is away; it goes by itself. What the bus lacks says more. */
+export function quiet(message, what = "stream") {
+  away[what] = message || "";
   const line = document.getElementById("lost");
-  line.hidden = !message;
-  line.textContent = message || "";
+  const text = away.bus || away.stream;
+  line.hidden = !text;
+  if (line.textContent !== text) line.textContent = text;
 }
 
 /**

@@ -14,7 +14,7 @@ from bus.accounts import load_credentials
 from bus.connection import connect
 from client.client import Client
 from client.errors import Unreachable
-from parley.stack.disk_watch import telling
+from parley.stack.disk_watch import BACK, telling
 from parley.stack.lease import OWNER
 from tests.chaos.cluster.faults import ClusterFaults
 from tests.chaos.cluster.rig import ClusterRig
@@ -40,6 +40,8 @@ async def test_without_a_majority_nobody_is_told_that_something_was_accepted(tmp
             ):
                 under_way = asyncio.create_task(rig.play("under-way", 0, play))
                 await until(lambda: _heard(rig, "under-way"), 30.0, "the session did not begin")
+                patient = Client(conn, OWNER, patience_s=0.5, outlasts=True)
+                follows = asyncio.create_task(patient.result("under-way"))
                 os.kill(supervisor, signal.SIGSTOP)
                 try:
                     for pid in rig.server_pids()[1:]:
@@ -47,25 +49,45 @@ async def test_without_a_majority_nobody_is_told_that_something_was_accepted(tmp
                     impatient = Client(conn, OWNER, patience_s=8.0)
                     with pytest.raises(Unreachable, match="no majority: 1 of 3 servers is there, 2 are needed"):
                         await impatient.open(play.request, "refused")
+                    asks = asyncio.create_task(patient.open(play.request, "asked-meanwhile"))
+                    code, said = await asyncio.to_thread(_watched, rig.lease.url, rig.lease.credentials(OWNER))
+                    assert code == 130 and "parley: interrupted" in said and "parley sessions watch under-way" in said
                     said = await asyncio.to_thread(_doctor, rig.lease.url, rig.lease.credentials(OWNER))
                     assert "no majority: 1 of 3 servers is there" in said
-                    assert "start them, and see that they reach each other" in said
+                    assert said.count(": nothing listens there") == 2 and "it reaches no other server" in said
+                    assert f"parley up --state {rig.lease.state}" in said
                 finally:
                     os.kill(supervisor, signal.SIGCONT)
                 await under_way
+                assert (await follows).status == "finished"
+                assert (await patient.result(await asks)).status == "finished"
                 await until(faults.settled, 60.0, "the cluster did not come back")
 
-                async def twice() -> bool:
-                    return len(told) == 2
+                async def back() -> bool:
+                    return told[-1:] == [f"parley: {BACK}"]
 
-                await until(twice, 10.0, f"told: {told}")
-            assert "no majority" in told[0] and told[1] == "parley: the bus stores again: sessions go on"
+                await until(back, 10.0, f"told: {told}")
+            assert len(told) == 2 and "no majority" in told[0]
             found = await rig.findings()
             assert found.violations == []
 
 
 async def _heard(rig: ClusterRig, sid: str) -> bool:
     return len(rig.heard.get(sid, ())) > 1
+
+
+def _watched(url: str, credentials: Path) -> tuple[int, str]:
+    """Somebody who watches reads what is missing, and interrupts: his exit status, and what he read after that."""
+    command = [sys.executable, "-m", "parley", "sessions", "watch", "under-way", "--nats", url, "--plain"]
+    with subprocess.Popen(
+        [*command, "--creds", str(credentials)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stderr is not None
+        said = next((line for line in child.stderr if "no majority" in line), "")
+        child.send_signal(signal.SIGINT)
+        rest = child.communicate(timeout=30)[1]
+    assert said, rest
+    return child.returncode, rest
 
 
 def _doctor(url: str, credentials: Path) -> str:

@@ -1,0 +1,59 @@
+"""How long somebody who is not answered asks again, where servers of the bus may be away meanwhile.
+
+Without `outlasts` it is a time, whatever the reason for the silence. With it the time begins anew as long as the client
+knows that servers are away, and until they have settled. A server that froze or was cut off is noticed within six
+seconds; meanwhile there is silence, and nothing else. So in a cluster silence is borne for longer than a plain answer
+that nobody serves.
+"""
+
+import asyncio
+import time
+
+from bus.cluster.moving import SETTLE_S, MovingClient
+from bus.errors import BusError, NoAnswer
+
+_LOOK_S = 0.1
+_PAUSE_S = 0.25
+
+
+class Patience:
+    """The time of one who asks.
+
+    Parameters
+    ----------
+    patience_s
+        Seconds for which is asked again.
+    outlasts
+        Also for as long as servers of the bus are away, until `SETTLE_S` after that.
+    """
+
+    def __init__(self, client: MovingClient, patience_s: float, *, outlasts: bool = False) -> None:
+        self._client = client
+        self._patience_s = patience_s
+        self._outlasts = outlasts
+        self._until = time.monotonic() + patience_s
+
+    def over(self, error: BusError | None = None) -> bool:
+        """Whether it is over. `error`: what the last asking came to."""
+        now = time.monotonic()
+        if not self._outlasts:
+            return now > self._until
+        if self._client.hopeless():
+            return True
+        if self._client.unsettled:
+            self._client.warn()
+            self._until = now + self._patience_s
+        silent = isinstance(error, NoAnswer) and self._client.reached > 0
+        return now > self._until + (SETTLE_S if silent else 0.0)
+
+    def pause_s(self, usual_s: float) -> float:
+        """Before the next asking: servers that are away are asked less often."""
+        return max(usual_s, _PAUSE_S) if self._outlasts and self._client.lacking else usual_s
+
+    async def connected(self) -> None:
+        """Wait for a server to ask: what is asked without one would all go out at once, once there is one."""
+        client = self._client
+        while True:
+            if not self._outlasts or client.is_connected or client.is_closed or self.over():
+                return
+            await asyncio.sleep(_LOOK_S)

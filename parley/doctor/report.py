@@ -1,0 +1,81 @@
+"""What the doctor reports."""
+
+import msgspec
+
+from parley.doctor.encoder import EncoderFound
+from schemas.rooms import Brought
+
+
+class ServerFound(msgspec.Struct, frozen=True, kw_only=True):
+    """One server of the bus."""
+
+    address: str
+    status: str
+    """ok | missing"""
+    what: str
+    """What it reaches, or why it counts as missing."""
+
+
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that does not work, and the command or variable that mends it."""
+
+    what: str
+    mend: str
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Bus, credentials or moderators."""
+
+    status: str
+    """ok | missing | not running | unknown"""
+    what: str
+
+
+class RoleFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A role of a protocol and who serves it."""
+
+    protocol: str
+    role: str
+    needed: int
+    queues: dict[str, int]
+    """Living queue -> copies."""
+    status: str
+    """ok | missing | not running (the first question starts it) | unknown"""
+
+
+class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's model."""
+
+    seat: str
+    model: str
+    family: str = ""
+    provider: str = ""
+    metered: bool = False
+    usd_per_million_input: float | None = None
+    """None: no price is known, its calls count as free."""
+    usd_per_million_output: float | None = None
+    structured: str = ""
+    """How replies are asked for: json_schema, json_object, text; empty where it does not apply."""
+    status: str
+    """ok (no language model) | configured | answers | announced (by its worker) | missing"""
+    seconds: float | None = None
+    """That the tiny question took."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found."""
+
+    ok: bool
+    protocol: str
+    """The one that was asked for: what it lacks is missing."""
+    bus: Part
+    servers: tuple[ServerFound, ...] = ()
+    """Of the bus, each of them, where one of several is missing or none answers."""
+    credentials: Part
+    moderators: Part
+    roles: tuple[RoleFound, ...]
+    models: tuple[ModelFound, ...]
+    encoder: EncoderFound
+    installed: tuple[Brought, ...] = ()
+    """What installed packages bring by entry points; one with a fault is left out."""
+    missing: tuple[Missing, ...]
