@@ -45,7 +45,22 @@ class Delivery:
 
 
 class Pull:
-    """The loop. `on_message` is called as each message arrives, and must not block; `free()` says how many more fit."""
+    """The loop.
+
+    Parameters
+    ----------
+    stream, consumer
+        What is pulled from.
+    room
+        How many messages may be held at once.
+    on_message
+        Called as each arrives; must not block.
+    on_nobody
+        Called while nobody answers the pull.
+    name
+        The subject that the connection's account has for the pull; empty: JetStream's own. If the broker denies it, the
+        server's configuration is of the release before, and JetStream's own is asked instead.
+    """
 
     def __init__(
         self,
@@ -56,9 +71,11 @@ class Pull:
         room: int,
         on_message: Callable[[Delivery], None],
         on_nobody: Callable[[], Awaitable[None]] | None = None,
+        name: str = "",
     ) -> None:
         self._connection = connection
-        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._api = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._subject = name or self._api
         self._room = room
         self._held = 0
         self._owed = 0
@@ -78,6 +95,7 @@ class Pull:
         """Begin to pull."""
         await self._new_inbox()
         self._connection.on_reconnect.append(self._on_reconnect)
+        self._connection.on_denied.append(self._on_denied)
         self._task = asyncio.create_task(self._loop(), name=f"pull {self._subject}")
 
     async def stop(self) -> None:
@@ -88,6 +106,7 @@ class Pull:
         await cancelled(self._task)
         self._task = None
         self._connection.on_reconnect.remove(self._on_reconnect)
+        self._connection.on_denied.remove(self._on_denied)
         for sub in self._subs:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
@@ -125,6 +144,16 @@ class Pull:
     def _on_reconnect(self) -> None:
         self._owed = 0
         self._wake.set()
+
+    def _on_denied(self) -> None:
+        if self._subject != self._api and self._connection.denials[-1].subject.lower() == self._subject.lower():
+            _LOGGER.warning(
+                "the server's configuration knows no %s: turns are asked for as in the release before. Run parley bus "
+                "config, and have the server read it again: a leaf node needs that",
+                self._subject,
+            )
+            self._subject = self._api
+            self._on_reconnect()
 
     async def _loop(self) -> None:
         while not self._stopping:

@@ -162,13 +162,13 @@ def _turn(actor: Actor, target: Callable[[str], str]) -> Try:
         await scene.ensure_consumer(queue)
 
         async def ask(reply: str) -> None:
-            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=reply, confirm=True)
+            await actor.conn.publish(subjects.next_turns(queue), _PULL, reply=reply, confirm=True)
 
         async def control() -> None:
             inbox = actor.conn.nc.new_inbox()
             got: list[bytes] = []
             sub = await actor.conn.subscribe(inbox, lambda msg: got.append(msg.data))
-            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=inbox, confirm=True)
+            await actor.conn.publish(subjects.next_turns(queue), _PULL, reply=inbox, confirm=True)
             for n in range(_BURST):
                 await scene.referee.store(subjects.work(queue, sid, str(n)), scene.secret)
             deadline = time.monotonic() + ASK_S
@@ -213,7 +213,7 @@ def _draw(actor: Actor, victim: Credentials) -> Try:
         reply = rights.next_subject(victim.queue)
         for n in range(_BURST):
             await scene.referee.store(subjects.work(queue, sid, str(n)), b'{"batch":1}')
-            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=reply, confirm=True)
+            await actor.conn.publish(subjects.next_turns(queue), _PULL, reply=reply, confirm=True)
         # Its own worker settles it at once if there is one; else it is not given out. In between it was drawn.
         deadline = time.monotonic() + 1.5
         while True:
