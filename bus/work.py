@@ -20,6 +20,8 @@ _LOGGER = logging.getLogger(__name__)
 _EXPIRES_S = 2.0
 _GRACE_S = 1.0
 _NOBODY_S = 0.2
+_SILENT_S = 10.0
+"""So long nobody answers before the log says so."""
 _INBOX_S = 10.0
 _PULLS_AN_INBOX = 1_000
 """Across accounts the server keeps about 0.7 kB a pull while its inbox is subscribed: a new inbox frees that."""
@@ -89,6 +91,8 @@ class Pull:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._nobody = False
+        self._unheard_since = 0.0
+        self._told = False
         self._stopping = False
 
     async def start(self) -> None:
@@ -164,6 +168,7 @@ class Pull:
                         await self._new_inbox()
                 self._pulls += 1
                 self._asked_at = time.monotonic()
+                self._look()
                 self._owed += free
                 body = json.dumps({"batch": free, "expires": int(_EXPIRES_S * 1e9)}).encode()
                 with contextlib.suppress(Exception):
@@ -183,10 +188,28 @@ class Pull:
             if time.monotonic() - self._asked_at > _EXPIRES_S + _GRACE_S:
                 self._owed = 0
 
+    def _look(self) -> None:
+        """Say once that nobody answers: behind a leaf node the connection stands, whatever becomes of the bus."""
+        self._unheard_since = self._unheard_since or self._asked_at
+        if not self._told and self._connection.connected and self._asked_at - self._unheard_since > _SILENT_S:
+            self._told = True
+            _LOGGER.warning(
+                "nobody answers at %s: the bus has no moderator yet or no majority, or a leaf node does not reach it. "
+                "It goes on by itself; parley doctor, at the bus, says what is there",
+                self._subject,
+            )
+
+    def _heard(self) -> None:
+        self._unheard_since = 0.0
+        if self._told:
+            self._told = False
+            _LOGGER.warning("%s is answered again", self._subject)
+
     def _receive(self, msg: Msg) -> None:
         if not msg.reply:
             self._status(msg)
             return
+        self._heard()
         self._owed = max(0, self._owed - 1)
         self._held += 1
         delivery = Delivery(msg)
@@ -204,5 +227,6 @@ class Pull:
             self._owed = 0
             self._nobody = True
         else:
+            self._heard()
             self._owed = max(0, self._owed - int(headers.get("Nats-Pending-Messages", "0") or 0))
         self._wake.set()

@@ -10,7 +10,7 @@ from bus import streams, subjects, work
 from bus.library import cancelled
 from bus.work import Delivery, Pull
 from tests.security.support import Target
-from tests.support.engine import Engine, engine
+from tests.support.engine import Engine, engine, until
 
 
 async def _queue(bare: Engine) -> None:
@@ -110,6 +110,28 @@ async def test_a_pull_changes_its_inbox(tmp_path: Path) -> None:
             await taker.pull.stop()
     finally:
         work._PULLS_AN_INBOX, work._INBOX_S = kept, age
+
+
+async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """And that it is answered again: whoever is behind a leaf node has a connection all the time."""
+    caplog.set_level("WARNING", work.__name__)
+    before, work._SILENT_S = work._SILENT_S, 0.0
+
+    async def said(what: str) -> bool:
+        return what in caplog.text
+
+    try:
+        async with engine(tmp_path) as bare:
+            taker = await _taker(bare, room=1, name=subjects.next_turns("panelist_1"))
+            await until(lambda: said("nobody answers at parley.next.panelist_1"))
+            await _queue(bare)
+            await _store(bare, 1)
+            await taker.wait(1)
+            await until(lambda: said("is answered again"))
+            assert caplog.text.count("nobody answers at") == 1
+            await taker.pull.stop()
+    finally:
+        work._SILENT_S = before
 
 
 async def test_what_a_stopped_pull_was_owed_goes_to_others(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from bus.accounts import write_private
+from bus.accounts import MAX_PAYLOAD, write_private
 from bus.cluster.embedded import HOST, free_ports
 from bus.cluster.leaf import PORTS
 from bus.connection import Connection, connect
@@ -41,7 +41,8 @@ class FromFile(EmbeddedServer):
 
 
 def unguarded(config: dict[str, Any]) -> None:
-    """A leaf node whose operator lets its users say and hear anything: only the bus stands against them."""
+    """A leaf node whose operator lets its users say and hear anything at any length: only the bus stands in the way."""
+    config["max_payload"] = 4 * MAX_PAYLOAD
     for account in config["accounts"].values():
         for user in account["users"]:
             del user["permissions"]

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from bus import rights, subjects
+from bus.accounts import MAX_PAYLOAD
+from bus.cluster.leaf import PORTS
 from bus.errors import NoAnswer, NoModerator
 from client.errors import BadInput
 from parley.attacks.scene import NOT_RUN, REFUSED, SUCCEEDED
 from parley.bus import check as bus_check
+from parley.bus.cluster import renew
 from parley.bus.leaf import leaf_node
 from parley.bus.revoke import revoke
 from schemas import log
@@ -46,7 +49,10 @@ async def test_a_session_goes_on_over_a_leaf_connection_that_broke(tmp_path: Pat
         async def silent() -> bool:
             return await asks() == 0
 
-        await until(lambda: asyncio.sleep(0, read_journal(journal)))
+        async def working() -> bool:
+            return bool(read_journal(journal))
+
+        await until(working)
         edge.links.cut(0)
         await until(silent)  # the bus hears no more of the leaf node; the turn's reply is lost by then
         edge.links.heal(0)
@@ -141,6 +147,10 @@ async def test_the_bus_alone_stands_against_a_hostile_leaf_node(tmp_path: Path, 
         await eventually(lambda: hear(b"at last", "panelist_2"))
         assert not {b"after", b"at last"} & set(heard["panelist_1"])
 
+        loud = await edge.connect("panelist_2")
+        await loud.publish(subjects.say("any", "public", "panelist_2", "s"), b"x" * (MAX_PAYLOAD + 1))
+        await eventually(lambda: "Maximum Message Payload Exceeded" in edge.server.log_path.read_text())
+
 
 def test_what_cannot_be_a_leaf_node_is_told(tmp_path: Path) -> None:
     configured(folder := tmp_path / "keys")
@@ -161,3 +171,27 @@ def test_what_cannot_be_a_leaf_node_is_told(tmp_path: Path) -> None:
     conf.write_text(json.dumps(config))
     with pytest.raises(BadInput, match="of an earlier release"):
         leaf_node(folder, "a", ("panelist_1",), server="bus")
+
+
+def test_the_bus_keeps_its_listener_and_renews_its_certificate(tmp_path: Path) -> None:
+    """Also when it is configured again, and as a cluster."""
+    (port,) = configured(folder := tmp_path / "keys")
+    leaf_node(folder, "a", ("panelist_1",), server=f"bus.example.org:{port}")
+    listener = json.loads((folder / "nats-server.conf").read_bytes())["leafnodes"]
+    assert listener["advertise"] == f"bus.example.org:{port + PORTS}"
+    before = (folder / "hub" / "route.pem").read_bytes()
+    assert [row["server"] for row in renew(folder)] == ["hub"]
+    assert (folder / "hub" / "route.pem").read_bytes() != before
+
+    ports = configured(folder, size=3)
+    written = leaf_node(folder, "b", ("panelist_1", "panelist_2"))
+    for name, at in zip(("parley-1", "parley-2", "parley-3"), ports, strict=True):
+        config = json.loads(Path(written[name]).read_bytes())
+        assert config["leafnodes"]["advertise"] == f"127.0.0.1:{at + PORTS}"
+        assert config["leafnodes"]["tls"]["cert_file"] == config["cluster"]["tls"]["cert_file"]
+    remotes = json.loads(Path(written["leaf b"]).read_bytes())["leafnodes"]["remotes"]
+    assert [r["account"] for r in remotes] == ["PANEL:panelist_1", "PANEL:panelist_2"]
+    assert all(len(r["urls"]) == 3 for r in remotes)
+    assert Path(written["leaf b"]).stat().st_mode & 0o077 == 0, "it holds keys"
+    with pytest.raises(BadInput, match="is a cluster"):
+        leaf_node(folder, "b", ("panelist_1",), server="bus")
