@@ -124,7 +124,7 @@ class Worker:
         self._draining = False
         self._pull = Pull(
             connection, "WORK", subjects.consumer(spec.queue), room=spec.room, on_message=self._on_work,
-            on_nobody=self._announce,
+            on_nobody=self._announce, name=subjects.next_turns(spec.queue),
         )  # fmt: skip
         self._started = False
         self._measures = WorkerMeasures(metrics, spec.queue, spec.roles[0], model.name, spec.room)

@@ -24,7 +24,8 @@ def writable(user: User) -> list[str]:
 
 
 def next_subject(queue: str) -> str:
-    """Where a queue's next turns are asked for.
+    """Where a queue's next turns are asked for in CORE. Workers ask at `subjects.next_turns`, which is this there;
+    those of the release before ask here.
 
     The server remembers each question for as long as the inbox that it named is subscribed (0.7 kB each, measured): who
     pulls for long takes a new inbox every thousand pulls or so.
@@ -100,7 +101,8 @@ def _services(user: User) -> list[Crossing]:
             owned = (subjects.owned(owner, subject) for owner in user.reads)
             found += [Crossing("Singleton", theirs, theirs) for theirs in owned]
     if user.kind == AGENT:
-        found.append(Crossing("Stream", next_subject(user.queue), next_subject(user.queue)))
+        taken = next_subject(user.queue)
+        found += [Crossing("Stream", taken, local) for local in (subjects.next_turns(user.queue), taken)]
     return found
 
 

@@ -12,6 +12,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
 | `parley.inner.<sender>.<sid>` | moderators | INNER: what one session says to another |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
+| `parley.next.<queue>` | workers | the next turns, core request; the broker asks WORK's consumer |
 | `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: a session's schedule, what it makes |
 | `parley.aside.<sid>` | moderators | ASIDE: what could not be handled |
 | `parley.ch.<sid>.<channel>.<kind>` | moderators | live posts, core: who acts on one kind hears that alone |
@@ -243,11 +244,14 @@ def queue_of(consumer: str) -> str:
     return unescape(consumer.replace("~", "="))
 
 
+def next_turns(queue: str) -> str:
+    """Where a worker asks for its queue's next turns: its account's name for WORK's API, which leaf nodes keep back."""
+    return _join("next", escape(queue))
+
+
 # -- TIMER
-TIMER_ALL = _join("timer", "*")
-FIRED_ALL = _join("fired", "*")
-TIMER_CHANNEL = "timer"
-TIMER_AUTHOR = "timer"
+TIMER_ALL, FIRED_ALL = _join("timer", "*"), _join("fired", "*")
+TIMER_CHANNEL = TIMER_AUTHOR = "timer"
 FIRED_TO_IN = _join("in", TIMER_CHANNEL, TIMER_AUTHOR, "{{wildcard(1)}}")
 """Subject transform: how a fired timer arrives in IN."""
 
@@ -404,15 +408,10 @@ def parse_check(subject: str) -> tuple[str, str, str, str]:
     return lane, channel, author, sid
 
 
-SAY_ALL = _join("say", ">")
-CHECK_ALL = _join("check", ">")
-READ_ALL = _join("read", "*", "*")
-DOC_ALL = _join("doc", "*", "*")
-PUT_ALL = _join("put", "*", "*", "*")
-GET_ALL = _join("get", "*", "*")
-TAKE_ALL = _join("take", "*", "*", "*")
-FATE_ALL = _join("fate", "*", "*", "*")
-OWN_ALL = _join("own", "*", "*", "*")
+SAY_ALL, CHECK_ALL = _join("say", ">"), _join("check", ">")
+READ_ALL, DOC_ALL, GET_ALL = _join("read", "*", "*"), _join("doc", "*", "*"), _join("get", "*", "*")
+PUT_ALL, TAKE_ALL = _join("put", "*", "*", "*"), _join("take", "*", "*", "*")
+FATE_ALL, OWN_ALL = _join("fate", "*", "*", "*"), _join("own", "*", "*", "*")
 CALL = _join("call")
 SIGNED_OUT, WHO_SIGNED_OUT = _join("gateway", "signed_out"), _join("gateway", "who")
 HERE_ALL = _join("here", "*", "*", "*")

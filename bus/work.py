@@ -20,6 +20,8 @@ _LOGGER = logging.getLogger(__name__)
 _EXPIRES_S = 2.0
 _GRACE_S = 1.0
 _NOBODY_S = 0.2
+_SILENT_S = 10.0
+"""So long nobody answers before the log says so."""
 _INBOX_S = 10.0
 _PULLS_AN_INBOX = 1_000
 """Across accounts the server keeps about 0.7 kB a pull while its inbox is subscribed: a new inbox frees that."""
@@ -45,7 +47,22 @@ class Delivery:
 
 
 class Pull:
-    """The loop. `on_message` is called as each message arrives, and must not block; `free()` says how many more fit."""
+    """The loop.
+
+    Parameters
+    ----------
+    stream, consumer
+        What is pulled from.
+    room
+        How many messages may be held at once.
+    on_message
+        Called as each arrives; must not block.
+    on_nobody
+        Called while nobody answers the pull.
+    name
+        The subject that the connection's account has for the pull; empty: JetStream's own. If the broker denies it, the
+        server's configuration is of the release before, and JetStream's own is asked instead.
+    """
 
     def __init__(
         self,
@@ -56,9 +73,11 @@ class Pull:
         room: int,
         on_message: Callable[[Delivery], None],
         on_nobody: Callable[[], Awaitable[None]] | None = None,
+        name: str = "",
     ) -> None:
         self._connection = connection
-        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._api = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._subject = name or self._api
         self._room = room
         self._held = 0
         self._owed = 0
@@ -72,12 +91,15 @@ class Pull:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._nobody = False
+        self._unheard_since = 0.0
+        self._told = False
         self._stopping = False
 
     async def start(self) -> None:
         """Begin to pull."""
         await self._new_inbox()
         self._connection.on_reconnect.append(self._on_reconnect)
+        self._connection.on_denied.append(self._on_denied)
         self._task = asyncio.create_task(self._loop(), name=f"pull {self._subject}")
 
     async def stop(self) -> None:
@@ -88,6 +110,7 @@ class Pull:
         await cancelled(self._task)
         self._task = None
         self._connection.on_reconnect.remove(self._on_reconnect)
+        self._connection.on_denied.remove(self._on_denied)
         for sub in self._subs:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
@@ -126,6 +149,16 @@ class Pull:
         self._owed = 0
         self._wake.set()
 
+    def _on_denied(self) -> None:
+        if self._subject != self._api and self._connection.denials[-1].subject.lower() == self._subject.lower():
+            _LOGGER.warning(
+                "the server's configuration knows no %s: turns are asked for as in the release before. Run parley bus "
+                "config, and have the server read it again: a leaf node needs that",
+                self._subject,
+            )
+            self._subject = self._api
+            self._on_reconnect()
+
     async def _loop(self) -> None:
         while not self._stopping:
             free = self._room - self._held - self._owed
@@ -135,6 +168,7 @@ class Pull:
                         await self._new_inbox()
                 self._pulls += 1
                 self._asked_at = time.monotonic()
+                self._look()
                 self._owed += free
                 body = json.dumps({"batch": free, "expires": int(_EXPIRES_S * 1e9)}).encode()
                 with contextlib.suppress(Exception):
@@ -154,10 +188,28 @@ class Pull:
             if time.monotonic() - self._asked_at > _EXPIRES_S + _GRACE_S:
                 self._owed = 0
 
+    def _look(self) -> None:
+        """Say once that nobody answers: behind a leaf node the connection stands, whatever becomes of the bus."""
+        self._unheard_since = self._unheard_since or self._asked_at
+        if not self._told and self._connection.connected and self._asked_at - self._unheard_since > _SILENT_S:
+            self._told = True
+            _LOGGER.warning(
+                "nobody answers at %s: the bus has no moderator yet or no majority, or a leaf node does not reach it. "
+                "It goes on by itself; parley doctor, at the bus, says what is there",
+                self._subject,
+            )
+
+    def _heard(self) -> None:
+        self._unheard_since = 0.0
+        if self._told:
+            self._told = False
+            _LOGGER.warning("%s is answered again", self._subject)
+
     def _receive(self, msg: Msg) -> None:
         if not msg.reply:
             self._status(msg)
             return
+        self._heard()
         self._owed = max(0, self._owed - 1)
         self._held += 1
         delivery = Delivery(msg)
@@ -175,5 +227,6 @@ class Pull:
             self._owed = 0
             self._nobody = True
         else:
+            self._heard()
             self._owed = max(0, self._owed - int(headers.get("Nats-Pending-Messages", "0") or 0))
         self._wake.set()

@@ -20,6 +20,8 @@ from bus.errors import BadKeyFile
 
 AUTHORITY, AUTHORITY_KEY = "routes-ca.pem", "routes-ca.key"
 CERTIFICATE, KEY = "route.pem", "route.key"
+HUB = "hub"
+"""The folder, beside the keys of a bus of one server, of the certificate that it shows to leaf nodes."""
 AUTHORITY_DAYS = 3_650
 SERVER_DAYS = 825
 _BEFORE = timedelta(hours=1)

@@ -35,6 +35,8 @@ class EmbeddedCluster:
         The ports at which the others reach each server; None: its own.
     extra, options
         Of each server, as EmbeddedServer takes them.
+    each
+        Further settings of each server alone.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class EmbeddedCluster:
         size: int = 3,
         reached_at: Sequence[int] | None = None,
         extra: Mapping[str, Any] | None = None,
+        each: Sequence[Mapping[str, Any]] = (),
         **options: Any,
     ) -> None:
         self.folder = Path(folder).resolve()
@@ -67,7 +70,7 @@ class EmbeddedCluster:
                 certificates.issue(self.folder, inside, member.name, (HOST, "localhost"))
             routes = [f"nats-route://{HOST}:{port}" for j, port in enumerate(reached) if j != i]
             given = clustered({}, member, routes, tls_folder=str(inside), listen=HOST, advertise=f"{HOST}:{reached[i]}")
-            given |= extra or {}
+            given |= {**(extra or {}), **(each[i] if each else {})}
             self.servers.append(EmbeddedServer(inside, table, keys, port=member.port, extra=given, **options))
 
     def _ports(self) -> list[int]:

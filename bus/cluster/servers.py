@@ -44,12 +44,12 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """For clients."""
-        return f"nats://{_bracketed(self.host)}:{self.port}"
+        return f"nats://{bracketed(self.host)}:{self.port}"
 
     @property
     def route(self) -> str:
         """For the other servers."""
-        return f"nats-route://{_bracketed(self.host)}:{self.route_port}"
+        return f"nats-route://{bracketed(self.host)}:{self.route_port}"
 
 
 def parsed(text: str, number: int) -> Server:
@@ -111,9 +111,10 @@ def clustered(
         "lame_duck_duration": "30s",
     }
     if server.port:
-        found |= {"port": server.port, "client_advertise": f"{_bracketed(server.host)}:{server.port}"}
+        found |= {"port": server.port, "client_advertise": f"{bracketed(server.host)}:{server.port}"}
     return found
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
+    """A host as it stands before a port: an address of IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host

@@ -160,15 +160,16 @@ def _turn(actor: Actor, target: Callable[[str], str]) -> Try:
     async def attack() -> Verdict:
         sid = scene.fresh()
         await scene.ensure_consumer(queue)
+        pull = await _pull(actor)
 
         async def ask(reply: str) -> None:
-            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=reply, confirm=True)
+            await actor.conn.publish(pull, _PULL, reply=reply, confirm=True)
 
         async def control() -> None:
             inbox = actor.conn.nc.new_inbox()
             got: list[bytes] = []
             sub = await actor.conn.subscribe(inbox, lambda msg: got.append(msg.data))
-            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=inbox, confirm=True)
+            await actor.conn.publish(pull, _PULL, reply=inbox, confirm=True)
             for n in range(_BURST):
                 await scene.referee.store(subjects.work(queue, sid, str(n)), scene.secret)
             deadline = time.monotonic() + ASK_S
@@ -185,6 +186,16 @@ def _turn(actor: Actor, target: Callable[[str], str]) -> Try:
                 await scene.referee.api("STREAM.PURGE.WORK", {"filter": subjects.work_of_session(sid)})
 
     return attack
+
+
+async def _pull(actor: Actor) -> str:
+    """Where it asks for its own turns: where a worker does, or by JetStream's name where that is not answered."""
+    mine = subjects.next_turns(actor.user.queue)
+    try:
+        await actor.conn.request(mine, b"{", ASK_S)
+    except BusError:
+        return rights.next_subject(actor.user.queue)
+    return mine
 
 
 def _draw(actor: Actor, victim: Credentials) -> Try:
@@ -210,10 +221,11 @@ def _draw(actor: Actor, victim: Credentials) -> Try:
 
     async def pull(sid: str, drawn: str) -> Verdict:
         stored = await scene.referee.store(drawn, scene.secret)
-        reply = rights.next_subject(victim.queue)
+        mine = await _pull(actor)
         for n in range(_BURST):
-            await scene.referee.store(subjects.work(queue, sid, str(n)), b'{"batch":1}')
-            await actor.conn.publish(rights.next_subject(queue), _PULL, reply=reply, confirm=True)
+            for m, reply in enumerate((rights.next_subject(victim.queue), subjects.next_turns(victim.queue))):
+                await scene.referee.store(subjects.work(queue, sid, f"{n}-{m}"), b'{"batch":1}')
+                await actor.conn.publish(mine, _PULL, reply=reply, confirm=True)
         # Its own worker settles it at once if there is one; else it is not given out. In between it was drawn.
         deadline = time.monotonic() + 1.5
         while True:

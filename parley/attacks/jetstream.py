@@ -233,6 +233,11 @@ def _destroying(actor: Actor) -> Iterator[Attack]:
         yield f"deletes the consumer of {victim.user}", _api(actor, suffix, {"not": "empty"})
 
 
+async def _each(actor: Actor, ways: tuple[str, ...]) -> Verdict:
+    """Others' turns, by each name that a pull has."""
+    return worst([await actor.asks(subject, b"{") for subject in ways])
+
+
 async def _delete(actor: Actor, part: Partition) -> Verdict:
     """An entry of the check's own."""
     sid = actor.scene.fresh(part)
@@ -244,8 +249,8 @@ def _taking(actor: Actor) -> Iterator[Attack]:
     """Others' turns: asked for, and settled. A pull that is no JSON is answered, and takes nothing."""
     scene = actor.scene
     for victim in actor.others(accounts.AGENT):
-        next_ = rights.next_subject(victim.user)
-        yield f"takes turns of {victim.user}", partial(actor.asks, next_, b"{")
+        ways = (subjects.next_turns(victim.user), rights.next_subject(victim.user))
+        yield f"takes turns of {victim.user}", partial(_each, actor, ways)
     yield "takes submissions", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.IN.moderators", b"{")
     yield "takes what one session tells another", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.INNER.moderators", b"{")
     told = ["$JS.ACK.INNER.moderators.1.999999999.999999999.0.0"]
@@ -289,4 +294,6 @@ async def _next(actor: Actor) -> Verdict:
         await scene.grace()
     finally:
         await sub.unsubscribe()
-    return Verdict(SUCCEEDED, "a turn came") if got else Verdict(LET_THROUGH, "the broker took it; no turn came")
+    if scene.secret in got:
+        return Verdict(SUCCEEDED, "a turn came")
+    return Verdict(LET_THROUGH, "the broker took it; no turn came")

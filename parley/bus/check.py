@@ -57,6 +57,7 @@ async def check(
     guess: Callable[[str], str] | None = None,
     only: Sequence[str] = (),
     pick: Callable[[str], bool] = lambda attack: True,
+    via: Mapping[str, str] | None = None,
 ) -> list[Row]:
     """Try everything as everybody; the rows in the order of users and attacks.
 
@@ -68,6 +69,8 @@ async def check(
         Users that attack; none: all but moderators and operators.
     pick
         Which attacks, by their words.
+    via
+        User -> the address of a leaf node, where this one is; the others are at `url`.
 
     Raises
     ------
@@ -78,7 +81,7 @@ async def check(
     """
     with _quiet():
         try:
-            async with Scene(url, users, guess) as scene:
+            async with Scene(url, users, guess, via) as scene:
                 names = [n for n, c in users.items() if c.kind not in SECRET_LESS and (not only or n in only)]
                 rows = await asyncio.gather(*(_attacks(Actor(scene, name), pick) for name in sorted(names)))
         except CannotRun as error:
@@ -121,16 +124,19 @@ async def _tried(attack: Callable[[], Awaitable[Verdict]]) -> Verdict:
         return Verdict(NOT_RUN, f"{type(error).__name__}: {error}")
 
 
-def run(url: str, folder: Path) -> list[Row]:
-    """The check, for the command line; of a cluster at each of its servers. Raises BadInput, Unreachable."""
+def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Row]:
+    """The check, for the command line; of a cluster at each of its servers. `via` as `check` takes it: then only those
+    users attack. Raises BadInput, Unreachable."""
     users = load(folder)
+    if unknown := sorted(set(via or {}) - set(users)):
+        raise BadInput("leaf", f"no credentials of {unknown[0]!r} in {folder}")
     try:
         servers = asyncio.run(servers_of(url, users))
         if len(servers) == 1:
-            return asyncio.run(check(url, users))
+            return asyncio.run(check(url, users, only=tuple(via or ()), via=via))
         rows: list[Row] = []
         for server in servers:
-            found = asyncio.run(check(server, users))
+            found = asyncio.run(check(server, users, only=tuple(via or ()), via=via))
             rows += [msgspec.structs.replace(row, server=shown_address(server)) for row in found]
         return rows
     except BusError as error:

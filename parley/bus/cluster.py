@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bus import accounts
-from bus.cluster import certificates
-from bus.cluster.servers import SIZES, Server, clustered, parsed
+from bus.cluster import certificates, leaf
+from bus.cluster.servers import PORT, SIZES, Server, clustered, parsed
 from bus.errors import BadKeyFile, BadTable
 from client.errors import BadInput
 
@@ -92,6 +92,8 @@ def write(keys: Path, bus: Mapping[str, Any], members: Sequence[Server], folder:
             seen = (folder or FOLDER).replace(NAME, member.name)
             storage = {**bus["jetstream"], "store_dir": bus["jetstream"]["store_dir"].replace(NAME, member.name)}
             config = clustered({**bus, "jetstream": storage}, member, routes, tls_folder=seen, listen=str(bus["host"]))
+            if "leafnodes" in bus:
+                config["leafnodes"] = leaf.listening(member, tls_folder=seen, listen=str(bus["host"]))
             accounts.rewrite_private(inside / CONFIGURATION, _text(config))
             certificates.issue(keys, inside, member.name, (member.host,))
             written[member.name] = str(inside / CONFIGURATION)
@@ -112,29 +114,42 @@ def follow(keys: Path) -> list[Path]:
 
 
 def renew(keys: Path) -> list[dict[str, str]]:
-    """Give every server a fresh certificate: server, the day on which it ends, file.
+    """Give every server of a cluster, or one that listens for leaf nodes, a fresh certificate: server, the day on which
+    it ends, file.
 
     Raises
     ------
     BadInput
-        There is no cluster, or its authority cannot be used.
+        There is none such, or its authority cannot be used.
     """
-    if not folders(keys):
+    inside = folders(keys)
+    own = keys / certificates.HUB
+    if not inside and not own.is_dir():
         raise BadInput("dir", f"no cluster's servers in {keys / SERVERS}; parley bus config --cluster 3 writes them")
     rows = []
     try:
-        for inside in folders(keys):
-            config = json.loads((inside / CONFIGURATION).read_bytes())
-            host = Server(name=inside.name, host=_host(config)).host
-            until = certificates.issue(keys, inside, inside.name, (host,))
-            rows.append({"server": inside.name, "until": f"{until:%Y-%m-%d}", "file": str(inside)})
+        named = [(path, member_of(path).host) for path in inside]
+        if not inside and (one := hub(json.loads((keys / CONFIGURATION).read_bytes()))):
+            named.append((own, one.host))
+        for path, host in named:
+            until = certificates.issue(keys, path, path.name, (host,))
+            rows.append({"server": path.name, "until": f"{until:%Y-%m-%d}", "file": str(path)})
     except (BadKeyFile, OSError, ValueError) as error:
         raise BadInput("dir", str(error)) from error
     return rows
 
 
-def _host(config: Mapping[str, Any]) -> str:
-    return str(config.get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
+def member_of(inside: Path) -> Server:
+    """The server of a cluster whose folder this is, as clients reach it. Raises OSError, ValueError."""
+    config = json.loads((inside / CONFIGURATION).read_bytes())
+    host = str(config.get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
+    return Server(name=inside.name, host=host, port=int(config.get("port", PORT)))
+
+
+def hub(bus: Mapping[str, Any]) -> Server | None:
+    """The one server of a bus that listens for leaf nodes, as they reach it; None: it does not."""
+    host, _, port = str(bus.get("leafnodes", {}).get("advertise", "")).rpartition(":")
+    return Server(name=certificates.HUB, host=host.strip("[]"), port=int(port) - leaf.PORTS) if host else None
 
 
 def _text(config: Mapping[str, Any]) -> bytes:

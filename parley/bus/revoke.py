@@ -113,7 +113,10 @@ def _write(folder: Path, path: Path, text: bytes, embedded: bool) -> None:
 
 
 async def reload(conn: Connection) -> list[str]:
-    """Have every server read its configuration again, as the operator; their names. Raises StackFailed."""
+    """Have every server read its configuration again, as the operator; their names. Raises StackFailed.
+
+    Leaf nodes connect again, where their keys are still known: by itself a server would keep those that are not.
+    """
     inbox = conn.nc.new_inbox()
     answers: list[dict[str, Any]] = []
     sub = await conn.subscribe(inbox, lambda msg: answers.append(json.loads(msg.data)))
@@ -125,9 +128,18 @@ async def reload(conn: Connection) -> list[str]:
         said = json.loads((await conn.request(f"$SYS.REQ.SERVER.{server}.RELOAD", b"", _TAKES_S)).data)
         if "error" in said:
             raise StackFailed(f"the server {servers[server]} refused it: {said['error'].get('description', '')}")
+        await _close_leaves(conn, server)
     if not servers:
         raise StackFailed("no server answered the operator")
     return sorted(servers.values())
+
+
+async def _close_leaves(conn: Connection, server: str) -> None:
+    """Close the connections of leaf nodes to one server."""
+    said = json.loads((await conn.request(f"$SYS.REQ.SERVER.{server}.LEAFZ", b"", _TAKES_S)).data)
+    for connection in said.get("data", {}).get("leafs") or ():
+        close = json.dumps({"cid": connection["id"]}).encode()
+        await conn.request(f"$SYS.REQ.SERVER.{server}.KICK", close, _TAKES_S)
 
 
 async def _is_out(url: str, user: Credentials, path: Path) -> None:

@@ -137,6 +137,16 @@ def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
     return granted
 
 
+def _leaves(texts: list[str]) -> dict[str, str]:
+    """QUEUE=URL texts -> queue: address. Raises BadInput."""
+    from client.errors import BadInput
+
+    pairs = [text.partition("=") for text in texts]
+    if wrong := next((text for text, (queue, _, url) in zip(texts, pairs, strict=True) if not queue or not url), None):
+        raise BadInput("leaf", f"got {wrong!r}, expected QUEUE=URL")
+    return {queue: url for queue, _, url in pairs}
+
+
 def _address(nats: str | None, folder: Path) -> str:
     if nats:
         return nats
@@ -150,20 +160,29 @@ def _address(nats: str | None, folder: Path) -> str:
 
 
 @app.command("check")
-def bus_check(folder: Keys, nats: Address = None, json: Json = False) -> None:
-    """Try attacks on a running bus as each of its users.
+def bus_check(
+    folder: Keys,
+    nats: Address = None,
+    leaves: Annotated[
+        list[str] | None,
+        typer.Option("--leaf", metavar="QUEUE=URL", help="Attack as this queue through a leaf node; repeatable."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Try attacks on a running bus as each of its users, or as some queues through their leaf nodes.
 
     Exit status: 1 unless all are refused.
 
     \b
-    Example:
+    Examples:
       parley bus check --nats nats://127.0.0.1:4222 --dir deploy/keys
+      parley bus check --nats nats://bus.example.org:4222 --dir deploy/keys --leaf panelist_1=nats://127.0.0.1:4222
     """
     with options.errors(json):
         from parley.bus import check
 
         url = _address(nats, folder)
-        rows = check.run(url, folder)
+        rows = check.run(url, folder, _leaves(leaves or []))
         if json:
             options.print_json(check.document(url, rows))
         else:
@@ -225,6 +244,46 @@ def bus_replicas(
                 (f"{r['stream']:10} {r['current']} of {r['replicas']} complete  {r['leader'] or '-'}" for r in rows),
                 None,
             )
+
+
+@app.command("leaf")
+def bus_leaf(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The leaf node's name.")],
+    folder: Keys,
+    queues: Annotated[
+        list[str] | None, typer.Option("--queue", help="A queue whose agents connect to it; repeatable.")
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="HOST[:PORT]", help="The server of the bus (default: as before; a cluster's are known)."),
+    ] = None,
+    server_folder: Annotated[
+        str | None,
+        typer.Option("--server-dir", help="Where a server finds its files; {name}: its name (default: /etc/nats)."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where the leaf node listens for agents.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The leaf node's port for agents.", min=1, max=65_535)] = 4222,
+    json: Json = False,
+) -> None:
+    """Configure a leaf node: a server at another site, whose agents share its connection to the bus.
+
+    From then on the servers of the bus listen for leaf nodes too. Start them again with their new configuration
+    (docs/scale.md).
+
+    \b
+    Example:
+      parley bus leaf berlin --dir deploy/keys --queue panelist_1 --queue panelist_2 --server bus.example.org
+    """
+    with options.errors(json):
+        from parley.bus.leaf import leaf_node
+
+        written = leaf_node(
+            folder, name, queues or [], server=server, server_folder=server_folder, host=host, port=port
+        )
+        if json:
+            options.print_json(written)
+        else:
+            write_lines((f"{what:14} {path}" for what, path in written.items()), None)
 
 
 @app.command("move")

@@ -2,11 +2,15 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from bus import streams, subjects, work
 from bus.library import cancelled
 from bus.work import Delivery, Pull
-from tests.support.engine import Engine, engine
+from tests.security.support import Target
+from tests.support.engine import Engine, engine, until
 
 
 async def _queue(bare: Engine) -> None:
@@ -40,10 +44,11 @@ class Taker:
                 await self.came.wait()
 
 
-async def _taker(bare: Engine, room: int) -> Taker:
+async def _taker(bare: Engine, room: int, name: str = "") -> Taker:
     taker = Taker()
     connection = await bare.connect("panelist_1")
-    taker.pull = Pull(connection, "WORK", subjects.consumer("panelist_1"), room=room, on_message=taker.take)
+    consumer = subjects.consumer("panelist_1")
+    taker.pull = Pull(connection, "WORK", consumer, room=room, on_message=taker.take, name=name)
     await taker.pull.start()
     return taker
 
@@ -107,6 +112,28 @@ async def test_a_pull_changes_its_inbox(tmp_path: Path) -> None:
         work._PULLS_AN_INBOX, work._INBOX_S = kept, age
 
 
+async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """And that it is answered again: whoever is behind a leaf node has a connection all the time."""
+    caplog.set_level("WARNING", work.__name__)
+    before, work._SILENT_S = work._SILENT_S, 0.0
+
+    async def said(what: str) -> bool:
+        return what in caplog.text
+
+    try:
+        async with engine(tmp_path) as bare:
+            taker = await _taker(bare, room=1, name=subjects.next_turns("panelist_1"))
+            await until(lambda: said("nobody answers at parley.next.panelist_1"))
+            await _queue(bare)
+            await _store(bare, 1)
+            await taker.wait(1)
+            await until(lambda: said("is answered again"))
+            assert caplog.text.count("nobody answers at") == 1
+            await taker.pull.stop()
+    finally:
+        work._SILENT_S = before
+
+
 async def test_what_a_stopped_pull_was_owed_goes_to_others(tmp_path: Path) -> None:
     async with engine(tmp_path) as bare:
         await _queue(bare)
@@ -137,3 +164,34 @@ async def test_a_task_whose_cancellation_was_dropped_is_ended() -> None:
     async with asyncio.timeout(5.0):
         await cancelled(task)
     assert task.cancelled() and waits
+
+
+async def test_a_pull_has_a_name_of_its_own(tmp_path: Path) -> None:
+    """What is asked under it comes from the queue's consumer."""
+    async with engine(tmp_path) as bare:
+        await _queue(bare)
+        await _store(bare, 2)
+        taker = await _taker(bare, room=2, name=subjects.next_turns("panelist_1"))
+        await taker.wait(2)
+        assert not taker.pull._connection.denials
+        await taker.pull.stop()
+
+
+async def test_on_a_configuration_of_the_release_before_a_pull_asks_as_then(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is lost, and the log names the step."""
+    name = subjects.next_turns("panelist_1")
+
+    def before(config: dict[str, Any]) -> None:
+        account = config["accounts"]["PANEL:panelist_1"]
+        account["imports"] = [i for i in account["imports"] if i.get("to") != name]
+        account["users"][0]["permissions"]["publish"]["allow"].remove(name)
+
+    async with Target(tmp_path, before) as target:
+        await _queue(target)
+        await _store(target, 2)
+        taker = await _taker(target, room=2, name=name)
+        await taker.wait(2)
+        assert "Run parley bus config" in caplog.text
+        await taker.pull.stop()
