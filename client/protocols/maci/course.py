@@ -1,7 +1,6 @@
 """What the record of a session says of the controller's settings and of its bandit (client.reliability.course)."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import msgspec
 
@@ -9,14 +8,12 @@ from client.records import Altered, Record, opening, result_of
 from client.reliability.course import Course, Pull
 from coordinator.admission import build_settings
 from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.maci.state import State
+from coordinator.protocols.maci.state import State, in_force
 from coordinator.replay import Diverged, replayed
 from coordinator.schedulers import learned, tried
+from coordinator.table import Inadmissible
 from schemas.control import Control, Signals
-from schemas.log import Opened
 
-_PAPER_ALONE = 3
-"""The version before which there was one reading, the paper's."""
 _ENDS_ALL = ("budget",)
 """Stops that no setting of the grid would have changed."""
 
@@ -35,13 +32,17 @@ def course(record: Record, right: Callable[[str], bool | None]) -> Course | None
         The record does not recompute.
     """
     result, opened = result_of(record), opening(record)
-    rounds = [msgspec.convert(told["signals"], Signals) for told in result.rounds] if result else []
-    if result is None or not rounds:
+    if result is None or not result.rounds:
         return None
-    config = _control(opened)
+    try:
+        rounds = [msgspec.convert(told["signals"], Signals) for told in result.rounds]
+        config = in_force(build_settings(PROTOCOLS[opened.protocol], opened.settings), opened.version)
+    except (msgspec.ValidationError, Inadmissible) as error:
+        raise Altered(f"session {record.sid}: {error}") from error
     pulls = tuple(_pulls(record, config)) if config.schedule == "learned" else ()
     said = [right(_leading(r)) for r in rounds]
-    if None in said:
+    known = tuple(float(one) for one in said if one is not None)
+    if len(known) < len(said):
         return Course(pulls=pulls)
     spent, tokens = 0, []
     for r in rounds:
@@ -56,15 +57,7 @@ def course(record: Record, right: Callable[[str], bool | None]) -> Course | None
             ended = last
         if ended is not None:
             ends[name] = ended
-    return Course(right=tuple(map(float, said)), tokens=tuple(tokens), ends=ends, pulls=pulls)  # type: ignore[arg-type]
-
-
-def _control(opened: Opened) -> Control:
-    """The settings by which the controller worked."""
-    settings: Any = build_settings(PROTOCOLS[opened.protocol], opened.settings)
-    if opened.version >= _PAPER_ALONE:
-        return settings  # type: ignore[no-any-return]
-    return msgspec.structs.replace(settings, reading="paper", agreement=False)  # type: ignore[no-any-return]
+    return Course(right=known, tokens=tuple(tokens), ends=ends, pulls=pulls)
 
 
 def _leading(r: Signals) -> str:

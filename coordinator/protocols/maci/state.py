@@ -174,9 +174,14 @@ def minds_move(v: View) -> bool:
 
 
 def control(v: View) -> Settings:
-    """The settings by which the controller works. Before version 3 there was one reading, the paper's."""
-    settings: Settings = v.settings
-    if minds_move(v):
+    """The settings by which the controller works."""
+    return in_force(v.settings, v.opened.version)
+
+
+def in_force(settings: Settings, version: int) -> Settings:
+    """The settings by which the controller works in a session of this version. Before version 3 there was one reading,
+    the paper's."""
+    if version >= _MINDS_MOVE:
         return settings
     return msgspec.structs.replace(settings, reading="paper", agreement=False)
 
