@@ -87,15 +87,17 @@ def admit(
         workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
         waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
-        trace=trace or msgspec.UNSET, learned=_learned(protocol, request),
+        trace=trace or msgspec.UNSET, learned=_learned(protocol, request, settings),
     )  # fmt: skip
 
 
-def _learned(protocol: Protocol, request: OpenSession) -> Learned | msgspec.UnsetType:
+def _learned(protocol: Protocol, request: OpenSession, settings: Any) -> Learned | msgspec.UnsetType:
     """What was learned, as far as a session of this protocol uses it."""
     found = request.learned
     if found is msgspec.UNSET:
         return msgspec.UNSET
+    if found.policy is not msgspec.UNSET:
+        found = msgspec.structs.replace(found, policy=protocol.steers(settings, found.policy) or msgspec.UNSET)
     if not protocol.trusts:
         found = msgspec.structs.replace(found, reliability=msgspec.UNSET)
     of = msgspec.UNSET if found.calibration is msgspec.UNSET else found.calibration.protocol

@@ -4,7 +4,7 @@
 that comes out, byte for byte, with the one that was stored. `what_if` steps two machines side by side until their
 commands part."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -70,11 +70,22 @@ def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Repl
     Diverged
         An entry cannot be read, is not the one that its event leads to, or none is expected there.
     """
+    steps = replayed(lookup, sid, raw_entries)
+    session, entry = next(steps)
+    entries = [entry]
+    for after, entry in steps:
+        session = after
+        entries.append(entry)
+    return Replayed(session=session, entries=tuple(entries), result=_result(session))
+
+
+def replayed(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Iterator[tuple[Session, log.Entry]]:
+    """The session after each of its entries, with the entry. Arguments and errors are those of `replay`."""
     if not raw_entries:
         raise Diverged(0, "the record is empty")
     session: Session | None = None
     protocol: Protocol | None = None
-    entries: list[log.Entry] = []
+    before = ""
     for n, data in enumerate(raw_entries):
         stored = data.encode() if isinstance(data, str) else bytes(data)
         entry = _read(n, stored)
@@ -85,7 +96,6 @@ def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Repl
                 opened, protocol = _opening(lookup, entry)
                 session, again = record_opening(protocol, sid, opened, entry.at_ns, entry.cause)
             else:
-                before = entries[-1].digest
                 session, again = record(protocol, session, before, entry.event, entry.at_ns, entry.cause)
         except Diverged:
             raise
@@ -93,9 +103,8 @@ def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Repl
             raise Diverged(n, f"the event cannot be taken: {type(error).__name__}: {error}") from error
         if encode(again) != stored:
             raise Diverged(n, _difference(entry, again))
-        entries.append(again)
-    assert session is not None
-    return Replayed(session=session, entries=tuple(entries), result=_result(session))
+        before = again.digest
+        yield session, again
 
 
 def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overrides: Mapping[str, Any]) -> Parting:

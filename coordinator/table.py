@@ -14,6 +14,7 @@ import msgspec
 from coordinator.budget import Ledger, Reservation
 from coordinator.commands import Wish
 from schemas import log
+from schemas.afterwards.policy import Policy
 from schemas.post import CLOSED, Post
 from schemas.presence import Announcement
 from schemas.session import OpenSession, Seat, human_queue
@@ -438,6 +439,9 @@ class Protocol:
     briefs."""
     trusts: str = ""
     """The role whose seats' records weigh (`log.Opened.learned`); empty: no record weighs, and none enters."""
+    steers: Callable[[Any, Policy], Policy | None] = lambda settings, learned: None
+    """What a session with these settings uses of what was learned of its controller; None: nothing, and nothing
+    enters."""
     moves_on: bool = False
     """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
     known. Where nobody can, it waits until its deadline for a worker to come."""

@@ -31,7 +31,7 @@ from coordinator.commands import (
     Wish,
     Withdraw,
 )
-from coordinator.signals import calibration, reliability
+from coordinator.signals import calibration, policy, reliability
 from coordinator.table import (
     BrokenTable,
     Illegal,
@@ -293,7 +293,7 @@ class TransitionDraft:
         self.withdraw()
         converged = STOPS[w.reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
-        more |= reliability.certified(self.opened, self.protocol.trusts)
+        more |= reliability.certified(self.opened, self.protocol.trusts) | policy.certified(self.opened)
         certificate = raw({**decode(w.certificate, dict[str, Any]), **more}) if more else w.certificate
         self.stopped = Stopped(reason=w.reason, certificate=certificate, converged=converged, transition=self.session.n)
         told = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}

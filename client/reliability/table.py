@@ -49,7 +49,7 @@ def table(
             left_out += 1
             continue
         used += bool(said.members)
-        weight = 0.5 ** ((now_ns - said.at_ns) / _DAY_NS / half_life_days)
+        weight = age_weight(now_ns - said.at_ns, half_life_days)
         for member in said.members:
             for by, name in (("model", member.model), ("seat", member.seat)):
                 for kind in dict.fromkeys(("", said.kind)):
@@ -77,6 +77,11 @@ def _row(key: Key, counts: dict[Key, list[float]]) -> Standing:
         name=name, by=by, kind=kind, right=round(right, 6), wrong=round(wrong, 6), mean=round(mean, 6),
         low=round(low, 6), high=round(high, 6),
     )  # fmt: skip
+
+
+def age_weight(age_ns: int, half_life_days: float) -> float:
+    """What an outcome of this age counts: 1 when it is new, a half after the half-life."""
+    return math.pow(0.5, age_ns / _DAY_NS / half_life_days)
 
 
 def posterior_mean(right: float, wrong: float, prior: tuple[float, float]) -> float:

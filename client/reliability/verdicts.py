@@ -13,6 +13,7 @@ import msgspec
 
 from client.protocols import face_of
 from client.records import Record, opening, posts_of, result_of
+from client.reliability.course import Course
 from schemas.afterwards.feedback import Feedback, feedback_of
 from schemas.text import normalise
 
@@ -45,6 +46,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """That the session used; 0: not known."""
     rounds: int = 0
     """That it played."""
+    course: Course | None = None
+    """What it says of its controller; None: nothing."""
 
 
 def question_hash(question: str) -> str:
@@ -80,6 +83,7 @@ def verdict(record: Record) -> Verdict | None:
         right=last.right,
         tokens=result.usage.input_tokens + result.usage.output_tokens,
         rounds=len(result.rounds),
+        course=face.course(record, lambda name: _right((name,), face.answered(result), last)),
     )
 
 

@@ -1,4 +1,5 @@
-"""What past outcomes did in a session, in words: whose records counted, and how its confidence is to be read."""
+"""What past outcomes did in a session, in words: whose records counted, what its controller took over, and how its
+confidence is to be read."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +11,8 @@ from schemas.result import Result
 
 
 def learned_words(result: Result) -> Iterator[str]:
-    """The confidence, calibrated or said not to be, and the record of every seat that weighed by one."""
+    """The confidence, calibrated or said not to be, the record of every seat that weighed by one, and what the
+    controller took over."""
     stated = result.outcome.get("confidence")
     if result.calibrated is not msgspec.UNSET:
         c = result.calibrated
@@ -23,6 +25,9 @@ def learned_words(result: Result) -> Iterator[str]:
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
+    taken = result.stop.certificate.get("policy")
+    if isinstance(taken, Mapping):
+        yield from _policy(taken)
 
 
 def _records(known: Mapping[str, Any]) -> Iterator[str]:
@@ -36,3 +41,20 @@ def _records(known: Mapping[str, Any]) -> Iterator[str]:
                 f"{', ' + line(row['kind']) if row['kind'] else ''}"
             )
         yield f"  {line(seat)}: {told}; weight times {row['factor']:.2f}"
+
+
+def _policy(taken: Mapping[str, Any]) -> Iterator[str]:
+    of_kind = f" on questions of the kind {line(str(taken['kind']))}" if taken.get("kind") else ""
+    from_ = f"from {taken.get('sessions', 0):,} past sessions{of_kind}"
+    settings = taken.get("settings", {})
+    if settings:
+        yield f"Settings learned {from_}: {', '.join(f'{line(name)} {value:g}' for name, value in settings.items())}."
+    for row in taken.get("choices", ()):
+        gain = f"; gain {row['gain']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]" if row["settings"] else ""
+        yield (
+            f"  {line(row['name'])}: right {row['right']:.2f}, {row['tokens']:,.0f} tokens, "
+            f"{row['rounds']:.1f} rounds{gain}"
+        )
+    arms = taken.get("arms", ())
+    if arms:
+        yield f"The bandit carried over {sum(arm['pulls'] for arm in arms):.1f} pulls {from_}."

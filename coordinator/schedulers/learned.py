@@ -6,7 +6,11 @@ import msgspec
 
 from coordinator.schedulers import bandit
 from coordinator.schedulers.dials import percentile
+from schemas.afterwards.policy import Arm
 from schemas.control import Control, Signals
+
+CONTEXT = 8
+"""Figures in x_t."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,13 +24,33 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Chosen last, and not rewarded yet; None: there is none, or nothing was feasible."""
     context: tuple[float, ...] = ()
     """x_t as it was then (L.1)."""
+    costs: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Tokens of the round that followed each action in past debates; unset: nothing is carried over."""
 
 
-def begin(config: Control) -> Learned:
-    """Before any action; alpha is the mean of the two that it stands for."""
+def begin(config: Control, arms: Sequence[Arm] = ()) -> Learned:
+    """Before any action of this debate; alpha is the mean of the two that it stands for. `arms`: what is carried over
+    from past debates."""
     return Learned(
-        alpha=(config.alpha_i + config.alpha_d) / 2, gamma=config.gamma,
-        policy=bandit.LinUcb() if config.policy == "linucb" else bandit.Ucb(),
+        alpha=(config.alpha_i + config.alpha_d) / 2, gamma=config.gamma, policy=bandit.carried(config.policy, arms),
+        costs=tuple(arm.tokens for arm in arms) if arms else msgspec.UNSET,
+    )  # fmt: skip
+
+
+def fits(config: Control, arms: Sequence[Arm]) -> bool:
+    """Whether these arms are those of this bandit: one an action, and matrices of its context."""
+    if len(arms) != len(bandit.ACTIONS):
+        return False
+    return config.policy != "linucb" or all(len(arm.earned) in (0, CONTEXT) for arm in arms)
+
+
+def earned(config: Control, rounds: Sequence[Signals]) -> float:
+    """What the action before the last of these rounds earned (L.1). `rounds`: from the blind one on, two or more."""
+    before, now = rounds[-2], rounds[-1]
+    scale = config.c_max or percentile([r.tokens for r in rounds], 95)
+    return bandit.reward(
+        (before.information_gain or 0.0, now.information_gain or 0.0), (before.dispersion, now.dispersion),
+        now.tokens / scale if scale else 0.0, w1=config.w1, w2=config.w2, cost_weight=config.cost_weight,
     )  # fmt: skip
 
 
@@ -38,25 +62,20 @@ def after(config: Control, state: Learned, rounds: Sequence[Signals], left: floa
     rounds
         From the blind one to the round just played, two or more.
     left
-        Tokens left of the budget; None: not known. The next round is estimated to cost what the dearest so far did.
+        Tokens left of the budget; None: not known. The next round is estimated to cost what the dearest so far did,
+        and at least what the round after the same action cost in past debates.
     """
-    before, now = rounds[-2], rounds[-1]
-    tokens = [r.tokens for r in rounds]
     policy = state.policy
     if state.action is not None:
-        scale = config.c_max or percentile(tokens, 95)
-        earned = bandit.reward(
-            (before.information_gain or 0.0, now.information_gain or 0.0), (before.dispersion, now.dispersion),
-            now.tokens / scale if scale else 0.0, w1=config.w1, w2=config.w2, cost_weight=config.cost_weight,
-        )  # fmt: skip
-        policy = policy.learn(state.action, earned, state.context)
+        policy = policy.learn(state.action, earned(config, rounds), state.context)
     context = _context(rounds, left)
-    estimate = float(max(tokens))
-    action = policy.choose(bandit.feasible([estimate] * len(bandit.ACTIONS), left), context)
+    dearest = float(max(r.tokens for r in rounds))
+    costs = (0.0,) * len(bandit.ACTIONS) if state.costs is msgspec.UNSET else state.costs
+    action = policy.choose(bandit.feasible([max(dearest, cost) for cost in costs], left), context)
     alpha, gamma = state.alpha, state.gamma
     if action is not None:
         alpha, gamma = bandit.moved(alpha, gamma, action, config.step)
-    return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context)
+    return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context, costs=state.costs)
 
 
 def _context(rounds: Sequence[Signals], left: float | None) -> tuple[float, ...]:

@@ -5,19 +5,21 @@ Everything is fitted on the fit half and reported on the test half. The page is 
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from client.reliability.policy import chosen
 from evaluation.debates.calibration import debiased_interval
 from evaluation.debates.harness import Scored, play, prepared
 from evaluation.debates.method import Method
 from evaluation.debates.record import RecordedDebate, of_half
 from evaluation.debates.registry import DataSet, loaded
 from evaluation.debates.statistics import ALPHA, difference, equivalent, of_questions, share
+from evaluation.learned.policies import LearnedSettings
 from evaluation.learned.routed import Routed
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.statistics import Interval
@@ -112,6 +114,21 @@ def routes(data_set: DataSet, debates: Sequence[RecordedDebate]) -> str:
     return "\n".join(lines)
 
 
+def chosen_rows(fitted: Mapping[str, Method]) -> str:
+    """By group: which settings of MACI's stop the fit half speaks for, and by how much."""
+    lines = [
+        "| group | debates | chosen | gain over the published settings, points |",
+        "| --- | ---: | --- | ---: |",
+    ]
+    for group, method in sorted(fitted.items()):
+        assert isinstance(method, LearnedSettings)
+        best = chosen(method.compared)
+        debates = f"{method.compared[0].sessions:,.0f}" if method.compared else "too few debates"
+        gain = "" if best is None else _interval(Interval(value=best.gain, low=best.low, high=best.high), sign=True)
+        lines.append(f"| {group} | {debates} | {'the published ones' if best is None else best.name} | {gain} |")
+    return "\n".join(lines)
+
+
 def page(data: Path) -> str:
     """The whole page. Raises NoData and BadData."""
     sets = {data_set.name: data_set for data_set in loaded().sets()}
@@ -127,6 +144,11 @@ def page(data: Path) -> str:
             f"Seen before: {data_set.seen_before or 'nowhere that is known'}.",
             table(list(rows(data_set, debates, against, names)), titles[against]),
         ]
+        if "maci_learned" in names:
+            learned = {method.name: method for method in loaded().methods()}["maci_learned"]
+            fitted = prepared(learned, of_half(data_set.split or name, debates, "fit")) or {}
+            parts += ["Which settings of MACI's stop were chosen on the fit half, where words have a price.",
+                      chosen_rows(fitted)]  # fmt: skip
         if name == "ford":
             parts += [
                 "Where `auto` sends each kind, decided on the fit half alone. Each cell is accuracy in % at so many "

@@ -24,7 +24,8 @@ LEAST_OUTCOMES, MANY_OUTCOMES = 30, 200
 three figures of beta calibration are all that they can tell."""
 
 
-def _file(settings: Settings) -> Path:
+def kept_in(settings: Settings) -> Path:
+    """The file of what was learned. Raises BadInput for a bus that runs elsewhere, where none is named."""
     path = file_of(settings)
     if path is None:
         raise BadInput("learned.file", "a bus that runs elsewhere keeps no file: name one, --file FILE")
@@ -49,7 +50,7 @@ def learn(settings: Settings, known: Path | None = None) -> dict[str, Any]:
         No file is named for a bus that runs elsewhere; a file cannot be read or written; the credentials are no
         owner's.
     """
-    path = _file(settings)
+    path = kept_in(settings)
     now_ns = time.time_ns()
     given = [] if known is None else read_known(known, now_ns)
 
@@ -126,7 +127,7 @@ def learned_words(found: dict[str, Any]) -> Iterator[str]:
 
 def listed(settings: Settings, kind: str = "") -> Reliability:
     """The records as a session that opens now would have them. Raises BadInput."""
-    found = table(store.read(_file(settings)).verdicts, now_ns=time.time_ns())
+    found = table(store.read(kept_in(settings)).verdicts, now_ns=time.time_ns())
     rows = tuple(row for row in found.rows if not kind or row.kind == kind)
     return msgspec.structs.replace(found, rows=rows)
 

@@ -1,5 +1,5 @@
-"""What past outcomes say, as a session's opening carries it: how reliable its members were, and how its confidence is
-to be read.
+"""What past outcomes say, as a session's opening carries it: how reliable its members were, how its confidence is
+to be read, and how its controller is to be set.
 
 It is frozen in the opening, so a replay needs no file. Nothing in it comes from the question at hand.
 """
@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from schemas.afterwards.policy import Policy
 from schemas.wire import InvalidValue, in_range
 
 FORMAT = 1
@@ -108,6 +109,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of question it is, in the asker's word; empty: none is named."""
     reliability: Reliability | msgspec.UnsetType = msgspec.UNSET
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
+    policy: Policy | msgspec.UnsetType = msgspec.UNSET
+    """Of a controller: chosen settings, and what a bandit carries over."""
 
     def __post_init__(self) -> None:
         if len(self.kind) > MOST_KIND:

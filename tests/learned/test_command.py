@@ -34,6 +34,8 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     listed = front.json("reliability", "list", "--kind", "operations", "--json")
     assert {(row["by"], row["kind"]) for row in listed["rows"]} >= {("seat", "operations")}
     assert listed["sessions"] == 1 and listed["used"] is True
+    steering = front.json("reliability", "policy", "--json")
+    assert steering["used"] is False and steering["policies"]["maci"]["sessions"] == 0
 
     again = asked(front, question)
     assert "reliability" not in again["stop"]["certificate"], "nothing but the question at hand was known"

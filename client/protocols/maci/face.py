@@ -1,15 +1,22 @@
 """How a session of the maci protocol is shown."""
 
+from collections.abc import Callable
+
 from client.protocols.face import Face
 from client.protocols.maci.presenter import MaciPresenter
 from client.protocols.maci.setup import SETUP
 from client.protocols.maci.story import body_of
+from client.records import Record
+from client.reliability.course import Course
+from coordinator.schedulers.tried import GRID
 from schemas.post import Post
 from schemas.result import Result
 
 
 class MaciFace(Face):
     """The face of a measured debate."""
+
+    grid = GRID
 
     def knows(self, post: Post) -> bool:
         """Whether its body is of one of MACI's types."""
@@ -25,6 +32,12 @@ class MaciFace(Face):
             if len(first) == 1:
                 held[seat] = (first[0],)
         return held
+
+    def course(self, record: Record, right: Callable[[str], bool | None]) -> Course | None:
+        """Where each setting of the grid would have ended the debate, and what the bandit's actions earned."""
+        from client.protocols.maci.course import course  # the protocol's machine: whoever learns alone needs it
+
+        return course(record, right)
 
 
 FACE = MaciFace(setup=SETUP, presenter=MaciPresenter)

@@ -35,6 +35,7 @@ from coordinator.protocols.maci.state import (
     passages,
     round_limit_name,
     shares,
+    steered,
 )
 from coordinator.protocols.maci.turns import (
     ARGUE,
@@ -493,8 +494,7 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=3,
-    readers=(HELPER,),
-    trusts=DEBATER,
+    shows_refused=3, readers=(HELPER,),
+    trusts=DEBATER, steers=steered,
     ends_round=ends_round,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import msgspec
 from coordinator.budget import least, reservation
 from coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps, control, minds_move
 from coordinator.schedulers import controller
-from coordinator.signals import crit
+from coordinator.signals import crit, policy
 from coordinator.signals.beliefs import parse_belief
 from coordinator.signals.evidence import Similarities
 from coordinator.signals.reliability import trust
@@ -221,11 +221,11 @@ def blind_observation(
 
 
 def begin(s: State, v: View, seen: controller.Observation) -> controller.State:
-    """The dials after the blind round; debaters whose records are known weigh by them."""
+    """The dials after the blind round; debaters whose records are known weigh by them, and the bandit carries over."""
     settings = v.settings
     return controller.begin(
         control(v), s.outcomes, seen, ordered=settings.ordered, positions=settings.positions,
-        trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)),
+        trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)), arms=policy.arms(v.opened),
     )  # fmt: skip
 
 

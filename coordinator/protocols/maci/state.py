@@ -10,8 +10,10 @@ from typing import TypeVar
 import msgspec
 
 from coordinator.schedulers import controller
+from coordinator.schedulers import learned as learning
 from coordinator.schedulers.stop_rule import ROUND_LIMIT
 from coordinator.table import View
+from schemas.afterwards.policy import Policy
 from schemas.belief import Belief, Share
 from schemas.protocols.maci.messages import Earlier, Passage, Passages
 from schemas.protocols.maci.settings import Settings
@@ -172,11 +174,25 @@ def minds_move(v: View) -> bool:
 
 
 def control(v: View) -> Settings:
-    """The settings by which the controller works. Before version 3 there was one reading, the paper's."""
-    settings: Settings = v.settings
-    if minds_move(v):
+    """The settings by which the controller works."""
+    return in_force(v.settings, v.opened.version)
+
+
+def in_force(settings: Settings, version: int) -> Settings:
+    """The settings by which the controller works in a session of this version. Before version 3 there was one reading,
+    the paper's."""
+    if version >= _MINDS_MOVE:
         return settings
     return msgspec.structs.replace(settings, reading="paper", agreement=False)
+
+
+def steered(settings: Settings, learned: Policy) -> Policy | None:
+    """What a session uses of what was learned of the controller: the arms of the bandit that it has, without the
+    matrices that its policy does not look at; None: nothing."""
+    arms = learned.arms if settings.schedule == "learned" and learning.fits(settings, learned.arms) else ()
+    if settings.policy != "linucb":
+        arms = tuple(msgspec.structs.replace(arm, inverse=(), earned=()) for arm in arms)
+    return msgspec.structs.replace(learned, arms=arms) if arms or learned.settings else None
 
 
 def round_limit_name(v: View) -> str:

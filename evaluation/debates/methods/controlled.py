@@ -22,6 +22,7 @@ from evaluation.debates.methods.played import after
 from evaluation.debates.methods.votes import nothing, stated
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
+from schemas.afterwards.policy import Arm
 from schemas.control import Control
 
 RECORDED: dict[str, Any] = {"tau_q": 0.0, "tau_o": 0.0, "gamma": 0.0}
@@ -90,11 +91,19 @@ def seen(debate: RecordedDebate, *, tokens: bool) -> Iterator[Seen]:
         )
 
 
+def answers(debate: RecordedDebate, last: int, mixture: Sequence[float]) -> tuple[int, ...]:
+    """What the mixture answers after a round: of its greatest options those that somebody gave by then."""
+    given = {s.answer for spoken in debate.rounds[: last + 1] for s in spoken.statements}
+    return tuple(place for place in leading(mixture) if place in given or debate.rounds[0].verdict)
+
+
 class Controlled(Method):
     """The controller's stop; the answer is its mixture's (eq. 5)."""
 
     family = "maci"
     needs: frozenset[Needs] = frozenset({"rounds", "pair"})
+    arms: tuple[Arm, ...] = ()
+    """What its bandit carries over from other debates."""
 
     def __init__(self, name: str, title: str, changed: Mapping[str, Any], needs: Sequence[Needs] = ()) -> None:
         self.name, self.title = name, title
@@ -109,15 +118,13 @@ class Controlled(Method):
         course = tuple(islice(seen(debate, tokens=spends), most + 1))
         last, mixture, reason = self.played(len(debate.options), course)
         told = reason or ("budget" if last < len(debate.rounds) - 1 else "")
-        answered = {s.answer for spoken in debate.rounds[: last + 1] for s in spoken.statements}
-        best = tuple(place for place in leading(mixture) if place in answered or debate.rounds[0].verdict)
-        return after(debate, last, mixture, answers=best, stop=told)
+        return after(debate, last, mixture, answers=answers(debate, last, mixture), stop=told)
 
     @lru_cache(maxsize=20_000)
     def played(self, options: int, course: tuple[Seen, ...]) -> tuple[int, tuple[float, ...], str]:
         """(the round after which it stopped, the mixture then, why or nothing). Many debates take the same course."""
         names = tuple(f"o{place}" for place in range(options))
-        state = begin(self.control, names, course[0].observation())
+        state = begin(self.control, names, course[0].observation(), arms=self.arms)
         last, stop = 0, None
         while stop is None and last + 1 < len(course):
             last += 1
