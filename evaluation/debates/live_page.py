@@ -79,6 +79,8 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     """Why the run ended before all sessions were held."""
     failures: tuple[str, ...] = ()
     """By cell, how many sessions failed and why, in words."""
+    again: int = 0
+    """Sessions that failed in an earlier run, and were held again."""
 
 
 def report(
@@ -120,6 +122,7 @@ def report(
         detectable=detectable(len(asked), 0.2),
         ended=ended,
         failures=tuple(_failures(mine)),
+        again=sum(row.attempt > 1 for row in mine),
     )
 
 
@@ -196,6 +199,7 @@ def blocks(told: LiveReport) -> Iterator[Block]:
             f"{told.held} of {told.wanted} sessions were held, about {told.questions} questions."
             + (f" {told.failed} of them failed; no figure contains them." if told.failed else ""),
             *(f"{line}." for line in told.failures),
+            *((f"{told.again} of them failed in an earlier run and were held again.",) if told.again else ()),
             f"Models: {', '.join(made.models)}.",
             f"Commit {made.commit or 'unknown'}{', with files that differ from it' if made.changed else ''}.",
             f"Power: {_power(told)}.",

@@ -1,9 +1,10 @@
 """Live runs: sessions of the engine for questions whose answers are known, with a budget, one after the other.
 
 A session that is over is a line of `sessions.jsonl`, on the disk before the next begins. So a run that was killed goes
-on where it was: the same command holds the sessions that are missing, and no other.
+on where it was: the same command holds the sessions that are missing, then those that failed, and no other.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ class Wanted:
 
     cells: tuple[str, ...]
     most: dict[str, int]
-    """At most so many questions of a cell; absent: all of them."""
+    """At most so many questions of a cell, the first that it can be asked; absent: all of them."""
     panel: int = 3
     rounds: int | None = None
     """At most so many rounds of a debate; None: as the protocol has it."""
@@ -52,6 +53,7 @@ class Wanted:
     tokens: int | None = None
     """Of all sessions together, those of runs before included."""
     usd: float | None = None
+    seconds: float | None = None
     session_s: float | None = None
 
 
@@ -75,7 +77,7 @@ def cells_of(asked: Sequence[Question], wanted: Wanted) -> list[Cell]:
         Cell(question=question, cell=cell, wording=wording)
         for cell in wanted.cells
         for wording in range(wanted.wordings if cell == "panel" else 1)
-        for question in asked[: wanted.most.get(cell, len(asked))]
+        for question in asked
     ]
 
 
@@ -126,19 +128,24 @@ def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession
 def fitting(
     cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path
 ) -> tuple[list[Cell], dict[str, list[str]]]:
-    """The sessions that can be opened; of the others by cell the reason, once a question.
+    """The sessions that can be opened, as many of a cell as are wanted; of the others by cell the reason, once a
+    session.
 
     A MACI session without documents, for one, cannot.
     """
     fit: list[Cell] = []
     unfit: dict[str, list[str]] = {}
+    count: Counter[tuple[str, int]] = Counter()
     for cell in cells:
+        if count[cell.cell, cell.wording] == wanted.most.get(cell.cell, len(cells)):
+            continue
         try:
             _estimate(cell, plans, wanted, folder)
         except BadInput as error:
             unfit.setdefault(cell.cell, []).append(str(error))
         else:
             fit.append(cell)
+            count[cell.cell, cell.wording] += 1
     return fit, unfit
 
 
@@ -175,31 +182,42 @@ def hold(cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: 
 async def _hold(
     cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path, kept: Kept, told: Told
 ) -> str:
-    missing = [cell for cell in cells if cell.key not in kept.keys]
-    told(f"{len(cells) - len(missing)} of {len(cells)} sessions were held before, {len(missing)} are to be held")
+    missing = sorted((cell for cell in cells if cell.key not in kept.keys), key=lambda cell: kept.attempts(cell.key))
+    again = sum(kept.attempts(cell.key) > 0 for cell in missing)
+    more = f", {again} of them again, because they failed" if again else ""
+    told(f"{len(cells) - len(missing)} of {len(cells)} sessions were held before, {len(missing)} are to be held{more}")
     for protocol in dict.fromkeys(protocol_of(cell.cell) for cell in missing):
         mine = [cell for cell in missing if protocol_of(cell.cell) == protocol]
         async with front(plans[protocol], ephemeral=True, tell=told) as parley:
             await parley.gathered(protocol)
             for cell in mine:
                 likely = _estimate(cell, plans, wanted, folder).likely
-                short = shortfall(kept.rows, likely.tokens, likely.cost_usd, wanted)
+                short = shortfall(kept.lines, likely.tokens, likely.cost_usd, wanted)
                 if short:
                     told(short)
                     return short
                 row = await _held(cell, parley, plans[protocol], wanted, folder)
-                kept.add(row)
+                kept.add(msgspec.structs.replace(row, attempt=kept.attempts(cell.key) + 1))
                 told(f"{len(kept.rows)} of {len(cells)}: {_words(row, cell.question)}")
     return ""
 
 
 def shortfall(rows: Sequence[Row], tokens: int, usd: float, wanted: Wanted) -> str:
-    """Why the next session, by what it likely costs at least, does not fit the budget; empty: it fits."""
+    """Why the next session, by what it likely costs at least, does not fit the budget; empty: it fits.
+
+    Parameters
+    ----------
+    rows
+        Every attempt so far: what failed was paid, too.
+    """
     spent, paid = sum(row.tokens for row in rows), sum(row.cost_usd for row in rows)
     if wanted.tokens is not None and spent + tokens > wanted.tokens:
         return f"the budget of {wanted.tokens:,} tokens does not hold the next session: {spent:,} were used"
     if wanted.usd is not None and paid + usd > wanted.usd:
         return f"the budget of {wanted.usd:g} USD does not hold the next session: {paid:.4f} were used"
+    took = sum(row.seconds for row in rows)
+    if wanted.seconds is not None and took >= wanted.seconds:
+        return f"the {wanted.seconds:,.0f} seconds for all sessions are over: they took {took:,.0f}"
     return ""
 
 
@@ -210,7 +228,7 @@ async def _held(cell: Cell, parley: Parley, plan: Plan, wanted: Wanted, folder: 
         result = await Session(parley.client, sid).result()
     except ParleyError as error:
         return Row(question=cell.question.id, cell=cell.cell, wording=cell.wording, error=str(error)[:300])
-    return row_of(cell.question, cell.cell, cell.wording, result)
+    return row_of(cell.question, cell.cell, cell.wording, result, (turn.why for turn in result.unanswered))
 
 
 def _words(row: Row, question: Question) -> str:

@@ -21,6 +21,9 @@ def eval_live(
     wordings: Annotated[int, typer.Option(min=1, max=2, help="2: the panel gets each question in two wordings.")] = 1,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all sessions together.")] = None,
     budget_usd: Annotated[float | None, typer.Option(min=0, help="US dollars of all sessions together.")] = None,
+    budget_seconds: Annotated[
+        float | None, typer.Option(min=1, help="Seconds of all sessions together; the last one is held to its end.")
+    ] = None,
     session_seconds: Annotated[float | None, typer.Option(min=1, help="The most that one session may take.")] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of sessions.jsonl and of the report.")
@@ -50,7 +53,7 @@ def eval_live(
 
         wanted = live_run.wanted_of(
             cells or (), panel=panel, rounds=rounds, wordings=wordings, tokens=budget_tokens, usd=budget_usd,
-            session_s=session_seconds,
+            seconds=budget_seconds, session_s=session_seconds,
         )  # fmt: skip
         settings = options.settings(config, sets)
         if only_estimate:
