@@ -68,8 +68,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     question: str
     cell: str
-    """panel | consensus | critic | maci."""
+    """panel | consensus | critic | maci | dial."""
     wording: int = 0
+    """Of `dial`: which position of the dial (tone_words.LEVELS)."""
     session: str = ""
     status: str = ""
     reason: str = ""
@@ -93,6 +94,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     error: str = ""
     """Why there was no session, or no result."""
+    tone: float | None = None
+    """Of `dial`: what debaters said, by tone_words.tone."""
     attempt: int = 1
     """How often it was tried, this time included."""
 
@@ -333,7 +336,7 @@ def answered(rows: Iterable[Row], asked: Mapping[str, Question]) -> Iterator[Ans
     """Every method's answer that the sessions hold. A question that is no longer asked is left out."""
     for row in rows:
         question = asked.get(row.question)
-        if question is not None:
+        if question is not None and row.cell != "dial":
             for method, outcome in _outcomes(row, len(question.options)):
                 yield Answered(method=method, question=row.question, wording=row.wording, outcome=outcome, row=row)
 

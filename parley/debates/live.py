@@ -16,8 +16,10 @@ from client import estimate
 from client.api import Parley, Session
 from client.client import new_sid
 from client.errors import BadInput, ParleyError
+from client.show.untrusted import object_of
 from coordinator.estimate import Estimate
 from evaluation.debates.live_rows import Kept, Question, Row, row_of
+from evaluation.debates.tone_words import LEVELS, said, tone
 from parley.plan import Plan, plan_of
 from parley.request import opening_of
 from parley.settings import Settings
@@ -29,6 +31,7 @@ CELLS = {
     "consensus": "a panel that argues until it agrees",
     "critic": "one answer before a critic and a judge",
     "maci": "a measured debate over the options",
+    "dial": "the same twice, told to confront and told to work together: a check of validity, and no method",
 }
 """What may be asked of each question."""
 WORDINGS = (
@@ -76,14 +79,14 @@ def cells_of(asked: Sequence[Question], wanted: Wanted) -> list[Cell]:
     return [
         Cell(question=question, cell=cell, wording=wording)
         for cell in wanted.cells
-        for wording in range(wanted.wordings if cell == "panel" else 1)
+        for wording in range(wanted.wordings if cell == "panel" else len(LEVELS) if cell == "dial" else 1)
         for question in asked
     ]
 
 
 def protocol_of(cell: str) -> str:
     """Whose sessions a cell holds."""
-    return "consensus" if cell == "panel" else cell
+    return {"panel": "consensus", "dial": "maci"}.get(cell, cell)
 
 
 def plans_of(settings: Settings, wanted: Wanted) -> dict[str, Plan]:
@@ -110,12 +113,16 @@ def own_settings(cell: Cell, wanted: Wanted) -> dict[str, Any]:
         return {"panel": wanted.panel, **limit}
     if cell.cell == "maci":
         return {"outcomes": cell.question.options, **limit}
+    if cell.cell == "dial":
+        return {"outcomes": cell.question.options, "schedule": "fixed", "cl": LEVELS[cell.wording], **limit}
     return limit
 
 
 def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession:
     """The session as it is opened. Raises BadInput."""
-    text = WORDINGS[cell.wording].format(question=cell.question.question, options=", ".join(cell.question.options))
+    text = WORDINGS[cell.wording if cell.cell == "panel" else 0].format(
+        question=cell.question.question, options=", ".join(cell.question.options)
+    )
     documents = [str(folder / name) for name in cell.question.documents]
     opened = opening_of(plan.over(own_settings(cell, wanted)), text, documents or None)
     if wanted.session_s is not None:
@@ -225,10 +232,18 @@ async def _held(cell: Cell, parley: Parley, plan: Plan, wanted: Wanted, folder: 
     """One session, from its opening to its result."""
     try:
         sid = await parley.opened(opening(cell, plan, wanted, folder), new_sid())
-        result = await Session(parley.client, sid).result()
+        session = Session(parley.client, sid)
+        result = await session.result()
+        measured = await _tone(session) if cell.cell == "dial" else None
     except ParleyError as error:
         return Row(question=cell.question.id, cell=cell.cell, wording=cell.wording, error=str(error)[:300])
-    return row_of(cell.question, cell.cell, cell.wording, result, (turn.why for turn in result.unanswered))
+    row = row_of(cell.question, cell.cell, cell.wording, result, (turn.why for turn in result.unanswered))
+    return msgspec.structs.replace(row, tone=measured)
+
+
+async def _tone(session: Session) -> float | None:
+    """Of what debaters argued after the blind round; None: nothing."""
+    return tone(said([object_of(p.body) async for p in session.posts() if p.seat.startswith("debater_") and p.round]))
 
 
 def _words(row: Row, question: Question) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import parley
 from tests.parley.support import Front
 
 pytestmark = [pytest.mark.slow]
@@ -45,6 +46,13 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     assert front.run("replay", other["session"])[0] == 0
     off = asked(front, f"{question} At once.", "--set", "learned.reliability=off")
     assert "reliability" not in off["stop"]["certificate"]
+
+    evidence = EXAMPLE / "evidence"
+    for on in (True, False):
+        given = parley.ask(
+            f"{question} In Python.", protocol="consensus", evidence=evidence, state=front.state, reliability=on
+        )
+        assert ("reliability" in given.stop.certificate) is on
 
 
 def test_auto_says_that_nothing_is_fitted_and_what_it_does(tmp_path: Path) -> None:

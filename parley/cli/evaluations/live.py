@@ -14,7 +14,9 @@ def eval_live(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions with their answers, a JSON object a line.")],
     cells: Annotated[
         list[str] | None,
-        typer.Option("--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic or maci; of COUNT questions."),
+        typer.Option(
+            "--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic, maci or dial; of COUNT questions."
+        ),
     ] = None,
     panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel: so many samples.")] = 3,
     rounds: Annotated[int | None, typer.Option(min=1, max=50, help="At most so many rounds of a debate.")] = None,
@@ -40,7 +42,8 @@ def eval_live(
     Each question is put to real sessions: a panel that stops after its blind round, and debates. The panel serves for a
     single model and for self-consistency. Who answers is what your settings and the LLM_ variables say, as for ask. A
     session that is over is on the disk before the next begins. A run that was stopped or killed goes on where it was,
-    if you type the same command. A session that failed is in no figure. The exit status is 1 if all failed.
+    if you type the same command. A session that failed is in no figure, and the same command holds it again. The exit
+    status is 1 if all failed.
 
     \b
     Examples:
