@@ -13,6 +13,7 @@ from client.reliability.route import route
 from client.reliability.verdicts import Member, Verdict, question_hash
 from client.show.learned_words import learned_words
 from gateway.offers import opening_of
+from parley.cli.protocol_options import taken_by_way
 from parley.doors.offers import offers_of
 from parley.plan import plan_of
 from parley.reliability import learning
@@ -184,6 +185,13 @@ def test_the_model_that_would_answer_alone_stands_for_one_model() -> None:
     assert found.expected[0].share == pytest.approx(21 / 22)
     assert route(said, "new?", model="m2").way == "debate"
     assert route(said, "new?", model="another").model == "", "it sat in none of them: any member stands for it"
+
+
+def test_options_of_a_debate_do_nothing_for_one_model() -> None:
+    given = {"round_limit": 3, "outcomes": ["a", "b"]}
+    assert taken_by_way(given, "single", {}) == ({"outcomes": ["a", "b"]}, ["--round-limit"]), "maci is no way of auto"
+    assert taken_by_way(given, "consensus", {"round_limit": 1})[1] == ["--round-limit"], "a vote is one round"
+    assert taken_by_way(given, "consensus", {}) == (given, [])
 
 
 def test_without_enough_sessions_nothing_is_routed_and_that_is_said() -> None:
