@@ -52,9 +52,9 @@ def _read_by_observers() -> list[Crossing]:
     """LOG, as it is read directly and from its leader, and what JetStream says of the store, of streams and of queues.
     None of it changes anything. LOG is one right, however many streams it is: no configuration depends on that."""
     several = [f"$JS.API.DIRECT.GET.{stream}" for stream in (*streams_of(MOST), "OUTCOMES")]
-    single = ["$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.WORK"]
-    single += [f"$JS.API.STREAM.MSG.GET.{stream}" for stream in streams_of(MOST)]
-    return [*(Crossing("Stream", s, s) for s in several), *(Crossing("Singleton", s, s) for s in single)]
+    singles = ["$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.WORK"]
+    singles += [f"$JS.API.STREAM.MSG.GET.{stream}" for stream in streams_of(MOST)]
+    return [*(Crossing("Stream", s, s) for s in several), *(Crossing("Singleton", s, s) for s in singles)]
 
 
 def _services(user: User) -> list[Crossing]:

@@ -86,10 +86,24 @@ class Session:
 class Parley:
     """A connection on which you open sessions. `connect` and `parley.local` make it."""
 
-    def __init__(self, client: "Client", protocol: str = DEFAULT) -> None:
+    def __init__(
+        self,
+        client: "Client",
+        protocol: str = DEFAULT,
+        *,
+        learned: Path | None = None,
+        reliability: bool = True,
+        calibration: bool = True,
+    ) -> None:
         self.client = client
         self.protocol = protocol
         """Of sessions that name none."""
+        self.learned = learned
+        """The file of what was learned from past outcomes (docs/reliability.md); None: none."""
+        self.reliability = reliability
+        """Whether members weigh by their records, where the file has any."""
+        self.calibration = calibration
+        """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
 
     async def gathered(self, protocol: str) -> tuple[str, ...]:
         """Wait until every expert of your own stack was heard, and return those that were not heard in time. On a bus
@@ -119,6 +133,7 @@ class Parley:
         continues: str = "",
         folder: Path | str | None = None,
         panel: int | None = None,
+        kind: str = "",
     ) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
@@ -147,6 +162,8 @@ class Parley:
         panel
             How many argue: panelists, or debaters. The same as the setting `panel`. None: what the setting says, or
             what `local` got.
+        kind
+            What kind of question it is, in a word of your own, at most 64 characters: records of it count first.
 
         Raises
         ------
@@ -168,7 +185,20 @@ class Parley:
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
             seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        return await self._begin(opening, sent)
+        return await self._begin(self._with_records(opening, kind), sent)
+
+    def _with_records(self, opening: OpenSession, kind: str) -> OpenSession:
+        """The session with what was learned. Raises BadInput."""
+        if self.learned is None and not kind:
+            return opening
+        from client.reliability.opened_with import with_records
+
+        try:
+            return with_records(
+                opening, self.learned, kind=kind, reliability=self.reliability, calibration=self.calibration
+            )
+        except InvalidValue as error:
+            raise BadInput("kind", str(error)) from error
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
@@ -269,12 +299,14 @@ class Parley:
         continues: str = "",
         folder: Path | str | None = None,
         panel: int | None = None,
+        kind: str = "",
     ) -> Result:
         """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
         with caller.root("parley ask"):
             session = await self.start(
                 question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
                 turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder, panel=panel,
+                kind=kind,
             )  # fmt: skip
             return await session.result()
 
@@ -378,7 +410,15 @@ def known_protocol(name: str) -> Protocol:
 
 @asynccontextmanager
 async def connect(
-    url: str, creds: Path | str, *, protocol: str = DEFAULT, patience_s: float = 30.0, outlasts: bool = True
+    url: str,
+    creds: Path | str,
+    *,
+    protocol: str = DEFAULT,
+    patience_s: float = 30.0,
+    outlasts: bool = True,
+    learned: Path | str | None = None,
+    reliability: bool = True,
+    calibration: bool = True,
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -393,6 +433,10 @@ async def connect(
     outlasts
         Whether that time stands still while servers of the bus are away, and until they have settled. The log says
         what is missing meanwhile. A bus of which no server answers at the beginning is not waited for.
+    learned
+        The file of what was learned from past outcomes; None: sessions carry no records.
+    reliability, calibration
+        Whether sessions carry the records of members, and how their confidence is to be read.
 
     Raises
     ------
@@ -403,7 +447,8 @@ async def connect(
     """
     known_protocol(protocol)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
-        yield Parley(client, protocol=protocol)
+        file = None if learned is None else Path(learned)
+        yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)
 
 
 @asynccontextmanager

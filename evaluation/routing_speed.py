@@ -19,7 +19,7 @@ from schemas.routing import Task
 
 async def measured(name: str, sets: tuple[RoutingSet, ...], *, reader: bool) -> str:
     """A line of figures."""
-    single, batch, count = [], 0.0, 0
+    singles, batch, count = [], 0.0, 0
     for of in sets:
         tasks = [tasked(case) for case in of.cases]
         one, many = (Matcher(make_readers() if reader else None) for _ in range(2))
@@ -28,12 +28,12 @@ async def measured(name: str, sets: tuple[RoutingSet, ...], *, reader: bool) -> 
         for task in tasks:
             began = time.perf_counter()
             await one.match(task, of.specs)
-            single.append(time.perf_counter() - began)
+            singles.append(time.perf_counter() - began)
         began = time.perf_counter()
         await many.match_all(tasks, of.specs)
         batch += time.perf_counter() - began
         count += len(tasks)
-    ms = [1_000 * s for s in single]
+    ms = [1_000 * s for s in singles]
     cuts = statistics.quantiles(ms, n=20)
     return (
         f"{name:<28} {count:>5} prompts  one: median {statistics.median(ms):.1f} ms, 95 % within {cuts[-1]:.1f} ms"

@@ -44,6 +44,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Rule = Callable[[Debate], Played]
+Answers = tuple[int | None, ...]
+"""Of all members in one round."""
 
 
 def credit(leading: Sequence[int], gold: int) -> int:
@@ -98,14 +100,30 @@ def full(debate: Debate) -> Played:
     return _after(debate, len(debate.rounds) - 1)
 
 
+def unanimous(standing: Sequence[Answers]) -> bool:
+    """Whether in the last of these rounds all have answered, and all the same."""
+    return None not in standing[-1] and len(set(standing[-1])) == 1
+
+
+def nobody_moved(standing: Sequence[Answers]) -> bool:
+    """Whether the last of these rounds, not the blind one, changed nobody's answer."""
+    return len(standing) > 1 and standing[-1] == standing[-2]
+
+
+def _by(holds: Callable[[Sequence[Answers]], bool], debate: Debate) -> Played:
+    """Stopped after the first round up to which the answers satisfy it."""
+    standing = [r.answers for r in debate.rounds]
+    return _first(debate, lambda t: holds(standing[: t + 1]))
+
+
 def unanimity(debate: Debate) -> Played:
     """Stop when all have answered, and all the same."""
-    return _first(debate, lambda t: None not in (a := debate.rounds[t].answers) and len(set(a)) == 1)
+    return _by(unanimous, debate)
 
 
 def unchanged(debate: Debate) -> Played:
     """Stop after one round, not the blind one, that changed nobody's answer."""
-    return _first(debate, lambda t: t > 0 and debate.rounds[t].answers == debate.rounds[t - 1].answers)
+    return _by(nobody_moved, debate)
 
 
 def oracle(debate: Debate) -> Played:

@@ -31,6 +31,10 @@ def ask(
     model: str = "",
     options: Mapping[str, Any] | None = None,
     state: Path | str | None = None,
+    kind: str = "",
+    learned: Path | str | None = None,
+    reliability: bool = True,
+    calibration: bool = True,
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
@@ -39,9 +43,9 @@ def ask(
 
     Parameters
     ----------
-    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder
+    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
         As `Parley.ask` takes them.
-    model, options, state
+    model, options, state, learned, reliability, calibration
         As `local` takes them.
 
     Raises
@@ -56,10 +60,13 @@ def ask(
 
     async def main() -> Result:
         size = panel if panel is not None else _panel_of(protocol, settings or {})
-        async with local(size, protocol=protocol, model=model, options=options, state=state) as parley:
+        async with local(
+            size, protocol=protocol, model=model, options=options, state=state, learned=learned,
+            reliability=reliability, calibration=calibration,
+        ) as parley:  # fmt: skip
             return await parley.ask(
                 question, evidence=evidence, settings=settings, budget=budget, seed=seed,
-                turn_timeout_s=turn_timeout_s, continues=continues, folder=folder, panel=panel,
+                turn_timeout_s=turn_timeout_s, continues=continues, folder=folder, panel=panel, kind=kind,
             )  # fmt: skip
 
     return waited(main())

@@ -33,8 +33,11 @@ _DRAIN_S = 1.0
 class LocalParley(Parley):
     """A connection to an embedded stack, which lives as long as its lease."""
 
-    def __init__(self, client: "Client", lease: Lease, protocol: str = DEFAULT, panel: int | None = None) -> None:
-        super().__init__(client, protocol)
+    def __init__(
+        self, client: "Client", lease: Lease, protocol: str = DEFAULT, panel: int | None = None, **learned: Any
+    ) -> None:
+        """`learned`: as Parley takes it, with its switches."""
+        super().__init__(client, protocol, **learned)
         self.lease = lease
         client.gives_up(lambda: lease.failed)
         self.panel = panel
@@ -94,6 +97,9 @@ async def local(
     protocol: str = DEFAULT,
     patience_s: float = 30.0,
     agents: Sequence["Agent"] = (),
+    learned: Path | str | None = None,
+    reliability: bool = True,
+    calibration: bool = True,
 ) -> AsyncIterator[LocalParley]:
     """A stack of your own on this machine: bus, moderator, and a process for each seat. It ends with the block.
 
@@ -114,6 +120,11 @@ async def local(
     agents
         Functions that hold seats (`parley.agent`): each in this process, over a connection of its own, in place of the
         process of its queue.
+    learned
+        The file of what was learned from past outcomes (`parley reliability learn`). None: `learned.json` in `state`.
+    reliability, calibration
+        Whether sessions carry the records of members, and how their confidence is to be read. The same as
+        `learned.reliability` and `learned.calibration` on the command line.
 
     Raises
     ------
@@ -131,7 +142,19 @@ async def local(
     async with Lease(order, Path(state) if state is not None else None) as lease:
         dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
         async with serving(lease, seats), dialling as client:
-            yield LocalParley(client, lease, protocol, panel)
+            yield LocalParley(
+                client, lease, protocol, panel, learned=_learned_file(learned, state), reliability=reliability,
+                calibration=calibration,
+            )  # fmt: skip
+
+
+def _learned_file(learned: Path | str | None, state: Path | str | None) -> Path | None:
+    """The file of what was learned; None: a temporary stack, and none is named."""
+    if learned is not None:
+        return Path(learned)
+    from client.reliability.store import NAME
+
+    return None if state is None else Path(state) / NAME
 
 
 def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":

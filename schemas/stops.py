@@ -130,6 +130,13 @@ STOPS = Stops(
             words="every stage was played",
         ),
         StopRow(
+            reason="answered",
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="one answer, nobody checked it",
+        ),
+        StopRow(
             reason="approved",
             converged=True,
             status="finished",

@@ -1,8 +1,10 @@
-"""When to debate at all: a vote or a debate, by what each came to on past questions and what it cost. Pure.
+"""When to debate at all: one model, a vote or a debate, by what each came to on past questions and what it cost. Pure.
 
-Of every past session that was said to be right or wrong, both are known: what it came to, and whether the majority of
-its members was right when they answered alone. Each share has a Beta posterior with one right and one wrong answer to
-begin with. The way with the greatest share less the price of its tokens is taken.
+Of every past session of several members that was said to be right or wrong, three things are known: what it came to,
+whether the majority of its members was right when they answered alone, and whether one of them was. So the three ways
+are compared on the same questions. Each share has a Beta posterior with one right and one wrong answer to begin with.
+The way with the greatest share less the price of its tokens is taken. Sessions of one member alone say nothing of a
+vote or a debate on their questions, and are left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +13,7 @@ import msgspec
 
 from client.protocols import SETUPS
 from client.reliability.table import PRIOR, interval, posterior_mean
-from client.reliability.verdicts import Verdict, question_hash
+from client.reliability.verdicts import Member, Verdict, question_hash
 
 LEAST = 10
 """Past sessions below which nothing is routed by them."""
@@ -19,6 +21,8 @@ PRICE = 0.005
 """Share of right answers that one would give for 1,000 tokens: half a point."""
 UNKNOWN = "debate"
 """The way where nothing is known."""
+WORDS = {"one": "one model", "vote": "a vote", "debate": "a debate"}
+"""Way -> what it is called, the cheapest first: of two that are worth the same the first is taken."""
 
 
 def ways() -> dict[str, tuple[str, dict[str, int]]]:
@@ -44,6 +48,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Where a question goes, and why."""
 
     way: str
+    """one | vote | debate"""
     protocol: str
     settings: dict[str, int]
     kind: str
@@ -52,10 +57,23 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Past sessions that decided; 0: none did."""
     price: float
     expected: tuple[Expected, ...] = ()
+    """The cheapest way first."""
+    model: str = ""
+    """Whose answers stand for one model; empty: those of all members."""
     why: str
+    otherwise: tuple[str, ...] = ()
+    """Options that choose another way."""
 
 
-def route(verdicts: Iterable[Verdict], question: str, kind: str = "", price: float = PRICE) -> Route:
+def route(
+    verdicts: Iterable[Verdict],
+    question: str,
+    kind: str = "",
+    price: float = PRICE,
+    *,
+    model: str = "",
+    protocol: str = "",
+) -> Route:
     """Where a question goes. What is known of the same words is left out.
 
     Parameters
@@ -64,7 +82,13 @@ def route(verdicts: Iterable[Verdict], question: str, kind: str = "", price: flo
         Past questions of this kind decide, where there are `LEAST` of them; else those of all kinds.
     price
         For 1,000 tokens, as a share of right answers: 0 or more.
+    model
+        The one that would answer alone: its answers count for `one`, where it sat in every session that decides.
+        Else a member stands for one model as it comes: the share of right members.
+    protocol
+        Only ways of this protocol are compared: a panel file seats it. Empty: all ways.
     """
+    able = [way for way, (name, _) in ways().items() if protocol in ("", name)]
     at_hand = question_hash(question)
     known = [v for v in verdicts if v.right is not None and len(v.members) > 1 and v.question != at_hand]
     mine = [v for v in known if v.kind == kind] if kind else []
@@ -72,38 +96,72 @@ def route(verdicts: Iterable[Verdict], question: str, kind: str = "", price: flo
     if len(used) < LEAST:
         why = (
             f"nothing is fitted: {len(used)} past sessions say whether members and result were right, "
-            f"{LEAST} are needed; so it is a {UNKNOWN}"
+            f"{LEAST} are needed; so it is {WORDS[UNKNOWN]}"
         )
-        protocol, settings = ways()[UNKNOWN]
-        return Route(
-            way=UNKNOWN, protocol=protocol, settings=settings, kind=kind, sessions=0, price=price, why=why
-        )  # fmt: skip
-    found = (_expected("vote", used, price), _expected("debate", used, price))
+        return _route(UNKNOWN, why, kind=kind, sessions=0, price=price)
+    alone = model if model and all(_of(v, model) for v in used) else ""
+    every = (_one(used, alone, price), _vote(used, price), _debate(used, price))
+    found = tuple(one for one in every if one.way in able) or every
     best = max(found, key=lambda one: one.worth)
-    other = next(one for one in found if one is not best)
-    why = (
-        f"a {best.way} is chosen. It is worth {best.worth:.3f}, a {other.way} {other.worth:.3f}: "
-        f"{best.share:.2f} right at {best.tokens:,.0f} tokens against {other.share:.2f} at {other.tokens:,.0f}, "
-        f"of {len(used)} past sessions"
+    figures = "; ".join(
+        f"{WORDS[one.way]} {one.worth:.3f} ({one.share:.2f} right at {one.tokens:,.0f} tokens)" for one in found
     )
-    protocol, settings = ways()[best.way]
+    who = f"; one model is {alone}" if alone else "; one model is any of the members"
+    who = who if found[0].way == "one" else "; a panel file leaves no way for one model"
+    why = f"{WORDS[best.way]} is chosen, by {len(used)} past sessions. Worth: {figures}{who}"
+    return _route(best.way, why, kind=of_kind, sessions=len(used), price=price, expected=found, model=alone)
+
+
+def _route(
+    way: str, why: str, *, kind: str, sessions: int, price: float, expected: tuple[Expected, ...] = (), model: str = ""
+) -> Route:
+    known = ways()
+    protocol, settings = known[way]
     return Route(
-        way=best.way, protocol=protocol, settings=settings, kind=of_kind, sessions=len(used), price=price,
-        expected=found, why=why,
+        way=way, protocol=protocol, settings=settings, kind=kind, sessions=sessions, price=price, expected=expected,
+        model=model, why=why, otherwise=tuple(_options(*known[other]) for other in WORDS if other != way),
     )  # fmt: skip
 
 
-def _expected(way: str, used: Sequence[Verdict], price: float) -> Expected:
-    """A vote costs one round of a session's; a session that played none has cost one."""
-    rights = [_vote(v) if way == "vote" else float(bool(v.right)) for v in used]
-    tokens = [v.tokens / max(1, v.rounds) if way == "vote" else v.tokens for v in used]
+def _options(protocol: str, settings: dict[str, int]) -> str:
+    """What is typed to choose a way."""
+    return " ".join([f"--protocol {protocol}", *(f"--set {protocol}.{name}={v}" for name, v in settings.items())])
+
+
+def _of(verdict: Verdict, model: str) -> list[Member]:
+    """The members of that model; of no name: all."""
+    return [member for member in verdict.members if not model or member.model == model]
+
+
+def _one(used: Sequence[Verdict], model: str, price: float) -> Expected:
+    """One member's part of one round. Where its tokens are not known: an even part, one for whoever compares."""
+    rights, tokens = [], []
+    for v in used:
+        mine = _of(v, model)
+        rights.append(sum(member.right for member in mine) / len(mine))
+        spent = [member.tokens for member in mine if member.tokens]
+        part = sum(spent) / len(spent) if spent else v.tokens / (len(v.members) + 1)
+        tokens.append(part / max(1, v.rounds))
+    return _expected("one", rights, tokens, price)
+
+
+def _vote(used: Sequence[Verdict], price: float) -> Expected:
+    """One round of a session's; one that played none has cost one."""
+    return _expected("vote", [_majority(v) for v in used], [v.tokens / max(1, v.rounds) for v in used], price)
+
+
+def _debate(used: Sequence[Verdict], price: float) -> Expected:
+    return _expected("debate", [float(bool(v.right)) for v in used], [float(v.tokens) for v in used], price)
+
+
+def _expected(way: str, rights: Sequence[float], tokens: Sequence[float], price: float) -> Expected:
     right, cost = sum(rights), sum(tokens) / len(tokens)
     share = posterior_mean(right, len(rights) - right, PRIOR)
     low, high = interval(right, len(rights) - right, PRIOR)
     return Expected(way=way, share=share, low=low, high=high, tokens=cost, worth=share - price * cost / 1_000)
 
 
-def _vote(verdict: Verdict) -> float:
+def _majority(verdict: Verdict) -> float:
     """1 where most members were right alone; a half where half of them were."""
     right = sum(member.right for member in verdict.members) / len(verdict.members)
     return 1.0 if right > 0.5 else 0.5 if right == 0.5 else 0.0

@@ -1,11 +1,14 @@
 """The table of records, from verdicts: Beta posteriors with decay.
 
-Each answer counts 2^(-age / half-life). Over all kinds of questions a member begins with the prior, one right and one
+Each answer counts 2^(-age / half-life). Members of one model in one session are copies: each counts its share of one
+answer, since copies err together and three of them tell little more than one does. A seat has one member, which counts
+whole. Over all kinds of questions a member begins with the prior, one right and one
 wrong answer. On one kind it begins with `kind_prior` answers, shared out as its record over all kinds is: so a short
 record of a kind is filled up with what is known of the member. Intervals hold 95 % of the posterior.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
@@ -50,12 +53,13 @@ def table(
             continue
         used += bool(said.members)
         weight = age_weight(now_ns - said.at_ns, half_life_days)
+        copies = Counter(member.model for member in said.members)
         for member in said.members:
             for by, name in (("model", member.model), ("seat", member.seat)):
                 for kind in dict.fromkeys(("", said.kind)):
                     if name:
                         pair = counts.setdefault((by, name, kind), [0.0, 0.0])  # type: ignore[arg-type]
-                        pair[0 if member.right else 1] += weight
+                        pair[0 if member.right else 1] += weight / copies[member.model] if by == "model" else weight
     most = sorted(counts, key=lambda key: (-sum(counts[key]), key))[:MOST_ROWS]
     return Reliability(
         rows=tuple(_row(key, counts) for key in sorted(most)), sessions=used, left_out=left_out, as_of_ns=now_ns,

@@ -24,6 +24,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     seat: str = ""
     model: str = ""
     right: bool
+    tokens: int = 0
+    """That the seat used in the whole session; 0: not known."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,9 @@ def verdict(record: Record) -> Verdict | None:
     for seat, names in face.alone(result).items():
         right = _right(names, face.answered(result), last)
         if right is not None:
-            members.append(Member(seat=seat, model=models.get(seat, ""), right=right))
+            used = result.usage.by_seat.get(seat)
+            tokens = 0 if used is None else used.input_tokens + used.output_tokens
+            members.append(Member(seat=seat, model=models.get(seat, ""), right=right, tokens=tokens))
     stated = result.outcome.get("confidence")
     learned = opened.learned
     return Verdict(

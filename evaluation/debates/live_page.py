@@ -12,6 +12,7 @@ from evaluation.debates.harness import Scored, scored
 from evaluation.debates.live_rows import Answered, Live, Question, Row, answered
 from evaluation.debates.measures import Compared, Measures, compared, measured
 from evaluation.debates.statistics import adjusted, detectable
+from evaluation.debates.tone_words import LEVELS
 from evaluation.first_look import signed
 from evaluation.statistics import wilson
 
@@ -74,11 +75,15 @@ class LiveReport(msgspec.Struct, frozen=True, kw_only=True):
     not_run: tuple[str, ...]
     wordings: tuple[str, ...]
     """What the second wording changed, in words."""
-    detectable: float | None
+    dial: str = ""
+    """Whether the tone follows the dial, in words."""
+    detectable: float | None = None
     ended: str = ""
     """Why the run ended before all sessions were held."""
     failures: tuple[str, ...] = ()
     """By cell, how many sessions failed and why, in words."""
+    again: int = 0
+    """Sessions that failed in an earlier run, and were held again."""
 
 
 def report(
@@ -117,9 +122,11 @@ def report(
         comparisons=tuple(_comparisons(results)),
         not_run=(*unfit, *_missing(wanted, mine, unfit)),
         wordings=tuple(_wordings(usable, by_id)),
+        dial=_dial(usable),
         detectable=detectable(len(asked), 0.2),
         ended=ended,
         failures=tuple(_failures(mine)),
+        again=sum(row.attempt > 1 for row in mine),
     )
 
 
@@ -187,6 +194,25 @@ def _wordings(rows: Sequence[Row], asked: Mapping[str, Question]) -> Iterator[st
     )
 
 
+def _dial(rows: Sequence[Row]) -> str:
+    """Whether debaters contradict more where they are told to."""
+    by_question: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if row.cell == "dial" and row.tone is not None:
+            by_question.setdefault(row.question, {})[row.wording] = row.tone
+    both = [pair for pair in by_question.values() if len(pair) == len(LEVELS)]
+    if not both:
+        return "The dial of contentiousness: not run (`--cell dial=5` holds sessions at its two ends)."
+    high, low = (float(np.mean([pair[place] for pair in both])) for place in (0, 1))
+    more = wilson(sum(pair[0] > pair[1] for pair in both), len(both))
+    return (
+        f"The dial of contentiousness: contradicting less agreeing words for each hundred are {high:.1f} at "
+        f"{LEVELS[0]:g} and {low:.1f} at {LEVELS[1]:g}; more at {LEVELS[0]:g} in {100 * more.value:.0f} % "
+        f"[{100 * more.low:.0f}, {100 * more.high:.0f}] of {len(both)} questions. It counts words of two lists, and is "
+        "no judge of tone."
+    )
+
+
 def blocks(told: LiveReport) -> Iterator[Block]:
     """Everything that the page says."""
     made = told.manifest
@@ -196,6 +222,7 @@ def blocks(told: LiveReport) -> Iterator[Block]:
             f"{told.held} of {told.wanted} sessions were held, about {told.questions} questions."
             + (f" {told.failed} of them failed; no figure contains them." if told.failed else ""),
             *(f"{line}." for line in told.failures),
+            *((f"{told.again} of them failed in an earlier run and were held again.",) if told.again else ()),
             f"Models: {', '.join(made.models)}.",
             f"Commit {made.commit or 'unknown'}{', with files that differ from it' if made.changed else ''}.",
             f"Power: {_power(told)}.",
@@ -219,7 +246,7 @@ def blocks(told: LiveReport) -> Iterator[Block]:
         (
             *told.wordings,
             "Order of debaters, judges swapped, identities unmasked: not run.",
-            "The dial of contentiousness: not run. It takes sessions under different dials and a judge of tone.",
+            told.dial,
         )
     )
 

@@ -1,7 +1,8 @@
 """Live runs: questions, what a session came to as a line of a file, and what methods make of these lines.
 
 The file `sessions.jsonl` is only ever appended to, and each line is on the disk before the next session begins. A line
-that a kill cut short is no line: it is taken off when the run goes on, and its session is held again.
+that a kill cut short is no line: it is taken off when the run goes on, and its session is held again. A session that
+failed is held again by the next run, too: its line stays, and of several lines of one session the last counts.
 
 One session may answer for several methods. A panel of k that stops after its blind round is k samples of the model:
 its first seat alone is `single`, the vote of all is `sc<k>`. A MACI session's blind round is a vote at no extra cost.
@@ -67,8 +68,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     question: str
     cell: str
-    """panel | consensus | critic | maci."""
+    """panel | consensus | critic | maci | dial."""
     wording: int = 0
+    """Of `dial`: which position of the dial (tone_words.LEVELS)."""
     session: str = ""
     status: str = ""
     reason: str = ""
@@ -92,6 +94,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     error: str = ""
     """Why there was no session, or no result."""
+    tone: float | None = None
+    """Of `dial`: what debaters said, by tone_words.tone."""
+    attempt: int = 1
+    """How often it was tried, this time included."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -167,7 +173,8 @@ class Kept:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / FILE
-        self.rows: list[Row] = []
+        self.lines: list[Row] = []
+        """Every attempt, the oldest first."""
         self.cut = 0
         """Bytes of a line that a kill cut short."""
         if self._file.is_file():
@@ -180,7 +187,7 @@ class Kept:
         self.cut = len(data) - len(whole)
         for number, line in enumerate(whole.splitlines(), 1):
             try:
-                self.rows.append(msgspec.json.decode(line, type=Row))
+                self.lines.append(msgspec.json.decode(line, type=Row))
             except msgspec.MsgspecError as error:
                 raise BadData(f"{self._file}, line {number}: {error}") from None
         if self.cut:
@@ -189,9 +196,18 @@ class Kept:
                 os.fsync(file.fileno())
 
     @property
+    def rows(self) -> list[Row]:
+        """The last attempt at each session."""
+        return list({row.key: row for row in self.lines}.values())
+
+    @property
     def keys(self) -> set[tuple[str, str, int]]:
-        """What is not held again."""
-        return {row.key for row in self.rows}
+        """What is not held again: sessions that did not fail."""
+        return {row.key for row in self.rows if not row.failure}
+
+    def attempts(self, key: tuple[str, str, int]) -> int:
+        """How often a session was tried."""
+        return sum(row.key == key for row in self.lines)
 
     def add(self, row: Row) -> None:
         """Append it; on the disk when this returns."""
@@ -200,16 +216,18 @@ class Kept:
             file.write(msgspec.json.encode(row) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self.rows.append(row)
+        self.lines.append(row)
 
 
 def option_of(said: str, options: Sequence[str]) -> int | None:
-    """Which option an answer names: it is the option, begins with it, or names no other.
+    """Which option an answer names: it is the option, begins with it, or names no other. A list of options names none.
 
     Examples
     --------
     >>> option_of("Yes, since it is open.", ("yes", "no"))
     0
+    >>> option_of("Yes or no", ("yes", "no")) is None
+    True
     >>> option_of("It could be either, yes or no", ("yes", "no")) is None
     True
     """
@@ -220,11 +238,21 @@ def option_of(said: str, options: Sequence[str]) -> int | None:
     heads = [place for place, option in enumerate(folded) if re.match(rf"{re.escape(option)}(?!\w)", text)]
     named = [place for place, option in enumerate(folded) if re.search(rf"(?<!\w){re.escape(option)}(?!\w)", text)]
     one = heads if len(heads) == 1 else named
-    return one[0] if len(one) == 1 else None
+    if len(one) != 1:
+        return None
+    others = "|".join(re.escape(option) for place, option in enumerate(folded) if place != one[0])
+    listed = rf"{re.escape(folded[one[0]])}[\W_]*(?:(?:or|and|vs)[\W_]+)?(?:{others})(?!\w)"
+    return None if re.match(listed, text) else one[0]
 
 
-def row_of(question: Question, cell: str, wording: int, result: Result) -> Row:
-    """What is kept of a session's result."""
+def row_of(question: Question, cell: str, wording: int, result: Result, whys: Iterable[str] = ()) -> Row:
+    """What is kept of a session's result.
+
+    Parameters
+    ----------
+    whys
+        Why turns came to nothing: the errors of the endpoint, for one.
+    """
     outcome, usage = result.outcome, result.usage
     options = question.options
     said = str(outcome.get("label") or outcome.get("answer") or "")
@@ -232,7 +260,7 @@ def row_of(question: Question, cell: str, wording: int, result: Result) -> Row:
     if answer is None:
         answer = option_of(str(outcome.get("answer") or ""), options)
     mixture = outcome.get("mixture") or {}
-    return Row(
+    row = Row(
         question=question.id,
         cell=cell,
         wording=wording,
@@ -255,6 +283,8 @@ def row_of(question: Question, cell: str, wording: int, result: Result) -> Row:
         seconds=result.duration_s,
         error="" if result.status == "finished" else _failed(result),
     )
+    said = "; ".join(list(dict.fromkeys(why for why in whys if why))[:2])
+    return msgspec.structs.replace(row, error=f"{row.failure}: {said}"[:500]) if row.failure and said else row
 
 
 def _failed(result: Result) -> str:
@@ -306,7 +336,7 @@ def answered(rows: Iterable[Row], asked: Mapping[str, Question]) -> Iterator[Ans
     """Every method's answer that the sessions hold. A question that is no longer asked is left out."""
     for row in rows:
         question = asked.get(row.question)
-        if question is not None:
+        if question is not None and row.cell != "dial":
             for method, outcome in _outcomes(row, len(question.options)):
                 yield Answered(method=method, question=row.question, wording=row.wording, outcome=outcome, row=row)
 

@@ -32,6 +32,7 @@ from parley.cli.protocol_options import (
     motion_of,
     refuse_foreign,
     settings_of,
+    taken_by_way,
     takes,
     without_controls,
 )
@@ -117,6 +118,7 @@ def ask(
         }  # fmt: skip
         from client import estimate
         from client.errors import BadInput
+        from client.reliability.route import WORDS
         from parley.applying import Into
         from parley.cost import estimated
         from parley.plan import plan_of
@@ -127,8 +129,13 @@ def ask(
         motion, given, notes = without_controls(motion, settings_of(own), "options")
         settings_given, folder = {**motion.settings, **given}, folder_of(own)
         settings, told = routed(options.settings(config, sets, **layers), motion.question)
+        if told is not None:
+            settings_given, idle = taken_by_way(settings_given, told.protocol, told.settings)
+            if idle:
+                print(f"parley: not used, because {WORDS[told.way]} is chosen: {', '.join(idle)}", file=sys.stderr)
         if told is not None and not (quiet or json):
             print(f"parley: {told.why}", file=sys.stderr)
+            print(f"parley: to choose otherwise, type {' or '.join(told.otherwise)}", file=sys.stderr)
         plan = plan_of(settings)
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
@@ -141,7 +148,7 @@ def ask(
         if dry_run:
             expected = estimated(plan, motion.question, documents)
             if json and not expected.shortfall:
-                options.print_json(_noted(estimate.document(expected), notes))
+                options.print_json(_noted(estimate.document(expected), notes, _route(told)))
             elif not json:
                 write_lines(estimate.table(expected), None)
             estimate.refuse(expected)
@@ -153,16 +160,19 @@ def ask(
             plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
             folder=folder, history=not keeps_history(own), into=Into(apply=apply, branch=branch),
         )  # fmt: skip
-        from msgspec import to_builtins
-
         from parley.asking import ask_command
 
         code, result, more = ask_command(request)
         if json and result is not None:
-            options.print_json(
-                _noted(result, notes, {**more, **({} if told is None else {"route": to_builtins(told)})})
-            )
+            options.print_json(_noted(result, notes, {**more, **_route(told)}))
     raise typer.Exit(code)
+
+
+def _route(told: Any) -> dict[str, Any]:
+    """What past sessions chose, as a field of the document; nothing where they were not asked."""
+    import msgspec
+
+    return {} if told is None else {"route": msgspec.to_builtins(told)}
 
 
 def _noted(document: Any, notes: list[str], more: Mapping[str, Any] | None = None) -> Any:

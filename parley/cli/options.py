@@ -49,7 +49,8 @@ Humans = Annotated[
 Protocol = Annotated[
     str | None,
     typer.Option(
-        help="How they argue (default: the experts that a task calls for).", autocompletion=completing.protocols
+        help="How they argue (default: the experts that a task calls for); auto: as past sessions say.",
+        autocompletion=completing.protocols,
     ),
 ]
 WaitForHuman = Annotated[

@@ -7,7 +7,7 @@ long as the rest of one.
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -330,6 +330,24 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
             having = [name for name in sorted(PROTOCOLS) if setting in (_names_of(name) or ())]
             flag = next((o.flag for o in declared("options") if o.setting == setting), f"--{setting.replace('_', '-')}")
             raise BadInput(flag, f"{flag} is not for {protocol}, but for {' and '.join(having)}")
+
+
+def taken_by_way(settings: dict[str, Any], protocol: str, fixed: Collection[str]) -> tuple[dict[str, Any], list[str]]:
+    """Settings as the chosen way takes them, and the options that do nothing there: those of another way's protocol,
+    and those for what makes the way what it is.
+
+    Parameters
+    ----------
+    fixed
+        Settings of the way itself.
+    """
+    from client.protocols import SETUPS
+
+    mine = _names_of(protocol) or []
+    others = {name for way in SETUPS if SETUPS[way].ways for name in _names_of(way) or ()}
+    idle = [name for name in settings if name in fixed or (name not in mine and name in others)]
+    flags = {option.setting: option.flag for option in declared("options") if not option.hidden}
+    return {k: v for k, v in settings.items() if k not in idle}, [flags.get(name, name) for name in idle]
 
 
 def _names_of(protocol: str) -> list[str] | None:

@@ -1,9 +1,10 @@
 """Live runs: sessions of the engine for questions whose answers are known, with a budget, one after the other.
 
 A session that is over is a line of `sessions.jsonl`, on the disk before the next begins. So a run that was killed goes
-on where it was: the same command holds the sessions that are missing, and no other.
+on where it was: the same command holds the sessions that are missing, then those that failed, and no other.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ from client import estimate
 from client.api import Parley, Session
 from client.client import new_sid
 from client.errors import BadInput, ParleyError
+from client.show.untrusted import object_of
 from coordinator.estimate import Estimate
 from evaluation.debates.live_rows import Kept, Question, Row, row_of
+from evaluation.debates.tone_words import LEVELS, said, tone
 from parley.plan import Plan, plan_of
 from parley.request import opening_of
 from parley.settings import Settings
@@ -28,6 +31,7 @@ CELLS = {
     "consensus": "a panel that argues until it agrees",
     "critic": "one answer before a critic and a judge",
     "maci": "a measured debate over the options",
+    "dial": "the same twice, told to confront and told to work together: a check of validity, and no method",
 }
 """What may be asked of each question."""
 WORDINGS = (
@@ -44,7 +48,7 @@ class Wanted:
 
     cells: tuple[str, ...]
     most: dict[str, int]
-    """At most so many questions of a cell; absent: all of them."""
+    """At most so many questions of a cell, the first that it can be asked; absent: all of them."""
     panel: int = 3
     rounds: int | None = None
     """At most so many rounds of a debate; None: as the protocol has it."""
@@ -52,6 +56,7 @@ class Wanted:
     tokens: int | None = None
     """Of all sessions together, those of runs before included."""
     usd: float | None = None
+    seconds: float | None = None
     session_s: float | None = None
 
 
@@ -74,14 +79,14 @@ def cells_of(asked: Sequence[Question], wanted: Wanted) -> list[Cell]:
     return [
         Cell(question=question, cell=cell, wording=wording)
         for cell in wanted.cells
-        for wording in range(wanted.wordings if cell == "panel" else 1)
-        for question in asked[: wanted.most.get(cell, len(asked))]
+        for wording in range(wanted.wordings if cell == "panel" else len(LEVELS) if cell == "dial" else 1)
+        for question in asked
     ]
 
 
 def protocol_of(cell: str) -> str:
     """Whose sessions a cell holds."""
-    return "consensus" if cell == "panel" else cell
+    return {"panel": "consensus", "dial": "maci"}.get(cell, cell)
 
 
 def plans_of(settings: Settings, wanted: Wanted) -> dict[str, Plan]:
@@ -108,12 +113,16 @@ def own_settings(cell: Cell, wanted: Wanted) -> dict[str, Any]:
         return {"panel": wanted.panel, **limit}
     if cell.cell == "maci":
         return {"outcomes": cell.question.options, **limit}
+    if cell.cell == "dial":
+        return {"outcomes": cell.question.options, "schedule": "fixed", "cl": LEVELS[cell.wording], **limit}
     return limit
 
 
 def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession:
     """The session as it is opened. Raises BadInput."""
-    text = WORDINGS[cell.wording].format(question=cell.question.question, options=", ".join(cell.question.options))
+    text = WORDINGS[cell.wording if cell.cell == "panel" else 0].format(
+        question=cell.question.question, options=", ".join(cell.question.options)
+    )
     documents = [str(folder / name) for name in cell.question.documents]
     opened = opening_of(plan.over(own_settings(cell, wanted)), text, documents or None)
     if wanted.session_s is not None:
@@ -126,19 +135,24 @@ def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession
 def fitting(
     cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path
 ) -> tuple[list[Cell], dict[str, list[str]]]:
-    """The sessions that can be opened; of the others by cell the reason, once a question.
+    """The sessions that can be opened, as many of a cell as are wanted; of the others by cell the reason, once a
+    session.
 
     A MACI session without documents, for one, cannot.
     """
     fit: list[Cell] = []
     unfit: dict[str, list[str]] = {}
+    count: Counter[tuple[str, int]] = Counter()
     for cell in cells:
+        if count[cell.cell, cell.wording] == wanted.most.get(cell.cell, len(cells)):
+            continue
         try:
             _estimate(cell, plans, wanted, folder)
         except BadInput as error:
             unfit.setdefault(cell.cell, []).append(str(error))
         else:
             fit.append(cell)
+            count[cell.cell, cell.wording] += 1
     return fit, unfit
 
 
@@ -175,31 +189,42 @@ def hold(cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: 
 async def _hold(
     cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path, kept: Kept, told: Told
 ) -> str:
-    missing = [cell for cell in cells if cell.key not in kept.keys]
-    told(f"{len(cells) - len(missing)} of {len(cells)} sessions were held before, {len(missing)} are to be held")
+    missing = sorted((cell for cell in cells if cell.key not in kept.keys), key=lambda cell: kept.attempts(cell.key))
+    again = sum(kept.attempts(cell.key) > 0 for cell in missing)
+    more = f", {again} of them again, because they failed" if again else ""
+    told(f"{len(cells) - len(missing)} of {len(cells)} sessions were held before, {len(missing)} are to be held{more}")
     for protocol in dict.fromkeys(protocol_of(cell.cell) for cell in missing):
         mine = [cell for cell in missing if protocol_of(cell.cell) == protocol]
         async with front(plans[protocol], ephemeral=True, tell=told) as parley:
             await parley.gathered(protocol)
             for cell in mine:
                 likely = _estimate(cell, plans, wanted, folder).likely
-                short = shortfall(kept.rows, likely.tokens, likely.cost_usd, wanted)
+                short = shortfall(kept.lines, likely.tokens, likely.cost_usd, wanted)
                 if short:
                     told(short)
                     return short
                 row = await _held(cell, parley, plans[protocol], wanted, folder)
-                kept.add(row)
+                kept.add(msgspec.structs.replace(row, attempt=kept.attempts(cell.key) + 1))
                 told(f"{len(kept.rows)} of {len(cells)}: {_words(row, cell.question)}")
     return ""
 
 
 def shortfall(rows: Sequence[Row], tokens: int, usd: float, wanted: Wanted) -> str:
-    """Why the next session, by what it likely costs at least, does not fit the budget; empty: it fits."""
+    """Why the next session, by what it likely costs at least, does not fit the budget; empty: it fits.
+
+    Parameters
+    ----------
+    rows
+        Every attempt so far: what failed was paid, too.
+    """
     spent, paid = sum(row.tokens for row in rows), sum(row.cost_usd for row in rows)
     if wanted.tokens is not None and spent + tokens > wanted.tokens:
         return f"the budget of {wanted.tokens:,} tokens does not hold the next session: {spent:,} were used"
     if wanted.usd is not None and paid + usd > wanted.usd:
         return f"the budget of {wanted.usd:g} USD does not hold the next session: {paid:.4f} were used"
+    took = sum(row.seconds for row in rows)
+    if wanted.seconds is not None and took >= wanted.seconds:
+        return f"the {wanted.seconds:,.0f} seconds for all sessions are over: they took {took:,.0f}"
     return ""
 
 
@@ -207,10 +232,18 @@ async def _held(cell: Cell, parley: Parley, plan: Plan, wanted: Wanted, folder: 
     """One session, from its opening to its result."""
     try:
         sid = await parley.opened(opening(cell, plan, wanted, folder), new_sid())
-        result = await Session(parley.client, sid).result()
+        session = Session(parley.client, sid)
+        result = await session.result()
+        measured = await _tone(session) if cell.cell == "dial" else None
     except ParleyError as error:
         return Row(question=cell.question.id, cell=cell.cell, wording=cell.wording, error=str(error)[:300])
-    return row_of(cell.question, cell.cell, cell.wording, result)
+    row = row_of(cell.question, cell.cell, cell.wording, result, (turn.why for turn in result.unanswered))
+    return msgspec.structs.replace(row, tone=measured)
+
+
+async def _tone(session: Session) -> float | None:
+    """Of what debaters argued after the blind round; None: nothing."""
+    return tone(said([object_of(p.body) async for p in session.posts() if p.seat.startswith("debater_") and p.round]))
 
 
 def _words(row: Row, question: Question) -> str:

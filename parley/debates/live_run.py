@@ -56,7 +56,10 @@ def _fitting(
 ) -> tuple[list[Cell], list[str]]:
     """The sessions that can be opened, and why others cannot. Raises BadInput where none can."""
     cells, unfit = live.fitting(live.cells_of(asked, wanted), plans, wanted, folder)
-    why = [f"{name}: cannot be asked of {len(reasons)} questions: {reasons[0]}" for name, reasons in unfit.items()]
+    why = [
+        f"{name}: {len(reasons)} questions were passed over, because they cannot be asked: {reasons[0]}"
+        for name, reasons in unfit.items()
+    ]
     if not cells:
         raise BadInput("--cell", f"--cell: no session can be opened. {'; '.join(why)}")
     for line in why:
@@ -149,7 +152,7 @@ def summary(report: LiveReport, files: Sequence[Path]) -> Iterator[str]:
     for line in report.failures:
         yield f"  {line}"
     if report.failed:
-        yield "No figure contains a failed session. Choose another --out to hold them again."
+        yield "No figure contains a failed session. Type the same command again to hold those that failed."
     for line in report.not_run:
         yield f"  {line}"
     if report.ended:

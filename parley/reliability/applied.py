@@ -1,5 +1,4 @@
-"""What a new session is opened with: the records of members, how its confidence is to be read, and what its controller
-learned."""
+"""What settings say of past outcomes: where they are kept, what a new session is opened with, and which way it goes."""
 
 import time
 from collections.abc import Iterable
@@ -9,8 +8,9 @@ import msgspec
 
 from client.protocols import face_of
 from client.reliability import store
-from client.reliability.route import Route, route
-from client.reliability.verdicts import Verdict, question_hash
+from client.reliability.opened_with import with_records
+from client.reliability.route import Route, route, ways
+from client.reliability.verdicts import Verdict
 from coordinator.protocols import PROTOCOLS
 from parley.settings import Settings
 from parley.stack.lease import default_state
@@ -27,26 +27,50 @@ def file_of(settings: Settings) -> Path | None:
 
 
 AUTO = "auto"
-"""As a protocol: past sessions decide whether it is a vote or a debate."""
+"""As a protocol: past sessions decide whether it is one model, a vote or a debate."""
 
 
 def routed(settings: Settings, question: str) -> tuple[Settings, Route | None]:
     """The settings with the protocol that past sessions speak for, where they ask for that; else as they are, and None.
+    What makes a vote a vote goes over what was set for a debate.
 
     Raises
     ------
     BadInput
-        The file cannot be read.
+        The file cannot be read, or the model of the seat that would answer alone cannot be made.
     """
     if settings.protocol != AUTO:
         return settings, None
     path = file_of(settings)
     verdicts = store.read(path).verdicts if path is not None else ()
-    found = route(verdicts, question, settings.learned.kind, settings.learned.price)
-    given = settings.of(found.protocol)
-    own = {name: value for name, value in found.settings.items() if name not in given}
+    model = _alone(settings) if verdicts else ""
+    found = route(
+        verdicts, question, settings.learned.kind, settings.learned.price, model=model, protocol=_seated(settings)
+    )
     chosen = settings.model_copy(update={"protocol": found.protocol})
-    return (chosen.over(found.protocol, own) if own else chosen), found
+    return (chosen.over(found.protocol, found.settings) if found.settings else chosen), found
+
+
+def _seated(settings: Settings) -> str:
+    """The protocol that a panel file seats; empty: there is none."""
+    if settings.panel_file is None:
+        return ""
+    from parley.stack.panel_file import read_panel
+
+    return read_panel(settings.panel_file).protocol
+
+
+def _alone(settings: Settings) -> str:
+    """The model that would answer alone in the stack of the settings; empty: not known."""
+    if settings.nats.url or settings.panel_file is not None:
+        return ""
+    from client.protocols import setup_of
+    from parley.plan import plan_of
+
+    protocol, own = ways()["one"]
+    queues = setup_of(protocol).queues(own)
+    plan = plan_of(settings.model_copy(update={"protocol": protocol}))
+    return next((one.model for one in plan.announced if one.queue in queues), "")
 
 
 def with_learned(opening: OpenSession, settings: Settings, now_ns: int | None = None) -> OpenSession:
@@ -55,23 +79,20 @@ def with_learned(opening: OpenSession, settings: Settings, now_ns: int | None = 
     the session has already stay as they are. Raises BadInput where the file cannot be read."""
     section, path = settings.learned, file_of(settings)
     now_ns = time.time_ns() if now_ns is None else now_ns
-    learned = Learned(kind=section.kind)
-    if path is not None and (section.reliability or section.calibration or section.policy) and path.is_file():
-        found = store.read(path)
-        if section.reliability and found.verdicts:
-            from client.reliability.table import table
-
-            records = table(found.verdicts, now_ns=now_ns, question=opening.question)
-            if records.rows:
-                learned = msgspec.structs.replace(learned, reliability=records)
-        fits = [fit for fit in found.calibrations if fit.protocol in ("", opening.protocol)]
-        at_hand = question_hash(opening.question)
-        if section.calibration and fits and all(said.question != at_hand for said in found.verdicts):
-            learned = msgspec.structs.replace(learned, calibration=fits[-1])
-        if section.policy and (steering := policy_of(found.verdicts, opening, settings, now_ns)) is not None:
-            learned = msgspec.structs.replace(learned, policy=steering)
-            opening = msgspec.structs.replace(opening, settings={**opening.settings, **steering.settings})
-    return opening if learned == Learned() else msgspec.structs.replace(opening, learned=learned)
+    opening = with_records(
+        opening, path, kind=section.kind, reliability=section.reliability, calibration=section.calibration,
+        now_ns=now_ns,
+    )  # fmt: skip
+    if not section.policy or path is None or not path.is_file():
+        return opening
+    steering = policy_of(store.read(path).verdicts, opening, settings, now_ns)
+    if steering is None:
+        return opening
+    learned = opening.learned or Learned(kind=section.kind)
+    return msgspec.structs.replace(
+        opening, settings={**opening.settings, **steering.settings},
+        learned=msgspec.structs.replace(learned, policy=steering),
+    )  # fmt: skip
 
 
 def policy_of(verdicts: Iterable[Verdict], opening: OpenSession, settings: Settings, now_ns: int) -> Policy | None:

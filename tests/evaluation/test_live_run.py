@@ -13,6 +13,7 @@ import pytest
 
 from evaluation.debates.live_page import LiveManifest, blocks, report
 from evaluation.debates.live_rows import FILE, Given, Kept, Question, Row, answered, option_of, questions
+from evaluation.debates.tone_words import said, tone
 from evaluation.loaders import BadData, NoData
 from parley.debates.live import Wanted, shortfall
 from parley.debates.live_run import exit_status, summary
@@ -109,7 +110,9 @@ def test_the_shipped_questions_with_options_can_be_asked() -> None:
         ("Yes.", 0),
         ("no", 1),
         ("The answer is no", 1),
-        ("yes or no", 0),
+        ("yes or no", None),
+        ("Yes, no", None),
+        ("Yes, since no shop is open", 0),
         ("it may be yes or no", None),
         ("nobody", None),
     ],
@@ -154,6 +157,56 @@ def test_what_sessions_say_becomes_methods_and_a_page() -> None:
     assert "panel: 1 of 4 sessions were not held" in told.not_run
     assert "same answer to 0 of 1 questions in both wordings" in told.wordings[0]
     assert any("not run" in str(block) for block in blocks(told))
+
+
+def test_the_tone_at_both_ends_of_the_dial_is_a_check_and_no_method() -> None:
+    bodies = [{"arguments": [{"claim": "That is wrong", "spans": [{"quote": "never"}]}], "belief": {"no": 1}}] * 2
+    assert said(bodies) == ("That is wrong",) and tone(said(bodies)) == pytest.approx(100 / 3)
+    asked = [Question(id=f"q{n}", question="?", options=("yes", "no"), gold="yes") for n in range(2)]
+    tones = {("q0", 0): 5.0, ("q0", 1): -1.0, ("q1", 0): 2.0}
+    rows = [
+        Row(question=q, cell="dial", wording=w, status="finished", calls=1, tone=value)
+        for (q, w), value in tones.items()
+    ]
+    told = report(LiveManifest(questions="", models=("m",), panel=3), asked, [row.key for row in rows], rows)
+    assert told.rows == () and "are 5.0 at 0.9 and -1.0 at 0.1; more at 0.9 in 100 %" in told.dial
+    assert told.dial in str(list(blocks(told)))
+    assert "not run" in report(told.manifest, asked, [], []).dial
+
+
+def test_a_failed_session_is_held_again_and_its_last_attempt_counts(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    for row in (
+        Row(question="q0", cell="panel", error="connection refused", tokens=7),
+        Row(question="q1", cell="panel", status="finished", calls=1),
+    ):
+        kept.add(row)
+    assert kept.keys == {("q1", "panel", 0)} and kept.attempts(("q0", "panel", 0)) == 1
+    kept.add(Row(question="q0", cell="panel", status="finished", calls=1, attempt=2))
+    kept = Kept(tmp_path)
+    assert len(kept.lines) == 3 and len(kept.rows) == 2 and len(kept.keys) == 2
+    asked = [Question(id=f"q{n}", question="?", options=("yes", "no"), gold="yes") for n in range(2)]
+    told = report(LiveManifest(questions="", models=("m",), panel=3), asked, [row.key for row in kept.rows], kept.rows)
+    assert (told.held, told.failed, told.again) == (2, 0, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_an_endpoint_that_is_down_is_named_and_its_session_held_again(server: Aimock, tmp_path: Path) -> None:
+    written(tmp_path)
+    front = Front(tmp_path)
+    ask = ("eval", "live", "q.jsonl", "--cell", "panel=1", "--out", "run")
+    down = {**variables(server.url), "LLM_BASE_URL": "http://127.0.0.1:9/v1"}
+    for env, more, code, told in (
+        (down, ("--session-seconds", "3"), 1, "('127.0.0.1', 9)"),
+        (variables(server.url), (), 0, "1 are to be held, 1 of them again, because they failed"),
+    ):
+        child = front.start(*ask, *more, env=env)
+        out, err = child.communicate(timeout=90)
+        assert child.returncode == code and told in out + err, err
+    lines = (tmp_path / "run" / FILE).read_bytes().splitlines()
+    first, again = (msgspec.json.decode(line, type=Row) for line in lines)
+    assert "Connect call failed" in first.failure and (again.failure, again.attempt) == ("", 2)
 
 
 def test_a_session_that_failed_is_no_wrong_answer() -> None:

@@ -277,7 +277,7 @@ async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
     found = await site.owner.get("/api/me")
     assert found["operates"] is True and len(found["queues"]) == 4 and found["default_protocol"] == "madp"
     offers = {p["name"]: p for p in found["protocols"]}
-    assert set(offers) == {"competition", "consensus", "critic", "maci", "madp"}
+    assert set(offers) == {"competition", "consensus", "critic", "maci", "madp", "single"}
     settings = {s["name"]: s for s in offers["consensus"]["settings"]}
     assert settings["round_limit"] == {
         "name": "round_limit", "kind": "integer", "default": 5, "least": 1.0, "most": 50.0, "choices": [],

@@ -25,7 +25,7 @@ REGISTRIES = {
 COMPARED = ("evaluation/debates/", "evaluation/learned/", "parley/debates/", "parley/cli/evaluations/")
 """What compares protocols with each other on recorded debates names them."""
 MOST_FILES = 20
-WORDS_OF_ENGLISH = ("breaker", "competition", "consensus", "critic")
+WORDS_OF_ENGLISH = ("breaker", "competition", "consensus", "critic", "single")
 """Names that prose may hold: of a text only the name itself counts, and a setting of it (`consensus.threshold`)."""
 
 

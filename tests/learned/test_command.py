@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+import parley
+from client.reliability import store
+from client.reliability.verdicts import Member, Verdict
+from tests.learned.test_file import past
 from tests.parley.support import Front
 
 pytestmark = [pytest.mark.slow]
@@ -57,3 +61,25 @@ def test_auto_says_that_nothing_is_fitted_and_what_it_does(tmp_path: Path) -> No
     assert (route["way"], route["sessions"]) == ("debate", 0), err
     assert route["why"].startswith("nothing is fitted: 0 past sessions") and code in (0, 3)
     assert json.loads(out)["protocol"] == "consensus"
+
+
+def test_auto_sends_a_question_to_one_model_where_that_is_worth_most(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    store.write(front.state / store.NAME, store.Store(verdicts=past(20, alone=16, together=16)))
+    options = ("--evidence", str(EXAMPLE / "evidence"), "--protocol", "auto", "--round-limit", "2")
+    code, out, err = front.run("ask", "Canary or big-bang?", *options, "--json")
+    result = json.loads(out)
+    assert (result["protocol"], result["route"]["way"], result["route"]["sessions"]) == ("single", "one", 20)
+    assert code == (0 if result["outcome"]["answer"] else 3) and not result["stop"]["converged"]
+    assert "not used, because one model is chosen: --round-limit" in err
+
+
+async def test_the_python_api_carries_records_and_has_the_same_switch(tmp_path: Path) -> None:
+    members = (Member(seat="panelist_1", model="extractive", right=True),)
+    said = [Verdict(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
+    store.write(tmp_path / store.NAME, store.Store(verdicts=tuple(said)))
+    async with parley.local(protocol="consensus", state=tmp_path) as p:
+        for on in (True, False):
+            p.reliability = on
+            result = await p.ask("Canary or big-bang?", evidence=EXAMPLE / "evidence", kind="law")
+            assert ("reliability" in result.stop.certificate) is on

@@ -13,6 +13,7 @@ from client.reliability.route import route
 from client.reliability.verdicts import Member, Verdict, question_hash
 from client.show.learned_words import learned_words
 from gateway.offers import opening_of
+from parley.cli.protocol_options import taken_by_way
 from parley.doors.offers import offers_of
 from parley.plan import plan_of
 from parley.reliability import learning
@@ -132,12 +133,14 @@ def test_the_section_is_on_unless_it_is_switched_off() -> None:
     assert LearnedSection().reliability and LearnedSection().calibration
 
 
-def past(n: int, *, alone: int, together: int, tokens: int = 3_000) -> tuple[Verdict, ...]:
-    """n sessions of three rounds; in `alone` of them two of three members were right, and `together` ended right."""
+def past(n: int, *, alone: int, together: int, tokens: int = 3_000, lone: int = 0) -> tuple[Verdict, ...]:
+    """n sessions of three rounds; in `alone` of them all three members were right, else the first; `together` ended
+    right. In `lone` of them the first was wrong."""
     return tuple(
         Verdict(
             session=f"r{i}", question=question_hash(f"r{i}"), protocol="consensus", at_ns=NOW, tokens=tokens, rounds=3,
-            members=tuple(Member(seat=f"p{m}", right=i < alone or m == 0) for m in range(3)), right=i < together,
+            members=tuple(Member(seat=f"p{m}", right=m > 0 if i < lone else i < alone or m == 0) for m in range(3)),
+            right=i < together,
         )
         for i in range(n)
     )  # fmt: skip
@@ -146,17 +149,49 @@ def past(n: int, *, alone: int, together: int, tokens: int = 3_000) -> tuple[Ver
 def test_a_debate_that_gains_more_than_it_costs_is_held() -> None:
     found = route(past(20, alone=8, together=16), "new?")
     assert (found.way, found.protocol, found.settings, found.sessions) == ("debate", "consensus", {}, 20)
-    vote, debate_ = found.expected
+    single, vote, debate_ = found.expected
     assert (vote.share, debate_.share) == pytest.approx((9 / 22, 17 / 22))
-    assert (vote.tokens, debate_.tokens) == (1_000, 3_000)
+    assert single.share == pytest.approx((8 + 12 / 3 + 1) / 22), "in eight sessions all three members, in twelve one"
+    assert (single.tokens, vote.tokens, debate_.tokens) == (250, 1_000, 3_000), "a quarter of a round, one, three"
     assert debate_.worth == pytest.approx(17 / 22 - 0.005 * 3)
 
 
 def test_a_vote_that_does_as_well_is_taken_for_its_price() -> None:
-    found = route(past(20, alone=16, together=16), "new?")
+    found = route(past(20, alone=16, together=16, lone=10), "new?")
     assert (found.way, found.settings) == ("vote", {"round_limit": 1})
-    assert found.why.startswith("a vote is chosen. It is worth 0.768, a debate 0.758: ")
-    assert "0.77 right at 1,000 tokens against 0.77 at 3,000, of 20 past sessions" in found.why
+    assert found.why.startswith("a vote is chosen, by 20 past sessions. Worth: one model ")
+    assert "a vote 0.768 (0.77 right at 1,000 tokens); a debate 0.758 (0.77 right at 3,000 tokens)" in found.why
+    assert found.otherwise == ("--protocol single", "--protocol consensus")
+
+
+def test_one_model_is_taken_where_neither_is_worth_more() -> None:
+    found = route(past(20, alone=16, together=16), "new?")
+    assert (found.way, found.protocol, found.settings, found.model) == ("one", "single", {}, "")
+    assert found.otherwise == ("--protocol consensus --set consensus.round_limit=1", "--protocol consensus")
+    assert found.why.endswith("; one model is any of the members")
+    assert route(past(20, alone=16, together=16), "new?", protocol="consensus").way == "vote", "a panel file seats it"
+
+
+def test_the_model_that_would_answer_alone_stands_for_one_model() -> None:
+    """The first member is always right, the others where the majority is."""
+    said = tuple(
+        msgspec.structs.replace(
+            v, members=tuple(msgspec.structs.replace(m, model=f"m{n}", tokens=90) for n, m in enumerate(v.members))
+        )
+        for v in past(20, alone=8, together=16)
+    )
+    found = route(said, "new?", model="m0")
+    assert (found.way, found.model, found.expected[0].tokens) == ("one", "m0", 30)
+    assert found.expected[0].share == pytest.approx(21 / 22)
+    assert route(said, "new?", model="m2").way == "debate"
+    assert route(said, "new?", model="another").model == "", "it sat in none of them: any member stands for it"
+
+
+def test_options_of_a_debate_do_nothing_for_one_model() -> None:
+    given = {"round_limit": 3, "outcomes": ["a", "b"]}
+    assert taken_by_way(given, "single", {}) == ({"outcomes": ["a", "b"]}, ["--round-limit"]), "maci is no way of auto"
+    assert taken_by_way(given, "consensus", {"round_limit": 1})[1] == ["--round-limit"], "a vote is one round"
+    assert taken_by_way(given, "consensus", {}) == (given, [])
 
 
 def test_without_enough_sessions_nothing_is_routed_and_that_is_said() -> None:
@@ -167,10 +202,11 @@ def test_without_enough_sessions_nothing_is_routed_and_that_is_said() -> None:
 
 
 def test_auto_chooses_the_protocol_and_keeps_what_was_set(tmp_path: Path) -> None:
-    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16)))
-    chosen, told = routed(settings(tmp_path).model_copy(update={"protocol": "auto"}), "new?")
+    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16, lone=10)))
+    long = load(None, {"protocol": "auto", "consensus": {"round_limit": 4}, "learned": settings(tmp_path).learned})
+    chosen, told = routed(long, "new?")
     assert told is not None and told.way == "vote"
-    assert (chosen.protocol, chosen.of("consensus")) == ("consensus", {"round_limit": 1})
+    assert (chosen.protocol, chosen.of("consensus")) == ("consensus", {"round_limit": 1}), "a vote is one round"
     given = load(None, {"protocol": "auto", "consensus": {"round_limit": 4}, "learned": {"file": str(tmp_path / "no")}})
     chosen, told = routed(given, "new?")
     assert told is not None and told.sessions == 0 and chosen.of("consensus") == {"round_limit": 4}

@@ -46,6 +46,17 @@ def test_an_answer_of_one_half_life_ago_counts_half() -> None:
     assert row(found, "model", "m").mean == pytest.approx(1.5 / 2.5)
 
 
+def test_copies_of_one_model_count_as_one_answer() -> None:
+    members = (
+        *(Member(seat=f"panelist_{n}", model="m", right=n < 3) for n in (1, 2, 3)),
+        Member(seat="panelist_4", model="other", right=False),
+    )
+    found = table([msgspec.structs.replace(said(True), members=members)], now_ns=NOW)
+    copied = row(found, "model", "m")
+    assert (copied.right, copied.wrong) == pytest.approx((2 / 3, 1 / 3), abs=1e-6)
+    assert row(found, "model", "other").wrong == row(found, "seat", "panelist_1").right == 1
+
+
 def test_a_record_of_a_kind_begins_with_that_of_all_kinds() -> None:
     verdicts = [said(True, kind="law", n=i) for i in range(6)] + [said(False, kind="tax", n=9)]
     found = table(verdicts, now_ns=NOW)

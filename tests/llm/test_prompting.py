@@ -181,7 +181,7 @@ def test_a_kind_without_a_prompt_is_refused() -> None:
         build(shown)
 
 
-SHIPPED = ("competition", "consensus", "critic", "maci", "madp")
+SHIPPED = ("competition", "consensus", "critic", "maci", "madp", "single")
 PROMPTS = sorted((p, path.stem) for p in SHIPPED for path in (KITS[p].prompts or Path()).glob("*.md"))
 LASTS = {"question", "documents", "others", "expert"}
 """Slots of what grows, and nothing else."""

@@ -21,6 +21,7 @@ EXAMPLES = ROOT / "examples"
 MOST_PROCESSES, MOST_MB = 11, 800
 ASKED = (
     ("--protocol", "consensus", "In which year did the Suez Canal open?", "--evidence", EXAMPLES / "factual/evidence"),
+    ("--protocol", "single", "In which year did the Suez Canal open?", "--evidence", EXAMPLES / "factual/evidence"),
     ("--protocol", "critic", "Which medium?", "--evidence", EXAMPLES / "critic-archive/evidence"),
     ("--protocol", "maci", "Why do they wilt?", "--evidence", EXAMPLES / "diagnosis/evidence",
      "--outcomes", EXAMPLES / "diagnosis/outcomes.txt"),

@@ -7,19 +7,9 @@ from evaluation.debates.method import Budget, Method, Needs, Outcome
 from evaluation.debates.methods.played import by_vote
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
+from evaluation.stops import Answers, nobody_moved, unanimous
 
-Answers = tuple[int | None, ...]
 Rule = Callable[[Sequence[Answers]], bool]
-
-
-def unanimous(standing: Sequence[Answers]) -> bool:
-    """All have answered, and all the same."""
-    return None not in standing[-1] and len(set(standing[-1])) == 1
-
-
-def unchanged(standing: Sequence[Answers]) -> bool:
-    """A round, not the blind one, that changed nobody's answer."""
-    return len(standing) > 1 and standing[-1] == standing[-2]
 
 
 def played(rounds: int, standing: Sequence[Answers]) -> bool:
@@ -49,6 +39,6 @@ class StopRule(Method):
 for _name, _title, _rule in (
     ("one_round", "one round of debate", partial(played, 1)),
     ("unanimity", "stop at unanimity", unanimous),
-    ("unchanged", "stop after one unchanged round", unchanged),
+    ("unchanged", "stop after one unchanged round", nobody_moved),
 ):
     add_method(_name, partial(StopRule, _name, _title, _rule))

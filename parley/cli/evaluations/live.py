@@ -14,13 +14,18 @@ def eval_live(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions with their answers, a JSON object a line.")],
     cells: Annotated[
         list[str] | None,
-        typer.Option("--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic or maci; of COUNT questions."),
+        typer.Option(
+            "--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic, maci or dial; of COUNT questions."
+        ),
     ] = None,
     panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel: so many samples.")] = 3,
     rounds: Annotated[int | None, typer.Option(min=1, max=50, help="At most so many rounds of a debate.")] = None,
     wordings: Annotated[int, typer.Option(min=1, max=2, help="2: the panel gets each question in two wordings.")] = 1,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all sessions together.")] = None,
     budget_usd: Annotated[float | None, typer.Option(min=0, help="US dollars of all sessions together.")] = None,
+    budget_seconds: Annotated[
+        float | None, typer.Option(min=1, help="Seconds of all sessions together; the last one is held to its end.")
+    ] = None,
     session_seconds: Annotated[float | None, typer.Option(min=1, help="The most that one session may take.")] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of sessions.jsonl and of the report.")
@@ -37,7 +42,8 @@ def eval_live(
     Each question is put to real sessions: a panel that stops after its blind round, and debates. The panel serves for a
     single model and for self-consistency. Who answers is what your settings and the LLM_ variables say, as for ask. A
     session that is over is on the disk before the next begins. A run that was stopped or killed goes on where it was,
-    if you type the same command. A session that failed is in no figure. The exit status is 1 if all failed.
+    if you type the same command. A session that failed is in no figure, and the same command holds it again. The exit
+    status is 1 if all failed.
 
     \b
     Examples:
@@ -50,7 +56,7 @@ def eval_live(
 
         wanted = live_run.wanted_of(
             cells or (), panel=panel, rounds=rounds, wordings=wordings, tokens=budget_tokens, usd=budget_usd,
-            session_s=session_seconds,
+            seconds=budget_seconds, session_s=session_seconds,
         )  # fmt: skip
         settings = options.settings(config, sets)
         if only_estimate:

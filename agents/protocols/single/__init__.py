@@ -1,0 +1,1 @@
+"""What the agent does that answers alone."""

@@ -1,0 +1,1 @@
+"""How a session of the protocol `single` is set up and shown."""

@@ -1,0 +1,66 @@
+"""One model alone: it is never called an agreement, and its certificate says that nobody checked it."""
+
+from hashlib import sha256
+
+import pytest
+
+from client.protocols import face_of
+from client.show.transcript import stop_words
+from coordinator.admission import admit
+from coordinator.machine import Inadmissible
+from schemas.citation import Citation
+from schemas.protocols.single import Answer
+from schemas.session import Document, OpenSession, Seat
+from schemas.stops import STOPS
+from tests.protocols.single.worlds import ABSTAINS, SAYS, SINGLE, Play
+
+
+def test_one_answer_is_no_agreement_and_says_that_nobody_checked_it() -> None:
+    play = Play()
+    play.reply("answerer", SAYS)
+    result = play.result
+    assert (result.status, result.stop.reason, result.stop.converged) == ("finished", "answered", False)
+    assert (result.outcome["answer"], result.outcome["confidence"], result.outcome["checked"]) == ("Tape", 0.8, False)
+    assert result.stop.certificate == {"answers": 1, "checked": False}
+    assert STOPS["answered"].exit_status(False) == 0
+    assert stop_words(result) == "one answer, nobody checked it (answered)"
+    assert face_of("single").alone(result) == {"answerer": ("Tape",)}
+
+
+def test_who_abstains_leaves_the_question_open_with_what_bears_on_it() -> None:
+    play = Play()
+    play.reply("answerer", ABSTAINS)
+    assert (play.result.stop.reason, play.result.outcome["answer"]) == ("unanswered", "")
+    assert play.result.stop.certificate["answers"] == 0 and face_of("single").alone(play.result) == {}
+
+
+def test_a_seat_that_never_answers_fails_the_session() -> None:
+    play = Play(attempts=2)
+    play.fail("answerer")
+    assert (play.result.status, play.result.stop.reason) == ("failed", "quorum")
+    assert play.result.rounds[0]["missing"] == ["answerer"]
+
+
+@pytest.mark.parametrize(
+    ("document", "quote", "why"),
+    [
+        ("b.md", "Tape lasts", "there is no document 'b.md'; name one that you hold ('a.md')"),
+        ("a.md", "Disks", "does not stand in a.md"),
+    ],
+)
+def test_a_quotation_stands_in_its_document_or_is_asked_again(document: str, quote: str, why: str) -> None:
+    text = "Tape lasts thirty years."
+    play = Play(Document(id=sha256(text.encode()).hexdigest(), name="a.md", text=text))
+    cited = (Citation(document=document, quote=quote),)
+    play.reply("answerer", Answer(answer="Tape", reasoning="r", confidence=0.5, citations=cited))
+    assert why in play.ask("answerer").error
+
+
+def test_it_has_one_seat_and_no_other_role() -> None:
+    for seats, why in (
+        ((), "1 needed, 0 alive"),
+        ((Seat(seat="judge", role="judge", queue="judge"),), "no role judge"),
+        (tuple(Seat(seat=f"a{n}", role="answerer", queue=f"a{n}") for n in (1, 2)), "allowed is 1"),
+    ):
+        with pytest.raises(Inadmissible, match=why):
+            admit(SINGLE, OpenSession(question="?", protocol="single", seats=seats), (), 7, "client")
