@@ -17,7 +17,7 @@ from client.errors import Unreachable
 from parley.stack.disk_watch import BACK, telling
 from parley.stack.lease import OWNER
 from tests.chaos.cluster.faults import ClusterFaults
-from tests.chaos.cluster.rig import ClusterRig
+from tests.chaos.cluster.rig import TURN_S, ClusterRig
 from tests.chaos.harness import CONSENSUS, until
 from tests.support.links import Links
 
@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.serial, pytest.mark.timeout(240)]
 
 
 async def test_without_a_majority_nobody_is_told_that_something_was_accepted(tmp_path: Path) -> None:
-    play = msgspec.structs.replace(CONSENSUS, seeds=1)
+    request = msgspec.structs.replace(CONSENSUS.request, turn_timeout_s=TURN_S)  # no turn is missed by its time
+    play = msgspec.structs.replace(CONSENSUS, seeds=1, request=request)
     with Links() as links:
         async with ClusterRig(tmp_path, links, (play,)) as rig:
             faults = ClusterFaults(rig, links)
