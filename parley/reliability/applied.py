@@ -1,21 +1,13 @@
 """What settings say of past outcomes: where they are kept, what a new session is opened with, and which way it goes."""
 
-import time
-from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
-
-from client.protocols import face_of
 from client.reliability import store
 from client.reliability.opened_with import with_records
 from client.reliability.route import Route, route, ways
-from client.reliability.verdicts import Verdict
-from coordinator.protocols import PROTOCOLS
+from client.reliability.steered import with_policy
 from parley.settings import Settings
 from parley.stack.lease import default_state
-from schemas.afterwards.learned import Learned
-from schemas.afterwards.policy import Policy
 from schemas.session import OpenSession
 
 
@@ -75,37 +67,13 @@ def _alone(settings: Settings) -> str:
 
 def with_learned(opening: OpenSession, settings: Settings, now_ns: int | None = None) -> OpenSession:
     """The session with its kind, the members' records, the fit of its confidence and what its controller learned, where
-    settings allow them and the file has any. A question that a fit was made on is not read by that fit. Settings that
-    the session has already stay as they are. Raises BadInput where the file cannot be read."""
+    settings allow them and the file has any. A question that a fit was made on is not read by that fit. Raises BadInput
+    where the file cannot be read."""
     section, path = settings.learned, file_of(settings)
-    now_ns = time.time_ns() if now_ns is None else now_ns
     opening = with_records(
         opening, path, kind=section.kind, reliability=section.reliability, calibration=section.calibration,
         now_ns=now_ns,
     )  # fmt: skip
-    if not section.policy or path is None or not path.is_file():
+    if not section.policy:
         return opening
-    steering = policy_of(store.read(path).verdicts, opening, settings, now_ns)
-    if steering is None:
-        return opening
-    learned = opening.learned or Learned(kind=section.kind)
-    return msgspec.structs.replace(
-        opening, settings={**opening.settings, **steering.settings},
-        learned=msgspec.structs.replace(learned, policy=steering),
-    )  # fmt: skip
-
-
-def policy_of(verdicts: Iterable[Verdict], opening: OpenSession, settings: Settings, now_ns: int) -> Policy | None:
-    """What past sessions of the protocol say of its controller; None: it has none that learns, or nothing is known that
-    would be applied. What the session sets itself is not chosen for it."""
-    grid = face_of(opening.protocol).grid
-    if not grid:
-        return None
-    given = PROTOCOLS[opening.protocol].present_names(opening.settings)
-    from client.reliability.policy import policy
-
-    found = policy(
-        verdicts, grid, protocol=opening.protocol, now_ns=now_ns, price=settings.learned.price,
-        question=opening.question, kind=settings.learned.kind, given=given,
-    )  # fmt: skip
-    return found if found.settings or found.arms else None
+    return with_policy(opening, path, kind=section.kind, price=section.price, now_ns=now_ns)

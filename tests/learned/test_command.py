@@ -38,8 +38,6 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     listed = front.json("reliability", "list", "--kind", "operations", "--json")
     assert {(row["by"], row["kind"]) for row in listed["rows"]} >= {("seat", "operations")}
     assert listed["sessions"] == 1 and listed["used"] is True
-    steering = front.json("reliability", "policy", "--json")
-    assert steering["used"] is False and steering["policies"]["maci"]["sessions"] == 0
 
     again = asked(front, question)
     assert "reliability" not in again["stop"]["certificate"], "nothing but the question at hand was known"
@@ -51,6 +49,11 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     assert front.run("replay", other["session"])[0] == 0
     off = asked(front, f"{question} At once.", "--set", "learned.reliability=off")
     assert "reliability" not in off["stop"]["certificate"]
+
+
+def test_what_controllers_learned_is_shown_without_a_stack(tmp_path: Path) -> None:
+    steering = Front(tmp_path).json("reliability", "policy", "--json")
+    assert steering["used"] is False and steering["policies"]["maci"]["sessions"] == 0
 
 
 def test_auto_says_that_nothing_is_fitted_and_what_it_does(tmp_path: Path) -> None:
