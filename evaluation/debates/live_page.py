@@ -1,5 +1,6 @@
 """The report of a live run, from its sessions alone: it can be written while some are still missing."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ TITLES = {
 }
 BASELINE = "single"
 MARGIN = 0.01
+_DETAIL = re.compile(r": |; no usable reply of ")
+"""Between what ended a session and what went wrong in its turns."""
+_MOST_DETAIL = 120
 
 
 class LiveManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,8 +137,14 @@ def report(
 def _failures(rows: Sequence[Row]) -> Iterator[str]:
     """In words, the commonest first."""
     held = Counter(row.cell for row in rows)
-    for (cell, why), count in Counter((row.cell, row.failure) for row in rows if row.failure).most_common():
-        yield f"{cell}: {count} of {held[cell]} failed: {why}"
+    failed: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.failure:
+            why, *more = _DETAIL.split(row.failure, maxsplit=1)
+            failed.setdefault((row.cell, why), []).append(more[0] if more else "")
+    for (cell, why), details in sorted(failed.items(), key=lambda pair: -len(pair[1])):
+        example = details[0] if len(details[0]) <= _MOST_DETAIL else f"{details[0][:_MOST_DETAIL]}…"
+        yield f"{cell}: {len(details)} of {held[cell]} failed: {why}" + (f". The first: {example}" if example else "")
 
 
 def _row(name: str, given: Sequence[Answered], results: Sequence[Scored]) -> LiveRow:

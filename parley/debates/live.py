@@ -205,7 +205,8 @@ async def _hold(
                     return short
                 row = await _held(cell, parley, plans[protocol], wanted, folder)
                 kept.add(msgspec.structs.replace(row, attempt=kept.attempts(cell.key) + 1))
-                told(f"{len(kept.rows)} of {len(cells)}: {_words(row, cell.question)}")
+                done = {one.key for one in kept.rows} & {one.key for one in cells}
+                told(f"{len(done)} of {len(cells)}: {_words(row, cell.question)}")
     return ""
 
 
