@@ -240,9 +240,10 @@ def blocks(told: LiveReport) -> Iterator[Block]:
         )
     )
     yield Words(
-        "Intervals are 95 % (BCa bootstrap over questions). An answer that names no option counts as wrong. Tokens are "
-        "of the method's own part; money and time are of the whole session. Methods are of different numbers of "
-        "questions where the table says so, and comparisons are on those that both were asked."
+        "Intervals are 95 % (BCa bootstrap over questions; Wilson's where all are alike). An answer that names no "
+        "option counts as wrong. Tokens are of the method's own part; money and time are of the whole session. Methods "
+        "are of different numbers of questions where the table says so, and comparisons are on those that both were "
+        "asked."
     )
     yield table("Methods", _HEAD, map(_cells, told.rows))
     if told.comparisons:

@@ -4,6 +4,7 @@ Debates about one question are not independent, so a question is what is drawn, 
 question's debates. Nearly everything here is scipy's; tests check each function against a published example.
 
 - `share`, `difference`: a ratio of sums with its BCa bootstrap interval (Efron 1987), questions drawn with replacement.
+  A share that is the same for all questions has Wilson's interval.
 - `wilcoxon`, `mcnemar`: paired tests of a difference. `adjusted` is Benjamini and Hochberg's false discovery rate.
 - `equivalent`: two one-sided t tests (Schuirmann 1987). "No difference that shows" is not "no difference".
 - `detectable`: what difference a McNemar test of so many questions finds four times in five (Connor 1987).
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from evaluation.statistics import Interval
+from evaluation.statistics import Interval, wilson
 
 SEED = 22
 RESAMPLES = 2_000
@@ -71,14 +72,21 @@ def bca(size: int, statistic: Callable[[NDArray[np.intp], int], Array], *, seed:
 
 
 def share(values: Sequence[float], questions: Sequence[str]) -> Interval:
-    """The mean of the values, with an interval over questions."""
+    """A share of right answers, with an interval over questions. Where all values are 0, or all are 1, no resampling
+    varies; the interval is then Wilson's, of as many trials as there are questions."""
     sums, counts = by_question(values, questions)
-    return bca(len(sums), lambda drawn, axis: np.asarray(sums[drawn].sum(axis) / counts[drawn].sum(axis)))
+    if np.array_equal(sums, 0 * counts) or np.array_equal(sums, counts):
+        return wilson(len(sums) if sums.any() else 0, len(sums))
+    return _mean(sums, counts)
 
 
 def difference(first: Sequence[float], second: Sequence[float], questions: Sequence[str]) -> Interval:
     """The mean of the first less that of the second, of the same debates, with an interval over questions."""
-    return share([a - b for a, b in zip(first, second, strict=True)], questions)
+    return _mean(*by_question([a - b for a, b in zip(first, second, strict=True)], questions))
+
+
+def _mean(sums: Array, counts: Array) -> Interval:
+    return bca(len(sums), lambda drawn, axis: np.asarray(sums[drawn].sum(axis) / counts[drawn].sum(axis)))
 
 
 def of_questions(first: Sequence[float], second: Sequence[float], questions: Sequence[str]) -> Array:

@@ -45,10 +45,15 @@ def test_a_question_is_drawn_whole() -> None:
     assert loose.high - loose.low < 0.5 * (one.high - one.low)
 
 
-def test_a_figure_that_does_not_vary_has_itself_as_interval() -> None:
+def test_a_difference_that_does_not_vary_has_itself_as_interval() -> None:
     got = difference([1.0, 1.0, 0.0], [1.0, 1.0, 0.0], ["a", "b", "c"])
     assert (got.value, got.low, got.high) == (0, 0, 0)
-    assert share([1.0], ["a"]).low == 1.0
+
+
+def test_a_share_that_does_not_vary_has_wilsons_interval() -> None:
+    none, all_ = share([0.0] * 10, list("abcdefghij")), share([1.0] * 20, list("abcdefghij") * 2)
+    assert (none.value, none.low, none.high) == pytest.approx((0, 0, 0.2775), abs=1e-4)
+    assert (all_.value, all_.low, all_.high) == pytest.approx((1, 0.7225, 1), abs=1e-4)
 
 
 def test_wilcoxon_of_darwins_maize() -> None:
