@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 _SECRETS_NAMED = 20
-LARGE, LARGEST = 200_000, 500_000
-SIZES = (None, LARGEST, LARGE)
+SIZES = (None, 500_000, 200_000, 100_000)
 """Bytes of a file beyond which it is not sent: none at first, and less where the folder is too much as a whole."""
 
 
@@ -158,7 +157,7 @@ def read_folder(folder: Path) -> Sent:
                 return Sent(folder=folder, data=data, left_out=tuple(left_out), largest=largest)
             except folders.TooLarge as error:
                 too_large = str(error)
-        what = f"{folder}: {too_large}, also without its files of more than {in_bytes(LARGE)}"
+        what = f"{folder}: {too_large}, also without its files of more than {in_bytes(SIZES[-1])}"
         raise BadInput(
             "folder", f"{what}; the biggest are {_biggest(folder)}; name files in a .gitignore to leave them out"
         )
@@ -169,7 +168,7 @@ def read_folder(folder: Path) -> Sent:
 
 
 def _biggest(folder: Path) -> str:
-    unwanted = Unwanted(folder, LARGE)
+    unwanted = Unwanted(folder, SIZES[-1])
     sizes: list[tuple[str, int]] = []
     for at, inner, names in os.walk(folder, followlinks=False):
         here = Path(at).relative_to(folder)
