@@ -202,9 +202,11 @@ def test_tokens_cannot_be_guessed_fast(local: Principals) -> None:
 def test_one_principal_has_a_rate(local: Principals) -> None:
     with _gateway(local) as http:
         http.get(f"/login?code={local.link()}")
-        statuses = [http.get("/who").status_code for _ in range(BURST + 100)]
-        assert statuses.count(429) > 0
-        assert statuses[:BURST] == [200] * BURST
+        statuses = [http.get("/who").status_code for _ in range(BURST)]
+        assert statuses == [200] * BURST
+        while statuses[-1] != 429:  # a slow machine asks little more than the rate allows
+            statuses.append(http.get("/who").status_code)
+        assert set(statuses) == {200, 429}
 
 
 def test_the_files_of_a_page_count_against_no_rate_and_are_asked_for_by_their_etag(local: Principals) -> None:

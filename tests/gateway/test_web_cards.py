@@ -16,7 +16,7 @@ LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").gl
 """Of every protocol that a client may start."""
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
 SERIES = {
-    "consensus": ("score",), "critic": ("confidence",), "competition": ("pro", "con"), "madp": (),
+    "consensus": ("score",), "critic": ("confidence",), "competition": ("pro", "con"), "madp": (), "single": (),
     "maci": ("jsd", "overlap", "q", "crit", "entropy", "information_gain", "cl"),
 }  # fmt: skip
 
