@@ -1,5 +1,6 @@
 """A belief: a distribution over outcomes."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -22,6 +23,8 @@ Belief = tuple[Share, ...]
 answers it, with the outcomes at hand."""
 
 
+_EQUAL = 1e-9
+"""Probabilities that differ by no more are the same."""
 SUM_WITHIN = 0.02
 """So far from 1 a belief may sum and is renormalised; farther, it is refused."""
 
@@ -29,3 +32,9 @@ SUM_WITHIN = 0.02
 def outcome_key(name: str) -> str:
     """Two outcomes with this key in common are the same: case and white space aside."""
     return " ".join(name.split()).casefold()
+
+
+def leading(mixture: Mapping[str, float]) -> list[str]:
+    """The most probable outcomes: several where none is more likely than the others; none of an empty mixture."""
+    most = max(mixture.values(), default=0.0)
+    return [name for name, p in mixture.items() if p >= most - _EQUAL]

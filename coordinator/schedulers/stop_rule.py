@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from coordinator.schedulers import round_value
+from schemas.belief import leading
 from schemas.control import Control, RoundValue, Signals, Verdict
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {">=": ge, ">": gt, "<=": le, "<": lt}
@@ -26,8 +27,9 @@ Test = dict[str, Any]
 
 
 def verdict(
-    config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "", limit: str = ROUND_LIMIT
-) -> Verdict | None:
+    config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "", limit: str = ROUND_LIMIT,
+    settles: bool = False,
+) -> Verdict | None:  # fmt: skip
     """Whether the debate ends after its last round, for the first of the reasons that holds; None: it goes on.
 
     Parameters
@@ -40,6 +42,9 @@ def verdict(
         Why the next round does not fit what is left of the budget, with figures; empty: it fits.
     limit
         What the stop after the last round allowed is called.
+    settles
+        Whether a debate converges only on one answer. In D.5 debaters that hold all outcomes as likely as one another
+        have no disagreement, and so have converged; but they have no answer.
     """
     last = rounds[-1]
     predicates = {
@@ -58,7 +63,8 @@ def verdict(
         return None
     first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
     near = _near(config, last)
-    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"]
+    one = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
+    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"] and (one["holds"] or not settles)
     tokens = sum(r.tokens for r in rounds)
     certificate = {
         "reason": reason,
@@ -66,6 +72,7 @@ def verdict(
         "converged": converged,
         "stops": {name: {"holds": holds[name], "tests": tests} for name, tests in predicates.items()},
         "near_consensus": near,
+        **({"one_answer": one} if settles else {}),
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": config.plateau,
         "window": {"w": config.w, "eta": config.eta, "eps_i": config.eps_i, "eps_d": config.eps_d},

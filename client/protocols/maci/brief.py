@@ -7,7 +7,7 @@ from client.protocols.maci.story import Story, top
 from client.protocols.maci.transcript import named, outcome_of, shares, warnings
 from client.show.lines import StyledLine
 from client.text import count, line
-from schemas.belief import Belief
+from schemas.belief import Belief, leading
 from schemas.post import Post
 from schemas.protocols.maci.messages import Argument, Blind, Merged, Passages, Round, Ruled
 from schemas.result import Result
@@ -98,7 +98,7 @@ def _worth(ruled: Ruled) -> float:
 
 def dissent(story: Story, result: Result) -> str:
     """Debaters that hold something else in the end; empty where nobody knows."""
-    if not story.rounds:
+    if not story.rounds or not result.outcome.get("answer"):
         return ""
     held = {seat: _first(belief) for seat, belief in story.rounds[-1].beliefs.items()}
     others = {seat: name for seat, name in held.items() if name != result.outcome.get("answer")}
@@ -113,7 +113,12 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
     everybody = "both" if seats == 2 else f"all {seats}"
     alone = [_first(blind.belief) for blind in story.blind.values()]
     apart = dissent(story, result)
-    if not seats:
+    if not answer:
+        alike = leading(outcome.mixture)
+        told = (
+            f"no answer: {len(alike)} outcomes are equally likely, and none more, {outcome.mixture[alike[0]]:.2f} each"
+        )
+    elif not seats:
         told = f"{name}, {confidence}"
     elif apart not in ("", "nobody"):
         told = f"no agreement: {name}, {confidence}; {apart}"

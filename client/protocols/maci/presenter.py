@@ -125,7 +125,7 @@ class MaciPresenter(Presenter):
 
     def in_short(self, result: Result) -> str:
         """Who agreed from when on, what the debate changed, what to find out next."""
-        if not self.answer(result):
+        if not self.answer(result) and not result.outcome.get("mixture"):
             return super().in_short(result)
         return brief.in_short(story(self._posts), result, self.confidence(result))
 

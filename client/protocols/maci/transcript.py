@@ -269,11 +269,15 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         failed = [test.words for test in rule.tests if not test.holds]
         if rule.name in _CONVERGES and failed:
             yield "quiet", f"      no {line(rule.name)}: {'; '.join(failed)}"
+    if (one := certificate.get("one_answer")) and not one["holds"]:
+        yield "quiet", f"      no convergence: {test_of(one).words}"
 
 
+_HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
 _SHORT = {
-    "debaters that hold the most widely held answer": "they hold different answers",
+    _HELD: "they hold different answers",
     "disagreement": "D {value} is above near_consensus {limit}",
+    _TIED: "{value} outcomes are equally likely",
     "rounds in which a devil's advocate argued against it": "nobody has argued against it yet",
     "most that a debater took from it in that round": "a debater took {value} from it",
     "rounds with a plateau of information": "information still moved",
@@ -282,7 +286,7 @@ _SHORT = {
     "overlap": "O {value} is below tau_o {limit}",
 }
 """Test of a certificate -> what it means that it failed."""
-_APART = {"debaters that hold the most widely held answer", "disagreement"}
+_APART = {_HELD, "disagreement"}
 _ATTACK = {"rounds in which a devil's advocate argued against it", "most that a debater took from it in that round"}
 
 
@@ -293,14 +297,21 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
     if not stops or certificate.get("converged"):
         return ""
     tests = [test for name in _CONVERGES for test in (stops.get(name) or {}).get("tests", ())]
-    failed = [test for test in (certificate.get("near_consensus"), *tests) if test and not test["holds"]]
+    failed = [
+        test
+        for test in (certificate.get("near_consensus"), certificate.get("one_answer"), *tests)
+        if test and not test["holds"]
+    ]
     names = {test["test"] for test in failed}
     told = []
     for test in failed:
         if test["test"] in _ATTACK and (test["value"] is None or _APART & names):
             continue  # there was nothing to be argued against
+        if test["test"] == _HELD and _TIED in names:
+            continue  # nobody holds one answer, so nobody holds another one
         value, limit = test.get("value"), test.get("limit")
-        told.append(_SHORT.get(test["test"], "").format(value=figure(value), limit=figure(limit)))
+        shown = f"{value:g}" if test["test"] == _TIED else figure(value)
+        told.append(_SHORT.get(test["test"], "").format(value=shown, limit=figure(limit)))
     return "; ".join(dict.fromkeys(text for text in told if text))
 
 
@@ -319,6 +330,8 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
             yield f"    {'yes' if test.holds else 'no ':3} {test.words}"
     if certificate.get("near_consensus"):
         yield f"  {agreement(certificate)}"
+    if certificate.get("one_answer"):
+        yield f"  to be called convergence, too: {test_of(certificate['one_answer']).words}"
     if certificate.get("held"):
         rounds = ", ".join(str(t) for t in certificate["held"])
         yield f"  rounds that the monotone gate held back, which count towards no plateau of disagreement: {rounds}"
@@ -327,7 +340,7 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {line(name)}: {line(plain(value), _WIDE)}"
 
 
-TOLD = frozenset({"reason", "round", "converged", "stops", "near_consensus", "held", "history"})
+TOLD = frozenset({"reason", "round", "converged", "stops", "near_consensus", "one_answer", "held", "history"})
 """Keys of a certificate that are told in other words."""
 
 

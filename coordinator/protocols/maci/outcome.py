@@ -7,11 +7,22 @@ import msgspec
 
 from coordinator.protocols.maci.plan import top
 from coordinator.protocols.maci.seats import foreign
-from coordinator.protocols.maci.state import DEBATER, JUDGE, Round, State, body_of, control, minds_move, passages
+from coordinator.protocols.maci.state import (
+    DEBATER,
+    JUDGE,
+    Round,
+    State,
+    body_of,
+    control,
+    minds_move,
+    passages,
+    settles,
+)
 from coordinator.schedulers import start
 from coordinator.signals import regime
 from coordinator.table import View
 from schemas import log
+from schemas.belief import leading
 from schemas.protocols.maci.messages import Blind, Outcome, Plan, Ruled
 from schemas.protocols.maci.messages import Round as Post
 from schemas.wire import decode
@@ -83,9 +94,10 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     full = sum(len(bytes(v.posts[n].body)) for n in posts) <= _FULL_BYTES
     mixture = s.control.rounds[-1].mixture if s.control else {}
     best = top(s.control, v.settings.top_k) if s.control else ()
+    known = bool(best) and (len(leading(mixture)) == 1 or not settles(v))
     result = Outcome(
-        answer=best[0].outcome if best else "",
-        confidence=best[0].p if best else 0.0,
+        answer=best[0].outcome if known else "",
+        confidence=best[0].p if known else 0.0,
         calibrated=False if minds_move(v) else msgspec.UNSET,
         source="mixture" if best else "none",
         mixture=mixture,

@@ -34,6 +34,7 @@ from coordinator.protocols.maci.state import (
     one,
     passages,
     round_limit_name,
+    settles,
     shares,
     steered,
 )
@@ -302,7 +303,7 @@ def _posts(
 def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
     """Post the round's signals, and stop or go on as the controller says."""
     short = end.what if end else v.affords(next_round(s, v))
-    verdict = controller.verdict(control(v), s.dials, short, round_limit_name(v))
+    verdict = controller.verdict(control(v), s.dials, short, round_limit_name(v), settles=settles(v))
     closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))
     says = (*says, _say(PUBLIC, "signals", closed.number, _signals(s, v, closed, verdict)))
     s = replace(s, rounds=(*s.rounds, closed), spent=maci_round.tokens(v), missing=())
@@ -404,7 +405,7 @@ def _drop(s: State, e: Unaffordable, v: View) -> Step:
     running = s.round >= len(s.rounds)
     says = tuple(_say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
     s = replace(s, pending={}, scores={}, similar=None, dropped=s.round if running else None)
-    verdict = controller.verdict(control(v), s.dials, e.what, round_limit_name(v))
+    verdict = controller.verdict(control(v), s.dials, e.what, round_limit_name(v), settles=settles(v))
     assert verdict is not None, "what does not fit the budget ends it"
     return _conclude(s, v, verdict, says, over=e.seconds)
 
@@ -473,7 +474,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="maci",
-    version=3,
+    version=4,
     oldest=1,
     renamed={**OTHER_NAMES, "panel": "debaters"},
     settings=Settings,

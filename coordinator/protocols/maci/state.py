@@ -29,6 +29,10 @@ NONE_OF_THESE = "none of these"
 _MINDS_MOVE = 3
 """The version from which on a stated belief stands, agreement ends a debate, and every judge is another worker."""
 
+_SETTLES = 4
+"""The version from which on a debate that holds several outcomes as most probable has no answer, and has not converged.
+"""
+
 T = TypeVar("T")
 
 
@@ -171,6 +175,11 @@ def caps(v: View) -> Caps:
 def minds_move(v: View) -> bool:
     """Whether the session is of version 3 or a later one: what a debater states stands, and it is told what it said."""
     return v.opened.version >= _MINDS_MOVE
+
+
+def settles(v: View) -> bool:
+    """Whether the session is of version 4 or a later one: it converges on one answer, or not at all."""
+    return v.opened.version >= _SETTLES
 
 
 def control(v: View) -> Settings:

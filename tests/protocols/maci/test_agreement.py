@@ -8,14 +8,16 @@ import msgspec
 import pytest
 
 from client.evidence import read_documents
-from client.protocols.maci.transcript import outcome_lines
-from client.records import read_record
+from client.protocols.maci.transcript import kept_apart, outcome_lines
+from client.records import read_record, result_of
 from coordinator.protocols import PROTOCOLS
 from coordinator.protocols.maci.round import MOST_MEASURED
 from coordinator.protocols.maci.state import State
 from coordinator.replay import replay
+from coordinator.schedulers import controller
 from coordinator.schedulers.controller import advance, begin
 from coordinator.schedulers.tone import QUIET, tone
+from schemas.belief import leading
 from schemas.control import Control
 from schemas.protocols.maci.messages import Argument, Blind, Span
 from schemas.wire import decode, encode
@@ -438,3 +440,25 @@ def test_the_mixture_is_called_uncalibrated() -> None:
     play.plan(check_up())
     assert play.result.outcome["calibrated"] is False
     assert any(text.startswith("Mixture (uncalibrated): dengue") for _, text in outcome_lines(play.result.outcome))
+
+
+# ---------------------------------------------------------------- no answer
+
+
+def test_debaters_that_hold_everything_equally_likely_have_not_converged() -> None:
+    """D.5 sees no disagreement there; the versions before 4 took it for convergence."""
+    config, level = Control(round_limit=2), (1 / 3, 1 / 3, 1 / 3)
+    state = advance(config, begin(config, ("a", "b", "c"), seen(level, level)), seen(level, level))
+    state = advance(config, state, seen(level, level))
+    before, now = (controller.verdict(config, state, settles=settles) for settles in (False, True))
+    assert before is not None and now is not None and before.reason == now.reason == "plateau"
+    assert before.converged and "one_answer" not in before.certificate
+    assert not now.converged and now.certificate["near_consensus"]["holds"]
+    assert now.certificate["one_answer"]["value"] == 3 and not now.certificate["one_answer"]["holds"]
+    assert kept_apart(now.certificate).startswith("3 outcomes are equally likely")
+
+
+def test_a_session_of_version_3_keeps_the_answer_that_it_named() -> None:
+    with_answer = result_of(read_record(OLD_LOGS / "1bab740" / "maci.jsonl"))
+    assert with_answer is not None and with_answer.stop.converged and with_answer.outcome["answer"]
+    assert leading(with_answer.outcome["mixture"]) != [with_answer.outcome["answer"]]
