@@ -32,8 +32,11 @@ def folders(keys: Path) -> list[Path]:
     return sorted(path.parent for path in (keys / SERVERS).glob(f"*/{CONFIGURATION}"))
 
 
-def members_of(size: int | None, hosts: Sequence[str], folder: str | None, store: str | None) -> list[Server]:
-    """The servers of the cluster that is to be written; none: it is not said how many. Writes nothing.
+def members_of(
+    size: int | None, hosts: Sequence[str], folder: str | None, store: str | None, *, keys: Path
+) -> list[Server]:
+    """The servers of the cluster that is to be written; none: it is not said how many, or they are there already and
+    nothing about them is to change. Writes nothing.
 
     Raises
     ------
@@ -48,6 +51,16 @@ def members_of(size: int | None, hosts: Sequence[str], folder: str | None, store
         return []
     if size not in SIZES:
         raise BadInput("cluster", f"got {size}, expected " + " or ".join(map(str, SIZES)))
+    there = [path.name for path in folders(keys)]
+    if there and len(there) != size:
+        raise BadInput(
+            "cluster",
+            f"got {size}; {keys / SERVERS} has {len(there)} servers ({', '.join(there)}); move them away first",
+        )
+    if there and not hosts:
+        if folder or store:
+            raise BadInput("server", "the servers are there already; to write them anew, name them with --server")
+        return []
     named = list(hosts) or [f"nats-{i + 1}" for i in range(size)]
     if len(named) != size:
         raise BadInput("server", f"got {len(named)} of them for a cluster of {size}")

@@ -69,7 +69,7 @@ def bus_config(
     BadInput
         A seat or client that is not there, a folder that cannot be written to, keys that cannot be used.
     """
-    of_them = of_cluster.members_of(cluster, servers, server_folder, store)
+    of_them = of_cluster.members_of(cluster, servers, server_folder, store, keys=folder)
     readers = dict(readers or {})
     specs = {queue: load(queue) for setup in all_setups() for queue in setup.keyed(seats)}
     queues = {queue: spec.roles[0] for queue, spec in specs.items()}

@@ -185,6 +185,17 @@ def test_each_server_has_a_store_by_its_name(tmp_path: Path) -> None:
     assert stores == {f"parley-{i}": f"/data/parley-{i}" for i in (1, 2, 3)}
 
 
+def test_servers_that_are_there_keep_their_addresses(tmp_path: Path) -> None:
+    files = _config(tmp_path / "keys", cluster=3, servers=("a", "b", "c"))
+    before = [Path(files[f"parley-{i}"]).read_bytes() for i in (1, 2, 3)]
+    again = _config(tmp_path / "keys", cluster=3)
+    assert [Path(again[f"parley-{i}"]).read_bytes() for i in (1, 2, 3)] == before
+    with pytest.raises(BadInput, match="has 3 servers"):
+        _config(tmp_path / "keys", cluster=5)
+    with pytest.raises(BadInput, match="name them with --server"):
+        _config(tmp_path / "keys", cluster=3, store="/data/{name}")
+
+
 def test_a_bus_of_one_server_has_no_certificates(tmp_path: Path) -> None:
     _config(tmp_path / "keys")
     with pytest.raises(BadInput, match="no cluster's servers"):
