@@ -35,7 +35,7 @@ def with_policy(
         The file cannot be read.
     """
     grid = face_of(opening.protocol).grid
-    if not grid or path is None or not path.is_file():
+    if not grid or path is None or not path.exists():
         return opening
     from client.reliability.policy import policy
 
