@@ -11,7 +11,7 @@ from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, result_of
 from client.session_view import Seen, seen
-from client.show.learned_words import learned_words
+from client.show.learned_words import TOLD, learned_words
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
 from client.show.transcript import feedback_words, forked
@@ -120,7 +120,8 @@ def words(given: Record | Seen) -> Iterator[str]:
         yield from presenter.explained(session.sid, entries) if entries else ()
         yield from _failures(explained)
         return
-    certificate, base = result.stop.certificate, Presenter()
+    certificate = {name: value for name, value in result.stop.certificate.items() if name not in TOLD}
+    base = Presenter()
     yield f"It ended with status {line(result.status)}: {presenter.stop_words(result)}."
     row = STOPS.get(result.stop.reason)
     if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement

@@ -1,13 +1,20 @@
 """What past outcomes did in a session, in words: whose records counted, what its controller took over, and how its
 confidence is to be read."""
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from client.text import line
+from client.show.untrusted import number
+from client.text import count, line
 from schemas.result import Result
+
+TOLD = frozenset({"reliability", "policy"})
+"""Keys of a certificate that are told here."""
+_LATEST_NS = 4e18
+"""A later time, in the year 2096, is no date."""
 
 
 def learned_words(result: Result) -> Iterator[str]:
@@ -21,7 +28,10 @@ def learned_words(result: Result) -> Iterator[str]:
             f"({c.outcomes:,} outcomes, fit {line(c.version)})."
         )
     elif isinstance(stated, int | float) and result.outcome.get("answer"):
-        yield f"Confidence {stated:.2f} is not calibrated: no past outcomes were fitted."
+        yield (
+            f"Confidence {stated:.2f} is not calibrated: this session carries no fit of past outcomes. For later ones, "
+            "give feedback, then parley reliability learn; learned.calibration must be on."
+        )
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
@@ -31,9 +41,13 @@ def learned_words(result: Result) -> Iterator[str]:
 
 
 def _records(known: Mapping[str, Any]) -> Iterator[str]:
-    of_kind = f" on questions of the kind {line(str(known['kind']))}" if known.get("kind") else ""
-    yield f"Seats weighed by their records{of_kind}, from {known.get('sessions', 0):,} past sessions and known answers:"
-    for seat, row in known.get("seats", {}).items():
+    seats = known.get("seats", {})
+    recorded = sum("mean" in row for row in seats.values())
+    yield (
+        f"Seats weighed by their records{_of_kind(known)}: {recorded} of {count(len(seats), 'seat')} with a record, "
+        f"from {count(known.get('sessions', 0), 'past session')} and known answers{_as_of(known)}."
+    )
+    for seat, row in seats.items():
         told = "no record"
         if "mean" in row:
             told = (
@@ -44,17 +58,34 @@ def _records(known: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _policy(taken: Mapping[str, Any]) -> Iterator[str]:
-    of_kind = f" on questions of the kind {line(str(taken['kind']))}" if taken.get("kind") else ""
-    from_ = f"from {taken.get('sessions', 0):,} past sessions{of_kind}"
+    yield (
+        f"Policy of the controller, learned from {count(taken.get('sessions', 0), 'past session')}{_of_kind(taken)}"
+        f"{_as_of(taken)}:"
+    )
     settings = taken.get("settings", {})
-    if settings:
-        yield f"Settings learned {from_}: {', '.join(f'{line(name)} {value:g}' for name, value in settings.items())}."
-    for row in taken.get("choices", ()):
+    named = ", ".join(f"{line(name)} {value:g}" for name, value in settings.items())
+    yield f"  Learned settings in force: {named or 'none'}."
+    choices = taken.get("choices", ())
+    if choices:
+        yield "  What past sessions came to, by settings:"
+    for row in choices:
         gain = f"; gain {row['gain']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]" if row["settings"] else ""
         yield (
-            f"  {line(row['name'])}: right {row['right']:.2f}, {row['tokens']:,.0f} tokens, "
+            f"    {line(row['name'])}: right {row['right']:.2f}, {row['tokens']:,.0f} tokens, "
             f"{row['rounds']:.1f} rounds{gain}"
         )
     arms = taken.get("arms", ())
     if arms:
-        yield f"The bandit carried over {sum(arm['pulls'] for arm in arms):.1f} pulls {from_}."
+        yield f"  The bandit carried over {sum(arm['pulls'] for arm in arms):.1f} pulls."
+
+
+def _of_kind(known: Mapping[str, Any]) -> str:
+    return f" on questions of the kind {line(str(known['kind']))}" if known.get("kind") else ""
+
+
+def _as_of(known: Mapping[str, Any]) -> str:
+    """Up to which day outcomes count, where a time stands there."""
+    at_ns = number(known.get("as_of_ns"))
+    if at_ns is None or not 0 <= at_ns <= _LATEST_NS:
+        return ""
+    return time.strftime(", as of %Y-%m-%d", time.gmtime(at_ns / 1e9))

@@ -242,9 +242,7 @@ class Presenter:
             yield "quiet", f"  {line(document)}: “{line(quote, 300)}”"
         if len(quotes) > _QUOTES:
             yield "quiet", f"  and {len(quotes) - _QUOTES} more quotations"
-        confidence = self.confidence(result)
-        facts = [*([f"confidence {confidence}"] if confidence else []), self.stop_words(result)]
-        yield "stop" if result.stop.converged else "score", "; ".join(facts)
+        yield "stop" if result.stop.converged else "score", "; ".join(self._facts(result))
         yield from self._absent(result, why)
         if self.failed(result):
             yield from (("score", text) for text in nothing)
@@ -271,9 +269,7 @@ class Presenter:
             yield "", f"  {line(reasoning, _BRIEF_REASONING)}"
         for document, quote in self.quotes(result.outcome)[:_BRIEF_QUOTES]:
             yield "quiet", f"  {line(document)}: “{line(quote, _BRIEF)}”"
-        confidence = self.confidence(result)
-        facts = [*([f"confidence {confidence}"] if confidence else []), self.stop_words(result)]
-        yield "stop" if result.stop.converged else "score", "; ".join(facts)
+        yield "stop" if result.stop.converged else "score", "; ".join(self._facts(result))
         dissent = self.dissent(result)
         if dissent:
             yield "", f"Dissent: {dissent}"
@@ -316,6 +312,15 @@ class Presenter:
         """`0.62`; empty where the outcome has none."""
         confidence = number(result.outcome.get("confidence"))
         return "" if confidence is None else f"{confidence:.2f}"
+
+    def _facts(self, result: Result) -> Iterator[str]:
+        """How sure it is, as stated and as past outcomes say where they were fitted; why it stopped."""
+        confidence, fitted = self.confidence(result), result.calibrated
+        if confidence:
+            if fitted is not msgspec.UNSET and self.answer(result):
+                confidence += f", reads as {fitted.confidence:.2f} by past outcomes"
+            yield f"confidence {confidence}"
+        yield self.stop_words(result)
 
     def _absent(self, result: Result, why: Mapping[tuple[int, str], str]) -> Iterator[StyledLine]:
         """How many seats took part in the last round, where not all did."""

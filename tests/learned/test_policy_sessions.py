@@ -13,6 +13,7 @@ from client.reliability import store
 from client.reliability.course import Course
 from client.reliability.policy import LEAST, Case, carried
 from client.reliability.verdicts import Verdict, question_hash, verdict
+from client.show import explain
 from client.show.learned_words import learned_words
 from coordinator.admission import admit
 from coordinator.forks.carry import Wanted, carry
@@ -127,10 +128,13 @@ def test_the_certificate_says_what_was_learned_and_from_what() -> None:
     assert play.stop["reason"] == "round_limit" and play.certificate["round"] == 1
     assert (told["settings"], told["sessions"], told["kind"]) == ({"round_limit": 1}, 40, "law")
     words = "\n".join(learned_words(play.result))
-    assert "Settings learned from 40 past sessions on questions of the kind law: round_limit 1." in words
+    heading = "Policy of the controller, learned from 40 past sessions on questions of the kind law, as of 1970-01-01:"
+    assert f"{heading}\n  Learned settings in force: round_limit 1." in words
     carried_ = debate(BANDIT, known(arms=ARMS))
     assert carried_.certificate["policy"]["arms"][5] == {"pulls": 10, "mean": 0.9, "tokens": 700}
-    assert "The bandit carried over 100.0 pulls from 40 past sessions." in "\n".join(learned_words(carried_.result))
+    explained = "\n".join(explain.words(Record(sid="s1", entries=tuple(entry.decode() for entry in carried_.log))))
+    assert "Learned settings in force: none.\n  The bandit carried over 100.0 pulls." in explained
+    assert "as_of_ns" not in explained and "policy: " not in explained, "no raw structure"
 
 
 def test_a_setting_that_is_not_in_force_is_not_called_learned() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from client.records import Record
 from client.reliability.verdicts import Verdict, verdict
+from client.show.transcript import brief_result, result_lines
 from coordinator.admission import admit
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
@@ -17,6 +18,7 @@ from schemas.session import OpenSession
 from schemas.wire import decode, encode
 from tests.protocols.consensus import play as consensus
 from tests.protocols.maci import play as maci
+from tests.protocols.single import worlds as single
 from tests.support.play import BasePlay
 
 
@@ -114,6 +116,18 @@ def test_confidence_is_told_calibrated_with_what_that_rests_on() -> None:
     stated = told.outcome["confidence"]
     assert told.calibrated.confidence == pytest.approx(0.1 + 0.5 * stated, abs=1e-6)
     assert (told.calibrated.version, told.calibrated.outcomes) == ("t1", 40)
+
+
+def test_every_text_of_a_result_says_how_its_confidence_reads() -> None:
+    one = opened_with(single.Play(), Learned(calibration=FIT))
+    one.reply("answerer", single.SAYS)
+    assert "calibrated" in msgspec.to_builtins(result(one))
+    for told in (result(one), result(panel(Learned(calibration=FIT))), result(panel())):
+        for lines in (brief_result(told), result_lines(told)):
+            text = "\n".join(words for _, words in lines)
+            assert f"confidence {told.outcome['confidence']:.2f}" in text, "as it was stated"
+            assert ("by past outcomes" in text) is (told.calibrated is not msgspec.UNSET)
+    assert "confidence 0.80, reads as 0.50 by past outcomes" in str(list(result_lines(result(one))))
 
 
 def opening(protocol: str, learned: Learned) -> log.Opened:
