@@ -14,6 +14,7 @@ import msgspec
 from client.protocols import SETUPS
 from client.reliability.table import PRIOR, interval, posterior_mean
 from client.reliability.verdicts import Member, Verdict, question_hash
+from client.text import count
 
 LEAST = 10
 """Past sessions below which nothing is routed by them."""
@@ -95,8 +96,8 @@ def route(
     used, of_kind = (mine, kind) if len(mine) >= LEAST else (known, "")
     if len(used) < LEAST:
         why = (
-            f"nothing is fitted: {len(used)} past sessions say whether members and result were right, "
-            f"{LEAST} are needed; so it is {WORDS[UNKNOWN]}"
+            f"nothing is fitted: {count(len(used), 'past session')} with a word on whether members and result were "
+            f"right, {LEAST} are needed; so it is {WORDS[UNKNOWN]}"
         )
         return _route(UNKNOWN, why, kind=kind, sessions=0, price=price)
     alone = model if model and all(_of(v, model) for v in used) else ""
@@ -108,7 +109,7 @@ def route(
     )
     who = f"; one model is {alone}" if alone else "; one model is any of the members"
     who = who if found[0].way == "one" else "; a panel file leaves no way for one model"
-    why = f"{WORDS[best.way]} is chosen, by {len(used)} past sessions. Worth: {figures}{who}"
+    why = f"{WORDS[best.way]} is chosen, by {count(len(used), 'past session')}. Worth: {figures}{who}"
     return _route(best.way, why, kind=of_kind, sessions=len(used), price=price, expected=found, model=alone)
 
 

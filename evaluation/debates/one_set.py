@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from client.text import count
 from evaluation.debates.harness import NotRun, Scored, apart, missing, play, prepared, reads_gold
 from evaluation.debates.measures import Compared, Measures, compared, front, measured
 from evaluation.debates.method import Budget, Method
@@ -117,7 +118,8 @@ def evaluated(
     apart(fit, test)
     questions = len({debate.question for debate in test})
     power = detectable(questions, DISCORDANT)
-    told(f"{data_set.name}: {len(test):,} debates about {questions:,} questions in the test half; {said(power)}")
+    size = f"{count(len(test), 'debate')} about {count(questions, 'question')}"
+    told(f"{data_set.name}: {size} in the test half; {said(power)}")
     not_run: list[NotRun] = []
     results: dict[str, list[Scored]] = {}
     ready: dict[str, Ready] = {}

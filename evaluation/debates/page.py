@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from client.text import count
 from evaluation.debates import plots
 from evaluation.debates.blocks import Block, Code, Heading, Items, Picture, Words, html, markdown, table
 from evaluation.debates.every_set import Report
@@ -93,8 +94,8 @@ def _named(names: Sequence[str]) -> str:
 def _of_set(one: SetReport) -> Iterator[Block]:
     yield Heading(2, one.title)
     lines = [
-        f"`{one.name}`: {one.debates:,} debates, {one.fit:,} in the fit half and {one.test:,} in the test half, about "
-        f"{one.questions:,} questions.",
+        f"`{one.name}`: {count(one.debates, 'debate')}, {one.fit:,} in the fit half and {one.test:,} in the test half, "
+        f"about {count(one.questions, 'question')}.",
         f"Power: {said(one.detectable)}.",
         f"Licence: {one.licence}.",
     ]
@@ -103,10 +104,11 @@ def _of_set(one: SetReport) -> Iterator[Block]:
     if one.seen_before:
         lines.append(f"This project looked at the set before: {one.seen_before}. So nothing here is a first look.")
     if one.unanswerable:
-        lines.append(f"In {one.unanswerable:,} debates of the test half no option is right, and every method is wrong.")
+        none_right = count(one.unanswerable, "debate")
+        lines.append(f"In {none_right} of the test half no option is right, and every method is wrong.")
     yield Items(tuple(lines))
     own = [row for row in one.rows if not row.same_as]
-    yield table(f"Every method on the {one.test:,} debates of the test half", _ROWS, map(_row, own))
+    yield table(f"Every method on the {count(one.test, 'debate')} of the test half", _ROWS, map(_row, own))
     twins: dict[str, list[str]] = {}
     for row in one.rows:
         if row.same_as:

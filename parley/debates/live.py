@@ -17,6 +17,7 @@ from client.api import Parley, Session
 from client.client import new_sid
 from client.errors import BadInput, ParleyError
 from client.show.untrusted import object_of
+from client.text import count
 from coordinator.estimate import Estimate
 from evaluation.debates.live_rows import Kept, Question, Row, row_of
 from evaluation.debates.tone_words import LEVELS, said, tone
@@ -192,7 +193,7 @@ async def _hold(
     missing = sorted((cell for cell in cells if cell.key not in kept.keys), key=lambda cell: kept.attempts(cell.key))
     again = sum(kept.attempts(cell.key) > 0 for cell in missing)
     more = f", {again} of them again, because they failed" if again else ""
-    told(f"{len(cells) - len(missing)} of {len(cells)} sessions were held before, {len(missing)} are to be held{more}")
+    told(f"{len(cells) - len(missing)} of {count(len(cells), 'session')} held before, {len(missing)} to be held{more}")
     for protocol in dict.fromkeys(protocol_of(cell.cell) for cell in missing):
         mine = [cell for cell in missing if protocol_of(cell.cell) == protocol]
         async with front(plans[protocol], ephemeral=True, tell=told) as parley:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from client.errors import BadInput
+from client.text import count
 from evaluation.debates import live_page, manifest
 from evaluation.debates.live_page import LiveManifest, LiveReport
 from evaluation.debates.live_rows import Kept, Question, questions
@@ -129,8 +130,9 @@ def _told(line: str) -> None:
 def estimate_lines(found: dict[str, Any]) -> Iterator[str]:
     """The estimate in words."""
     yield (
-        f"{found['sessions']} sessions: likely {found['likely_tokens']:,} tokens, at most {found['most_tokens']:,}; "
-        f"likely {found['likely_usd']:.2f} USD, at most {found['most_usd']:.2f}, as far as prices are known"
+        f"{count(found['sessions'], 'session')}: likely {found['likely_tokens']:,} tokens, "
+        f"at most {found['most_tokens']:,}; likely {found['likely_usd']:.2f} USD, "
+        f"at most {found['most_usd']:.2f}, as far as prices are known"
     )
 
 
@@ -141,14 +143,14 @@ def exit_status(report: LiveReport) -> int:
 
 def summary(report: LiveReport, files: Sequence[Path]) -> Iterator[str]:
     """Lines for the screen."""
-    yield f"{report.held} of {report.wanted} sessions were held" + (
+    yield f"{report.held} of {count(report.wanted, 'session')} held" + (
         f", {report.failed} of them failed" if report.failed else ""
     )
     for row in report.rows:
         m = row.measures
         a = m.accuracy
         figure = f"{100 * a.value:.0f} % [{100 * a.low:.0f}, {100 * a.high:.0f}]"
-        yield f"  {m.method:<12} {figure:<18} of {m.debates} questions, {row.tokens:,.0f} tokens each"
+        yield f"  {m.method:<12} {figure:<18} of {count(m.debates, 'question')}, {row.tokens:,.0f} tokens each"
     for line in report.failures:
         yield f"  {line}"
     if report.failed:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from client.errors import BadInput
+from client.text import count
 from evaluation.debates import manifest as manifests
 from evaluation.debates import page
 from evaluation.debates.every_set import Report, Unknown, whole
@@ -78,7 +79,7 @@ def _manifest(file: Path) -> Manifest:
 def summary(report: Report, files: Sequence[Path]) -> Iterator[str]:
     """Lines for the screen."""
     for one in report.sets:
-        yield f"{one.title} ({one.test:,} debates of the test half)"
+        yield f"{one.title} ({count(one.test, 'debate')} of the test half)"
         usable = [row for row in one.rows if not row.hindsight and not row.same_as]
         verdicts = {c.method: c.word for c in one.comparisons if c.against == one.baseline}
         for row in sorted(usable, key=lambda row: -row.accuracy.value)[:8]:
@@ -88,7 +89,7 @@ def summary(report: Report, files: Sequence[Path]) -> Iterator[str]:
             figure = f"{100 * a.value:5.1f} % [{100 * a.low:.1f}, {100 * a.high:.1f}]"
             yield f"  {row.method:<22} {figure:<24} {cost:>12}  {word}"
         if len(usable) > 8:
-            yield f"  and {len(usable) - 8} more methods"
+            yield f"  and {count(len(usable) - 8, 'more method')}"
         reasons: dict[str, list[str]] = {}
         for missing in one.not_run:
             reasons.setdefault(missing.why, []).append(missing.method)
@@ -132,7 +133,7 @@ def list_lines(found: dict[str, Any]) -> Iterator[str]:
             continue
         gain = one["detectable_gain"]
         shows = "no gain shows reliably" if gain is None else f"a gain of {100 * gain:.1f} points shows"
-        yield f"  {one['name']:<22} {one['title']}: {one['test_debates']:,} test debates; {shows}"
+        yield f"  {one['name']:<22} {one['title']}: {count(one['test_debates'], 'test debate')}; {shows}"
     yield "A gain shows four times in five, where two methods differ on 20 % of the questions."
     yield "Methods (--method):"
     for one in found["methods"]:

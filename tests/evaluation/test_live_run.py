@@ -63,7 +63,7 @@ def test_a_run_that_was_killed_goes_on_and_holds_nothing_twice(server: Aimock, t
 
     code, out, err = ended(front, server, "--json")
     assert code == 0, err
-    assert "cut short" in err and f"{held} of 5 sessions were held before" in err
+    assert "cut short" in err and f"{held} of 5 sessions held before" in err
     after = kept.read_bytes()
     assert after.startswith(before)
     rows = [msgspec.json.decode(line, type=Row) for line in after.splitlines()]
