@@ -122,7 +122,7 @@ def ask(
         from parley.applying import Into
         from parley.cost import estimated
         from parley.plan import plan_of
-        from parley.reliability.applied import routed
+        from parley.reliability.applied import routed, unlearned
         from parley.request import Look, request_of
 
         motion = motion_of(question, own)
@@ -144,6 +144,9 @@ def ask(
             raise BadInput("evidence", "- is the question already, and standard input can be read only once")
         if folder is None:
             plan = plan.without_folder()
+        nothing = unlearned(plan.settings, plan.protocol, motion.question, plan.own)
+        if nothing and not quiet:
+            print(f"parley: {nothing}", file=sys.stderr)
         documents = evidence or motion.evidence
         if dry_run:
             expected = estimated(plan, motion.question, documents)

@@ -1,11 +1,16 @@
 """What settings say of past outcomes: where they are kept, what a new session is opened with, and which way it goes."""
 
+import time
 from pathlib import Path
+from typing import Any
 
+from client.protocols import face_of
 from client.reliability import store
 from client.reliability.opened_with import with_records
 from client.reliability.route import Route, route, ways
 from client.reliability.steered import with_policy
+from client.text import count
+from coordinator.protocols import PROTOCOLS
 from parley.settings import Settings
 from parley.stack.lease import default_state
 from schemas.session import OpenSession
@@ -63,6 +68,43 @@ def _alone(settings: Settings) -> str:
     queues = setup_of(protocol).queues(own)
     plan = plan_of(settings.model_copy(update={"protocol": protocol}))
     return next((one.model for one in plan.announced if one.queue in queues), "")
+
+
+def unlearned(
+    settings: Settings, protocol: str, question: str, given: dict[str, Any], now_ns: int | None = None
+) -> str:
+    """Why a controller that is to take over what past sessions taught it takes over nothing; empty: it takes over
+    something, it has no controller that learns, or that is off.
+
+    Parameters
+    ----------
+    given
+        The protocol's own settings that the session sets itself.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read.
+    """
+    grid = face_of(protocol).grid
+    if not settings.learned.policy or not grid:
+        return ""
+    path, section = file_of(settings), settings.learned
+    if path is None:
+        return "learned.policy is on, but no file of what was learned is named: --set learned.file=FILE"
+    from client.reliability.policy import LEAST, policy
+
+    found = policy(
+        store.read(path).verdicts, grid, protocol=protocol, question=question, kind=section.kind, price=section.price,
+        given=PROTOCOLS[protocol].present_names(given),
+        now_ns=time.time_ns() if now_ns is None else now_ns,
+    )  # fmt: skip
+    if found.settings or found.arms:
+        return ""
+    past = f"from {count(found.sessions, 'past session')} of {protocol} with feedback"
+    if not found.choices:
+        return f"learned.policy is on, but nothing is learned yet {past}; {LEAST} are needed"
+    return f"learned.policy is on, but no setting that you leave open is surely better {past}"
 
 
 def with_learned(opening: OpenSession, settings: Settings, now_ns: int | None = None) -> OpenSession:

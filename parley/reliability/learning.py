@@ -13,7 +13,7 @@ from client.reliability import store
 from client.reliability.known import read_known
 from client.reliability.table import table
 from client.reliability.verdicts import Verdict, verdict
-from client.text import line
+from client.text import count, line
 from parley.reliability.applied import file_of
 from parley.settings import Settings
 from parley.stack.access import last_stack, run
@@ -113,14 +113,14 @@ def calibrations(verdicts: Sequence[Verdict], now_ns: int) -> tuple[Calibration,
 def learned_words(found: dict[str, Any]) -> Iterator[str]:
     """What `learn` did, in lines."""
     yield (
-        f"feedback on {found['sessions']:,} sessions, {found['of_members']:,} of which say who was right; "
-        f"{found['known']:,} known answers from a file"
+        f"feedback on {count(found['sessions'], 'session')}; who was right is known in {found['of_members']:,}; "
+        f"{count(found['known'], 'known answer')} from a file"
     )
     if found["unread"]:
         yield f"not read: {', '.join(found['unread'])}"
-    yield f"{found['kept']:,} verdicts are kept in {found['file']}"
+    yield f"kept in {found['file']}: {count(found['kept'], 'verdict')}"
     for protocol, outcomes in found["calibrated"].items():
-        yield f"the confidence of {protocol} is calibrated on {outcomes:,} outcomes"
+        yield f"the confidence of {protocol} is calibrated on {count(outcomes, 'outcome')}"
     if not found["calibrated"]:
         yield f"no confidence is calibrated: that takes feedback on {LEAST_OUTCOMES} results of one protocol"
 
@@ -132,8 +132,27 @@ def listed(settings: Settings, kind: str = "") -> Reliability:
     return msgspec.structs.replace(found, rows=rows)
 
 
-def table_words(found: Reliability, on: bool) -> Iterator[str]:
-    """The records in lines. `on`: whether sessions use them."""
+def kinds(settings: Settings) -> tuple[str, ...]:
+    """The kinds of question of which something is known of a member. Raises BadInput."""
+    return tuple(sorted({row.kind for row in listed(settings).rows if row.kind}))
+
+
+def table_words(found: Reliability, on: bool, kind: str = "", known: Sequence[str] = ()) -> Iterator[str]:
+    """The records in lines.
+
+    Parameters
+    ----------
+    on
+        Whether sessions use them.
+    kind
+        The kind of question that was asked for; empty: all.
+    known
+        The kinds of which something is known.
+    """
+    if not found.rows and kind and found.sessions:
+        there = f"kinds with a record: {', '.join(map(line, known))}" if known else "no kind has a record"
+        yield f"nothing is known of the kind {line(kind)}; {there}. Without --kind, all kinds are shown together"
+        return
     if not found.rows:
         yield "nothing is known of any member: give feedback (parley feedback ID right), then parley reliability learn"
         return
@@ -145,6 +164,7 @@ def table_words(found: Reliability, on: bool) -> Iterator[str]:
             f"{row.mean:.2f} [{row.low:.2f}, {row.high:.2f}]"
         )
     yield (
-        f"from {found.sessions:,} sessions and known answers; an answer counts half after {found.half_life_days:g} days"
+        f"from {count(found.sessions, 'session')} and known answers; "
+        f"an answer counts half after {found.half_life_days:g} days"
     )
     yield "sessions use it" if on else "sessions do not use it: learned.reliability is off"

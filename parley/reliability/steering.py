@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from client.protocols import FACES
 from client.reliability import store
 from client.reliability.policy import LEAST, policy
-from client.text import line
+from client.text import count, line
 from coordinator.schedulers.bandit import ACTIONS
 from parley.reliability.learning import kept_in
 from parley.settings import Settings
@@ -40,13 +40,19 @@ def learned_policies(settings: Settings, kind: str = "", now_ns: int | None = No
     }  # fmt: skip
 
 
-def policy_words(found: Mapping[str, Policy], on: bool) -> Iterator[str]:
-    """What was learned, in lines. `on`: whether sessions use it."""
+def policy_words(found: Mapping[str, Policy], on: bool, kind: str = "") -> Iterator[str]:
+    """What was learned, in lines. `on`: whether sessions use it. `kind`: of question, that was asked for."""
     for protocol, learned in found.items():
+        if kind and not learned.kind:
+            yield (
+                f"{protocol}: fewer than {LEAST} past sessions are of the kind {line(kind)}, "
+                "so those of all kinds count"
+            )
         of_kind = f" on questions of the kind {line(learned.kind)}" if learned.kind else ""
         yield (
-            f"{protocol}: {learned.sessions:,} past sessions with feedback{of_kind}; a session counts half after "
-            f"{learned.half_life_days:g} days; 1,000 tokens may cost {learned.price:g} of a right answer"
+            f"{protocol}: {count(learned.sessions, 'past session')} with feedback{of_kind}; "
+            f"a session counts half after {learned.half_life_days:g} days; "
+            f"1,000 tokens may cost {learned.price:g} of a right answer"
         )
         yield from _choices(learned)
         yield from _arms(learned)

@@ -115,6 +115,16 @@ def test_learning_reads_a_file_where_no_session_ever_was(tmp_path: Path) -> None
     assert "model m" in words and "0.67 [" in words
 
 
+def test_a_kind_of_which_nothing_is_known_is_told_from_knowing_nobody(tmp_path: Path) -> None:
+    keep(tmp_path, verdicts(1, 1))
+    given = settings(tmp_path)
+    told = "\n".join(learning.table_words(learning.listed(given, "nope"), True, "nope", learning.kinds(given)))
+    assert told.startswith("nothing is known of the kind nope; kinds with a record: law.")
+    assert "from 1 session and known answers" in "\n".join(learning.table_words(learning.listed(given), on=True))
+    (nobody,) = learning.table_words(learning.listed(settings(tmp_path / "empty"), "nope"), True, "nope")
+    assert nobody.startswith("nothing is known of any member")
+
+
 def test_a_bus_elsewhere_keeps_no_file_unless_one_is_named() -> None:
     elsewhere = load(None, {"nats": {"url": "nats://bus:4222", "creds": "owner.json"}})
     with pytest.raises(BadInput, match="name one, --file FILE"):

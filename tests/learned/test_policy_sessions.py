@@ -20,7 +20,7 @@ from coordinator.forks.carry import Wanted, carry
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from coordinator.schedulers.bandit import ACTIONS, Ucb
-from parley.reliability.applied import with_learned
+from parley.reliability.applied import unlearned, with_learned
 from parley.reliability.steering import learned_policies, policy_words
 from parley.settings import LearnedSection, Settings, load
 from schemas import log
@@ -271,6 +271,15 @@ def test_with_too_little_nothing_is_applied_and_that_is_said(tmp_path: Path) -> 
     assert f"maci: {LEAST - 1} past sessions with feedback" in words
     assert f"too little for settings: fewer than {LEAST} of these sessions" in words
     assert "too little for the bandit" in words and "learned.policy is off" in words
+    on = settings(tmp_path, policy="on")
+    told = "nothing is learned yet from 29 past sessions of maci with feedback; 30 are needed"
+    assert unlearned(on, "maci", "another?", {}) == f"learned.policy is on, but {told}"
+    assert unlearned(on, "consensus", "another?", {}) == unlearned(settings(tmp_path), "maci", "another?", {}) == ""
+    keep(tmp_path, 2 * LEAST)
+    assert unlearned(on, "maci", "another?", {}, NOW + 1) == ""
+    assert "surely better from 60 past" in unlearned(on, "maci", "another?", {"max_rounds": 6}, NOW + 1)
+    of_kind = "\n".join(policy_words(learned_policies(on, "zzz"), on=True, kind="zzz"))
+    assert "fewer than 30 past sessions are of the kind zzz, so those of all kinds count" in of_kind
 
 
 def test_the_words_name_the_cost_of_each_action_and_what_would_be_applied(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def list_(
 
             options.print_json({**msgspec.to_builtins(found), "used": settings.learned.reliability})
         else:
-            write_lines(learning.table_words(found, settings.learned.reliability), None)
+            known = learning.kinds(settings) if kind else ()
+            write_lines(learning.table_words(found, settings.learned.reliability, kind or "", known), None)
 
 
 @app.command()
@@ -71,14 +72,15 @@ def policy(
         settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
         from parley.reliability import steering
 
-        found = steering.learned_policies(settings, kind or settings.learned.kind)
+        of_kind = kind or settings.learned.kind
+        found = steering.learned_policies(settings, of_kind)
         used = settings.learned.policy
         if json:
             import msgspec
 
             options.print_json({"policies": msgspec.to_builtins(found), "used": used})
         else:
-            write_lines(steering.policy_words(found, used), None)
+            write_lines(steering.policy_words(found, used, of_kind), None)
 
 
 @app.command()
