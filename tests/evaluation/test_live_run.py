@@ -199,7 +199,7 @@ def test_an_endpoint_that_is_down_is_named_and_its_session_held_again(server: Ai
     down = {**variables(server.url), "LLM_BASE_URL": "http://127.0.0.1:9/v1"}
     for env, more, code, told in (
         (down, ("--session-seconds", "3"), 1, "('127.0.0.1', 9)"),
-        (variables(server.url), (), 0, "1 are to be held, 1 of them again, because they failed"),
+        (variables(server.url), (), 0, "1 to be held, 1 of them again, because they failed"),
     ):
         child = front.start(*ask, *more, env=env)
         out, err = child.communicate(timeout=90)
