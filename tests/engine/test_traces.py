@@ -27,6 +27,7 @@ ASKED = {
              "--outcomes", f"{EXAMPLES}/diagnosis/outcomes.txt"),
     "competition": ("--topic", f"{EXAMPLES}/competition/topics.yaml#free_transport"),
     "madp": ("add JWT authentication to the API",),
+    "single": ("In which year did the Suez Canal open?", "--evidence", f"{EXAMPLES}/factual/evidence"),
 }  # fmt: skip
 DEEPEST = 8
 Found = list[tuple[str, Span]]
