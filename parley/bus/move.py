@@ -1,23 +1,25 @@
 """`parley bus move`: brings the store of one server into a cluster, with every message, its place and who has taken it.
 
-A nats-server does not take the streams of its time alone into a cluster: it would not know them. So each stream is read
-out of the folder as a snapshot and restored into the cluster. The folder is read by a nats-server of this process, of
-which nobody else has a key, and is left as it is. What is sent to the old server waits meanwhile: it is not running.
+A nats-server that joins a cluster does not bring its own streams along: the cluster would not know them. So each stream
+is read out of the folder as a snapshot and restored into the cluster. The folder is read by a nats-server of this
+process, of which nobody else has a key, and is left as it is. What is sent to the old server waits meanwhile: it is not
+running.
 """
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from bus import accounts, streams
 from bus.accounts import Credentials
 from bus.connection import Connection, connect
 from bus.embedded import EmbeddedServer
-from bus.errors import ApiError, BusError
+from bus.errors import ApiError, BusError, NoModerator
 from client.errors import BadInput, StackFailed, Unreachable
 from parley.bus.check import load
 from parley.bus.replicas import stream_names
@@ -27,6 +29,9 @@ _CHUNK_S = 30.0
 _READY_S = 60.0
 _PAUSE_S = 0.25
 _STORE = "jetstream"
+_NO_PEERS = 10005
+"""JetStream's error where a server knows too few others to place a stream on."""
+T = TypeVar("T")
 
 
 def move(store: Path, url: str, folder: Path, replicas: int = streams.REPLICAS) -> list[dict[str, Any]]:
@@ -110,13 +115,15 @@ async def _one(source: Connection, target: Connection, name: str, replicas: int)
         began = await source.api(f"STREAM.SNAPSHOT.{name}", asked)
         config = {**began["config"], "num_replicas": replicas}
         try:
-            to = await target.api(f"STREAM.RESTORE.{name}", {"config": config, "state": began["state"]}, _CHUNK_S)
+            to = await _settled(
+                lambda: target.api(f"STREAM.RESTORE.{name}", {"config": config, "state": began["state"]}, _CHUNK_S)
+            )
         except ApiError as error:
             raise StackFailed(f"stream {name} is not taken: {error.text}") from error
         while True:
             async with asyncio.timeout(_CHUNK_S):
                 chunk = await chunks.get()
-            said = await target.request(to["deliver_subject"], chunk.data, _CHUNK_S)
+            said = await _settled(partial(target.request, to["deliver_subject"], chunk.data, _CHUNK_S))
             if not chunk.data:
                 break
             if said.data:
@@ -130,6 +137,20 @@ async def _one(source: Connection, target: Connection, name: str, replicas: int)
     if refused := json.loads(said.data or b"{}").get("error"):
         raise StackFailed(f"stream {name} is not taken: {refused.get('description', '')}")
     return await _checked(target, name, began["state"])
+
+
+async def _settled(call: Callable[[], Awaitable[T]]) -> T:
+    """What a call comes to once the servers have met: before that one knows no peers, or not who takes the stream. What
+    nobody heard was not carried out."""
+    deadline = asyncio.get_running_loop().time() + _READY_S
+    while True:
+        try:
+            return await call()
+        except (ApiError, NoModerator) as error:
+            meets = isinstance(error, NoModerator) or error.err_code == _NO_PEERS
+            if not meets or asyncio.get_running_loop().time() > deadline:
+                raise
+        await asyncio.sleep(_PAUSE_S)
 
 
 async def _checked(target: Connection, name: str, before: dict[str, Any]) -> dict[str, Any]:

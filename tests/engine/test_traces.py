@@ -90,7 +90,9 @@ def check(spans: list[Span], session: str, protocol: str) -> Span:
     ids = set(by_id)
     assert all(link.span_id in ids for s in spans for link in s.links), "no link leads nowhere"
     shown = [link.span_id in posts for turn in turns for link in turn.links]
-    assert all(shown) and (bool(shown) or protocol == "madp"), "turns are linked to the posts that they were shown"
+    assert all(shown) and (bool(shown) or protocol in ("madp", "single")), (
+        "turns are linked to the posts that they were shown"
+    )
     # What tracing costs is counted: the turn, the step that took its reply, and its posts; and a few for the session.
     assert len(spans) <= 2 * len(turns) + len(posts) + len(rounds) + len(named(spans, "process")) - len(turns) + 8
     return own
