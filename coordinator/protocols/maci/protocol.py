@@ -495,7 +495,6 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=3, readers=(HELPER,),
+    shows_refused=3, readers=(HELPER,), ends_round=ends_round,
     trusts=DEBATER, steers=steered,
-    ends_round=ends_round,
 )  # fmt: skip
