@@ -8,7 +8,7 @@ from client.protocols import face_of
 from client.records import Record, opening, result_of
 from client.session_view import seen
 from client.show.presenter import Presenter
-from client.show.transcript import answer_of
+from client.show.transcript import answer_of, stop_words
 from client.show.untrusted import object_of, shaped
 from client.text import clean, line
 from schemas.post import Post
@@ -50,7 +50,7 @@ def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Ite
     yield f"Question: {clean(question)}"
     answer = answer_of(result)
     yield f"Answer: {clean(answer)}" if answer else "There was no answer."
-    yield f"It ended: {presenter.stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
+    yield f"It ended: {stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
     quotes = list(_quotes(posts, result, presenter))
     if quotes:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from client.protocols import face_of
+from client.show import transcript
 from client.show.presenter import Presenter
 from client.show.transcript import Teller, brief_result
 from client.show.untrusted import shaped
@@ -33,8 +34,7 @@ def answer_of(result: Result) -> str:
 
 def stop_words(result: Result) -> str:
     """Why it ended, on one line."""
-    presenter = presenter_of(result)
-    return clean(shaped(lambda: [presenter.stop_words(result)], lambda: [Presenter().stop_words(result)])[0])
+    return clean(transcript.stop_words(result))
 
 
 def dissent(result: Result) -> str:

@@ -122,7 +122,8 @@ def words(given: Record | Seen) -> Iterator[str]:
         return
     certificate = {name: value for name, value in result.stop.certificate.items() if name not in TOLD}
     base = Presenter()
-    yield f"It ended with status {line(result.status)}: {presenter.stop_words(result)}."
+    (why,) = shaped(lambda: [presenter.stop_words(result)], lambda: [base.stop_words(result)])
+    yield f"It ended with status {line(result.status)}: {why}."
     row = STOPS.get(result.stop.reason)
     if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement
         yield f"Converged: {'yes' if result.stop.converged else 'no'}."

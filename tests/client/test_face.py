@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from client import follow_up
@@ -106,6 +106,8 @@ def test_a_post_that_is_no_object_or_no_json_is_told(kind: str, body: bytes) -> 
 
 
 @settings(max_examples=60, deadline=None)
+@example("maci", {}, [], {"stops": True})
+@example("maci", {}, [], {"stops": {"agreement": {"tests": [7, {"test": "disagreement"}]}}, "one_answer": "no"})
 @given(st.sampled_from(PROTOCOLS), OBJECTS, st.lists(OBJECTS, max_size=3), OBJECTS)
 def test_no_result_is_too_odd_to_be_shown_and_explained(
     protocol: str, outcome: dict[str, Any], rounds: list[dict[str, Any]], certificate: dict[str, Any]

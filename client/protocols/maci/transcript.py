@@ -8,6 +8,7 @@ import msgspec
 from client.protocols.maci.story import KINDS, Story, body_of, passed, top, why_refused
 from client.show.cards import StopRule, StopTest
 from client.show.lines import StyledLine
+from client.show.untrusted import items, mapping, words
 from client.text import count, line, plain
 from schemas.belief import Belief
 from schemas.control import Signals
@@ -293,25 +294,22 @@ _ATTACK = {"rounds in which a devil's advocate argued against it", "most that a 
 def kept_apart(certificate: Mapping[str, Any]) -> str:
     """The tests of agreement and plateau that failed, in short: `D 0.31 is above near_consensus 0.10; O 0.12 is below
     tau_o 0.30`. Empty where it converged, or where nothing was tested."""
-    stops = certificate.get("stops")
+    stops = mapping(certificate.get("stops"))
     if not stops or certificate.get("converged"):
         return ""
-    tests = [test for name in _CONVERGES for test in (stops.get(name) or {}).get("tests", ())]
-    failed = [
-        test
-        for test in (certificate.get("near_consensus"), certificate.get("one_answer"), *tests)
-        if test and not test["holds"]
-    ]
-    names = {test["test"] for test in failed}
+    tests = [test for name in _CONVERGES for test in items(mapping(stops.get(name)).get("tests"))]
+    tested = map(mapping, (certificate.get("near_consensus"), certificate.get("one_answer"), *tests))
+    failed = [(words(test.get("test")), test) for test in tested if test and not test.get("holds")]
+    names = {name for name, _ in failed}
     told = []
-    for test in failed:
-        if test["test"] in _ATTACK and (test["value"] is None or _APART & names):
-            continue  # there was nothing to be argued against
-        if test["test"] == _HELD and _TIED in names:
-            continue  # nobody holds one answer, so nobody holds another one
+    for name, test in failed:
         value, limit = test.get("value"), test.get("limit")
-        shown = f"{value:g}" if test["test"] == _TIED else figure(value)
-        told.append(_SHORT.get(test["test"], "").format(value=shown, limit=figure(limit)))
+        if name in _ATTACK and (value is None or _APART & names):
+            continue  # there was nothing to be argued against
+        if name == _HELD and _TIED in names:
+            continue  # nobody holds one answer, so nobody holds another one
+        shown = _number(value) if name == _TIED else figure(value)
+        told.append(_SHORT.get(name, "").format(value=shown, limit=figure(limit)))
     return "; ".join(dict.fromkeys(text for text in told if text))
 
 
