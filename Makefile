@@ -86,6 +86,7 @@ chaos: $(STAMP)
 # A million random inputs for everything that reads what others wrote: FUZZ="--only yaml --seed 2 --inputs 10000".
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m hypothesis --hypothesis-profile drawn
 
 # docs/results.md, from recorded debates: python -m evaluation --data DIR where they are not in ../shared/data.
 results: $(STAMP)

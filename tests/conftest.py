@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from bus import accounts, streams
 from bus.accounts import Credentials, User
@@ -29,6 +30,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.nodeid.partition("::")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
 
+
+settings.register_profile("drawn", deadline=None)
+settings.register_profile("fixed", deadline=None, derandomize=True)
+settings.load_profile("fixed")  # the same examples in each run; `make fuzz` draws new ones
 
 one_thread()  # threads of numpy's that wait for a processor which another test has take ten times as long
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}

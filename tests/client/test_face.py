@@ -105,7 +105,7 @@ def test_a_post_that_is_no_object_or_no_json_is_told(kind: str, body: bytes) -> 
             assert told or kind in ("closed", "analysis"), protocol
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @example("maci", {}, [], {"stops": True})
 @example("maci", {}, [], {"stops": {"agreement": {"tests": [7, {"test": "disagreement"}]}}, "one_answer": "no"})
 @given(st.sampled_from(PROTOCOLS), OBJECTS, st.lists(OBJECTS, max_size=3), OBJECTS)
@@ -121,7 +121,7 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
     assert list(result_lines(result)) and answer_of(result) is not None and failed(result) in (True, False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(PROTOCOLS), st.sampled_from(KINDS), VALUES)
 def test_no_post_is_too_odd_to_be_shown(protocol: str, kind: str, body: Any) -> None:
     if kind == "closed":

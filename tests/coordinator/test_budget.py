@@ -137,7 +137,7 @@ moves = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     moves=moves,
     tokens=st.none() | st.integers(1, 8_000),

@@ -106,7 +106,7 @@ def some(random: Random, walk: Walk, world: Any, session: Session, number: int) 
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("protocol", sorted(walks()))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(seed=st.integers(0, 2**32))
 def test_what_is_taken_together_comes_to_what_comes_of_it_one_by_one(protocol: str, seed: int) -> None:
     random, walk = Random(seed), walks()[protocol]

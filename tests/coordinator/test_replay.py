@@ -67,7 +67,7 @@ def test_any_altered_byte_fails(n: int) -> None:
         assert found.value.n >= 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_any_altered_byte_fails_at_random(data: st.DataObject) -> None:
     n = data.draw(st.integers(0, len(LOG) - 1))

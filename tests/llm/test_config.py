@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import config
@@ -224,7 +224,6 @@ def _plain(found: AgentSpec) -> tuple[str, str, set[str]]:
     return found.model, repr(shown(found.options)), keys
 
 
-@settings(deadline=None)  # the first example imports what encoders need
 @given(
     st.sampled_from(_FILES),
     st.lists(st.sampled_from([(name, value) for name, values in _NAMES.items() for value in values]), max_size=9),

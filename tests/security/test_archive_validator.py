@@ -77,7 +77,7 @@ def repository(folder: Path, **variables: str) -> bool:
 
 
 @given(st.lists(ENTRY, min_size=1, max_size=7), FORMAT)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_outside_and_no_repository(entries: list[tuple[str, bytes, bytes, int]], form: int) -> None:
     data = packed(entries, form)
     try:
@@ -108,7 +108,7 @@ TREE = st.dictionaries(
 
 
 @given(TREE)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_what_git_takes_as_a_repository_is_refused(files: Files) -> None:
     """The other way round: the same files are laid there by hand, and git is asked."""
     try:
