@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from bus import accounts, channels
 from bus.accounts import Credentials
-from bus.errors import BusError, Denied, NoModerator
+from bus.errors import BusError, Denied, NoModerator, RequestTimeout
 from parley.attacks.scene import LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, CannotRun, Scene, Verdict, violation
 
 
@@ -73,7 +73,11 @@ class Actor:
     async def asks(self, subject: str, payload: bytes = b"", *, wants: bytes = b"") -> Verdict:
         """Ask where this user may not. An answer is a success; `wants`: only one that holds this."""
         try:
-            answer = await self.conn.request(subject, payload, 0.5)
+            try:
+                answer = await self.conn.request(subject, payload, 0.5)
+            except RequestTimeout:  # a busy server refuses late: what is confirmed waits for the refusal
+                await self.conn.publish(subject, payload, reply=self.conn.nc.new_inbox(), confirm=True)
+                raise
         except Denied as denied:
             return violation(denied)
         except NoModerator:

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -77,13 +78,14 @@ def aimock(folder: Path, fixtures: Sequence[Mapping[str, Any]]) -> Iterator[Aimo
         port = free.getsockname()[1]
     with (folder / "aimock.log").open("wb") as log:
         process = subprocess.Popen(
-            [*command, "-p", str(port), "-f", str(path), "--log-level", "warn"], stdout=log, stderr=log
-        )
+            [*command, "-p", str(port), "-f", str(path), "--log-level", "warn"],
+            stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
     try:
         _await(process, port, folder / "aimock.log")
         yield Aimock(port)
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # a wheel's `node` is a program that starts Node
         process.wait(10)
 
 
