@@ -55,7 +55,7 @@ unit: $(STAMP)
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial" $(ONCE_MORE)
-	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
+	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 # Only the modules that have such tests are collected: six times five thousand tests take a minute to find.
 SERIAL = $(shell grep -rlE 'mark\.(serial|alone)' tests --include='test_*.py')
