@@ -36,3 +36,18 @@ def test_where_nobody_moved_that_is_said() -> None:
     play.round(40.0, "tea", "tea", "coffee")
     play.synthesize("tea")
     assert "came to an answer later" not in short(play)
+
+
+def test_an_answer_in_the_analysts_words_stands_beside_a_seats_own() -> None:
+    play = Play()
+    play.round(95.0, "tea", says("tea", confidence=0.9), "tea")
+    play.synthesize("Coffee is better by 43 percent")
+    told = face_of("consensus").present().reasoning(play.result)
+    assert told == "The analyst worded this answer. panelist_2 (0.90) said: “tea”  the panel says so"
+
+
+def test_an_answer_in_a_seats_own_words_stands_alone() -> None:
+    play = Play()
+    play.round(95.0, "tea", "tea", "tea")
+    play.synthesize("Tea.")
+    assert "worded" not in face_of("consensus").present().reasoning(play.result)

@@ -15,6 +15,7 @@ from client.show.words import WIDE, raw_post
 from client.text import line
 from schemas.post import Post
 from schemas.result import Result
+from schemas.text import normalise
 
 _BRIEF = 70
 """Characters of what is told in passing in a brief view."""
@@ -199,6 +200,10 @@ class ConsensusPresenter(Presenter):
         changed = "changed nothing" if first == answer else f"changed the majority from {line(words(first), _BRIEF)}"
         return f"{who} {held}{rest}; the debate {changed if first else 'made a majority where there was none'}"
 
+    def reasoning(self, result: Result) -> str:
+        """What it rests on; before it, where the analyst worded the answer, what a seat that holds it said itself."""
+        return "  ".join(filter(None, (_own_words(result), super().reasoning(result))))
+
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """Nothing: a minority is told in other words here and there."""
         return iter(())
@@ -340,6 +345,22 @@ def _silent(result: Result) -> int:
 def _abstaining(result: Result) -> set[str]:
     """Seats that were heard and hold no answer at the end."""
     return {seat for seat, p in _last(result).items() if p.get("abstains")}
+
+
+def _own_words(result: Result) -> str:
+    """The answer as its surest holder gave it, where the analyst gave it in other words; else empty. No program can
+    tell whether both mean the same, so the reader sees both."""
+    apart = {words(mapping(m).get("seat")) for m in items(result.outcome.get("minority"))}
+    held = [
+        (number(p.get("confidence")) or 0.0, seat, words(p.get("answer", "")))
+        for seat, p in _last(result).items()
+        if seat not in apart and not p.get("abstains")
+    ]
+    worded = normalise(words(result.outcome.get("answer", "")))
+    if result.outcome.get("source") != "synthesis" or not held or worded in {normalise(said) for _, _, said in held}:
+        return ""
+    confidence, seat, said = max(held, key=lambda one: one[0])
+    return f"The analyst worded this answer. {line(seat)} ({confidence:.2f}) said: “{line(said, 300)}”"
 
 
 def _last(result: Result) -> dict[str, Mapping[str, Any]]:
