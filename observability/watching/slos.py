@@ -88,7 +88,7 @@ class Slo(msgspec.Struct, frozen=True, kw_only=True):
 SLOS = (
     Slo(
         name="expert_selection",
-        title="Expert selection accuracy",
+        title="Expert selections that nobody corrected",
         good='parley:selections_total:max{verdict="right"}',
         total="parley:selections_total:max",
         objective=0.95,
