@@ -139,6 +139,8 @@ async def _serve(wanted: Serve, options: Options) -> int:
                 await server.serve(sockets=[listening])
             finally:
                 telling.cancel()
+            if server.started:
+                print("The web page ends.", file=sys.stderr, flush=True)
     return 0 if server.started else 1
 
 

@@ -123,11 +123,14 @@ class Servers:
         """Start again what died or has room again; whether anything was."""
         changed = False
         for i, server in enumerate(self.servers):
+            ended = not (server.running or self._due[i])
             if server.running and self._disks[i].restart_due():
                 say("the bus's disk has room again: nats-server starts anew, to store what it could not")
                 server.stop()
             if server.running or time.monotonic() < self._due[i]:
                 continue
+            if ended:
+                say("nats-server ended; it is started again")
             try:
                 server.start()
                 self._disks[i].started()

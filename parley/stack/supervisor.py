@@ -110,6 +110,8 @@ class Supervisor:
             self._publish()
             while not self._ending:
                 self._turn()
+            if self.order.shown is not None and not self._code:
+                _say("Parley ends. Sessions that are open go on when it starts again.")
             return self._code
         except (BusError, BadInput, OSError, ValueError) as error:
             _say(f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error)
@@ -327,6 +329,8 @@ class Supervisor:
             for child in self._children:
                 if child.name == said["service"] and child.pid == said["pid"]:
                     child.ready, child.metrics = True, said["metrics"]
+                    if child.starts > 1:
+                        _say(f"{child.name} serves again, pid {child.pid}")
         return bool(lines)
 
     def _see_to_children(self) -> bool:
@@ -338,6 +342,8 @@ class Supervisor:
                 if code == UNSUITED:  # it has said why
                     self._ending, self._code = True, UNSUITED if self.order.shown is None else 1
                 child.refused = code == _REFUSED
+                if not (child.refused or self._ending):
+                    _say(f"{child.name} ended ({_how(code)}); it is started again")
                 if now - child.started > _STABLE_S:
                     child.pause = _FIRST_PAUSE_S
                 child.pid, child.ready, child.due = 0, False, now + child.pause
@@ -424,6 +430,11 @@ def _say(what: object = "") -> None:
     """To standard error, which may be a file on a full disk: then it is not said."""
     with contextlib.suppress(OSError):
         print(what, end="\n" if what else "", file=sys.stderr, flush=True)
+
+
+def _how(code: int) -> str:
+    """How a process ended."""
+    return f"exit status {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
 
 def _ignore(*_: object) -> None:
