@@ -35,7 +35,7 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
-from parley.cli.output import write_lines
+from parley.cli.output import write_lines, wrote
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
@@ -327,6 +327,8 @@ def explain(
         from parley import sessions
 
         record = sessions.explained(settings, session, plot)
+        if plot is not None:
+            wrote(plot)
         if json:
             options.print_json(figures(record))
         else:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:
-    """Writes lines to a file, or to standard output."""
+    """Writes lines to a file, and says so on standard error; or to standard output."""
     if output is None:
         for text in lines:
             print(text)
@@ -18,6 +18,12 @@ def write_lines(lines: Iterator[str], output: Path | None) -> None:
         from client.errors import BadInput
 
         raise BadInput("output", f"cannot write {output}: {error.strerror}") from error
+    wrote(output)
+
+
+def wrote(path: Path) -> None:
+    """Say on standard error which file was written."""
+    print(f"parley: wrote {path}", file=sys.stderr)
 
 
 def confirm(question: str, *, json: bool) -> None:
