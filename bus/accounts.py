@@ -188,14 +188,14 @@ def load_credentials(path: Path) -> Credentials:
         Absent, unreadable, not of this form, or without a usable key. The text never repeats the content.
     """
     try:
-        found = msgspec.json.decode(_read(path), type=Credentials)
+        credentials = msgspec.json.decode(_read(path), type=Credentials)
     except msgspec.DecodeError as error:
         raise BadKeyFile(str(path), f"not a credentials file ({error})") from None
     try:
-        public_key(found.seed)
+        public_key(credentials.seed)
     except BadTable as error:
         raise BadKeyFile(str(path), str(error)) from None
-    return found
+    return credentials
 
 
 def new_token_key(path: Path) -> bytes:

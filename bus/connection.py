@@ -338,12 +338,12 @@ class Connection:
             answer = await self.request(f"$JS.API.{suffix}", payload, timeout_s)
         except NoModerator:
             raise ApiError(0, "JetStream does not answer", suffix) from None
-        found: dict[str, Any] = msgspec.json.decode(answer.data)
-        self.clock.answered(parsed_ns(found.get("ts", "")), asked_ns)
-        error = found.get("error")
+        reply: dict[str, Any] = msgspec.json.decode(answer.data)
+        self.clock.answered(parsed_ns(reply.get("ts", "")), asked_ns)
+        error = reply.get("error")
         if error:
             raise ApiError(error.get("err_code", 0), error.get("description", ""), suffix)
-        return found
+        return reply
 
     async def subscribe(self, subject: str, cb: Handler, queue: str = "") -> Subscription:
         """Hear a subject. A plain function is called at once for each message and must not block; calls of a coroutine
@@ -357,15 +357,15 @@ class Connection:
         token, pending = self._register(subject)
         try:
             if inspect.iscoroutinefunction(cb):
-                found = await self.nc.subscribe(subject, queue, cb)
+                subscription = await self.nc.subscribe(subject, queue, cb)
             else:
-                found = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
+                subscription = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
             with contextlib.suppress(Disconnected):  # it goes out with the reconnect then
                 await self._flush(subject)
             if pending.future.done() and not isinstance(pending.future.exception(), Disconnected):
-                await found.unsubscribe()
+                await subscription.unsubscribe()
                 pending.future.result()
-            return found
+            return subscription
         except library.Error as error:
             raise self._mapped(error, subject) from None
         finally:
@@ -431,14 +431,14 @@ class Connection:
             silent = "it says nothing: it is frozen, or cut off from here" if isinstance(error, TimeoutError) else ""
             why = getattr(error, "strerror", None) or str(error) or silent or type(error).__name__
             raise Unreachable(self.url, why)
-        found = _VIOLATION.search(str(error))
-        if found is None:
+        violation = _VIOLATION.search(str(error))
+        if violation is None:
             _log.info("bus: %s: %s", self.url, error)
             return
-        operation = _OPERATIONS[found[1].lower()]
-        denied = Denied(found[2], operation)
+        operation = _OPERATIONS[violation[1].lower()]
+        denied = Denied(violation[2], operation)
         for pending in self._answers.all():  # the client hands on the text in lower case
-            if found[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
+            if violation[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
                 denied = Denied(pending.reply if operation == "be answered" else pending.subject, operation)
                 pending.future.set_exception(denied)
         self.denials.append(denied)

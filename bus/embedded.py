@@ -63,8 +63,8 @@ def version_of(binary: str) -> tuple[int, ...]:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return (0,)
-    found = re.search(r"v(\d+)\.(\d+)\.(\d+)", said)
-    return tuple(int(n) for n in found.groups()) if found else (0,)
+    match = re.search(r"v(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(int(n) for n in match.groups()) if match else (0,)
 
 
 def find_server() -> str:

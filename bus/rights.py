@@ -90,20 +90,20 @@ def _services(user: User) -> list[Crossing]:
         asked.append(subjects.OUTCOMES)
     if user.kind == PROBE:
         asked.append(subjects.own("workers", user.name, "*"))
-    found = [Crossing("Singleton", subject, subject) for subject in asked]
+    crossings = [Crossing("Singleton", subject, subject) for subject in asked]
     if user.kind == OBSERVER:
-        found += _read_by_observers()
+        crossings += _read_by_observers()
     if user.sees_all:
-        found += [Crossing("Singleton", subject, subject) for subject in told]
+        crossings += [Crossing("Singleton", subject, subject) for subject in told]
     else:
         for subject in told:
-            found.append(Crossing("Singleton", subjects.owned(user.name, subject), subject))
+            crossings.append(Crossing("Singleton", subjects.owned(user.name, subject), subject))
             owned = (subjects.owned(owner, subject) for owner in user.reads)
-            found += [Crossing("Singleton", theirs, theirs) for theirs in owned]
+            crossings += [Crossing("Singleton", theirs, theirs) for theirs in owned]
     if user.kind == AGENT:
         taken = next_subject(user.queue)
-        found += [Crossing("Stream", taken, local) for local in (subjects.next_turns(user.queue), taken)]
-    return found
+        crossings += [Crossing("Stream", taken, local) for local in (subjects.next_turns(user.queue), taken)]
+    return crossings
 
 
 def _live(user: User) -> list[str]:
@@ -186,10 +186,10 @@ class _Info(msgspec.Struct):
 def grants(users: Iterable[User]) -> Grants:
     """What crosses between accounts; kinds of export are Singleton and Stream (services), and heard (a stream)."""
     rows = [u for u in users if u.account not in (channels.CORE, SYS)]
-    found: Grants = {}
+    granted: Grants = {}
 
     def grant(exporter: str, kind: str, subject: str, to: User, taken: str = "", local: str = "") -> None:
-        importers = found.setdefault((exporter, kind, subject), {})
+        importers = granted.setdefault((exporter, kind, subject), {})
         importers.setdefault(broker_account(to), []).append((taken or subject, local or subject))
 
     for user in rows:
@@ -215,4 +215,4 @@ def grants(users: Iterable[User]) -> Grants:
         for ears in matching:
             grant(broker_account(user), "heard", subjects.here(user.role, user.queue, user.pin), ears)
             grant(broker_account(ears), "heard", subjects.CALL, user)
-    return found
+    return granted

@@ -258,8 +258,8 @@ async def _is_whole(conn: Connection) -> bool:
     if index is None:
         logs = [await _info(conn, name) for name in (await partitions_of(conn)).streams]
         return not any(log is not None and log["state"]["messages"] for log in logs)
-    found = index["config"].get("metadata") or {}
-    return all(found.get(key) == value for key, value in WHOLE.items())
+    metadata = index["config"].get("metadata") or {}
+    return all(metadata.get(key) == value for key, value in WHOLE.items())
 
 
 async def partitions_of(conn: Connection) -> Partitions:
