@@ -73,11 +73,11 @@ def main_argument(arguments: str) -> str:
     """The argument that says what a call is about; of a patch the files; empty: there is none. `arguments`: as JSON,
     which may be cut."""
     try:
-        found = json.loads(arguments or "{}")
+        parsed = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         return arguments
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         return arguments
-    name = next((n for n in _TELLING if isinstance(found.get(n), str) and found[n]), "")
-    value = str(found.get(name, "")) or next((v for v in found.values() if isinstance(v, str) and v), "")
+    name = next((n for n in _TELLING if isinstance(parsed.get(n), str) and parsed[n]), "")
+    value = str(parsed.get(name, "")) or next((v for v in parsed.values() if isinstance(v, str) and v), "")
     return ", ".join(_PATCHED.findall(value)) or value if name == "patch" else value
