@@ -118,21 +118,21 @@ class Series(Generic[C]):
     def labels(self, **labels: str) -> C:
         """The number for these values. Raises ValueError where they are not the metric's labels."""
         asked = tuple(labels.items())
-        found = self._found.get(asked)
-        if found is None:
+        child = self._found.get(asked)
+        if child is None:
             if sorted(labels) != sorted(self._labelnames):
                 raise ValueError("Incorrect label names")
             values = tuple(str(labels[name]) for name in self._labelnames)
-            found = self._children.get(values)
-            if found is None:
-                found = self._children[values] = self._new()
-            self._found[asked] = found
-        return found
+            child = self._children.get(values)
+            if child is None:
+                child = self._children[values] = self._new()
+            self._found[asked] = child
+        return child
 
     def of(self, *values: str) -> C:
         """The number for these values, in the order of the metric's labels: the quick way."""
-        found = self._children.get(values)
-        return self.labels(**dict(zip(self._labelnames, values, strict=True))) if found is None else found
+        child = self._children.get(values)
+        return self.labels(**dict(zip(self._labelnames, values, strict=True))) if child is None else child
 
     def describe(self) -> Iterable[Metric]:
         """The metric without numbers, as a registry asks for it."""
@@ -192,11 +192,11 @@ class Gauge(Series[Level]):
                 self.labels(**{self._labelnames[0]: value}).set(number)
         return super().collect()
 
-    def replace(self, found: Mapping[tuple[str, ...], float]) -> None:
+    def replace(self, readings: Mapping[tuple[str, ...], float]) -> None:
         """Let these be its numbers, and no other: values of its labels -> how much."""
-        self._children = {values: self._new() for values in found}
+        self._children = {values: self._new() for values in readings}
         self._found = {}
-        for values, value in found.items():
+        for values, value in readings.items():
             self._children[values].set(value)
 
     def _add(self, metric: Metric, labels: dict[str, str], child: Level) -> None:
