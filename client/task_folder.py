@@ -343,10 +343,10 @@ def _unless_sent(before: Files, unwanted: Unwanted) -> Callable[[str, bool], str
     """What is unwanted and was not sent either: what names it may be other than it was."""
     above = {parent.as_posix() for path in before for parent in PurePosixPath(path).parents}
 
-    def found(path: str, folder: bool) -> str | None:
+    def unwanted_and_new(path: str, folder: bool) -> str | None:
         return None if path in (above if folder else before) else unwanted(path, folder)
 
-    return found
+    return unwanted_and_new
 
 
 def _check_folders(root: Path, changed: Iterable[str]) -> None:

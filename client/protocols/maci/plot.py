@@ -32,7 +32,7 @@ _COLOURS = ("#1f5fa8", "#c1272d", "#0f7173", "#8a5a00", "#6b3fa0")
 
 
 def draw(story: Story, stop: Stop | None, form: str) -> bytes:
-    """The picture as a file of this format; the same story gives the same bytes. `found` has at least one round."""
+    """The picture as a file of this format; the same story gives the same bytes. `story` has at least one round."""
 
     def paint(figure: "Figure") -> None:
         axes: Sequence[Axes] = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2.2, 2.4, 2.4))

@@ -70,8 +70,8 @@ class MaciPresenter(Presenter):
         self._posts.append(post)
         self._signals = transcript.foot(post) or self._signals
         match body_of(post):
-            case Passages(passages=found):
-                self._documents.update({p.id: p.document for p in found})
+            case Passages(passages=passages):
+                self._documents.update({p.id: p.document for p in passages})
             case Round() as body:
                 self._rounds.append(body)
 
