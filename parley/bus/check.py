@@ -136,8 +136,8 @@ def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Ro
             return asyncio.run(check(url, users, only=tuple(via or ()), via=via))
         rows: list[Row] = []
         for server in servers:
-            found = asyncio.run(check(server, users, only=tuple(via or ()), via=via))
-            rows += [msgspec.structs.replace(row, server=shown_address(server)) for row in found]
+            checks = asyncio.run(check(server, users, only=tuple(via or ()), via=via))
+            rows += [msgspec.structs.replace(row, server=shown_address(server)) for row in checks]
         return rows
     except BusError as error:
         raise Unreachable(str(error)) from error

@@ -40,14 +40,14 @@ def list_(
         settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
         from parley.reliability import learning
 
-        found = learning.listed(settings, kind or "")
+        records = learning.listed(settings, kind or "")
         if json:
             import msgspec
 
-            options.print_json({**msgspec.to_builtins(found), "used": settings.learned.reliability})
+            options.print_json({**msgspec.to_builtins(records), "used": settings.learned.reliability})
         else:
             known = learning.kinds(settings) if kind else ()
-            write_lines(learning.table_words(found, settings.learned.reliability, kind or "", known), None)
+            write_lines(learning.table_words(records, settings.learned.reliability, kind or "", known), None)
 
 
 @app.command()
@@ -73,14 +73,14 @@ def policy(
         from parley.reliability import steering
 
         of_kind = kind or settings.learned.kind
-        found = steering.learned_policies(settings, of_kind)
+        policies = steering.learned_policies(settings, of_kind)
         used = settings.learned.policy
         if json:
             import msgspec
 
-            options.print_json({"policies": msgspec.to_builtins(found), "used": used})
+            options.print_json({"policies": msgspec.to_builtins(policies), "used": used})
         else:
-            write_lines(steering.policy_words(found, used, of_kind), None)
+            write_lines(steering.policy_words(policies, used, of_kind), None)
 
 
 @app.command()
@@ -109,8 +109,8 @@ def learn(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds, learned__file=file)
         from parley.reliability import learning
 
-        found = learning.learn(settings, known)
+        report = learning.learn(settings, known)
         if json:
-            options.print_json(found)
+            options.print_json(report)
         else:
-            write_lines(learning.learned_words(found), None)
+            write_lines(learning.learned_words(report), None)
