@@ -215,9 +215,9 @@ async def events(folder: Path, debaters: int) -> AsyncIterator[Events]:
                 pids[seat] = child.pid
                 assert child.stdout is not None
                 await asyncio.to_thread(child.stdout.readline)
-            found = Events(nc, pids)
-            await found.listen()
-            yield found
+            listener = Events(nc, pids)
+            await listener.listen()
+            yield listener
         finally:
             await nc.close()
     finally:
@@ -227,13 +227,13 @@ async def events(folder: Path, debaters: int) -> AsyncIterator[Events]:
 
 async def floor(cases: list[Case]) -> list[Run]:
     """Each case on processes of its own, after some debates that do not count."""
-    found = []
+    runs = []
     for case in cases:
         with tempfile.TemporaryDirectory(prefix="parley-events-") as folder:
             async with events(Path(folder), case.debaters) as running:
                 await running.run(msgspec.structs.replace(case, at_once=20, total=40))
-                found.append(await running.run(case))
-    return found
+                runs.append(await running.run(case))
+    return runs
 
 
 if __name__ == "__main__":
