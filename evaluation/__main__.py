@@ -33,14 +33,14 @@ def main(arguments: list[str] | None = None) -> int:
             given.out.write_text(first_look.text(given.data), encoding="utf-8")
             return 0
         source = loaders.gsm8k if given.signals.startswith("gsm8k") else loaders.ford
-        found = [debate for debate in source(given.data) if debate.id == given.signals]
+        debates = [debate for debate in source(given.data) if debate.id == given.signals]
     except (loaders.NoData, loaders.BadData) as error:
         print(error, file=sys.stderr)
         return 2
-    if not found:
+    if not debates:
         print(f"no debate {given.signals!r} in {given.data}", file=sys.stderr)
         return 2
-    print(msgspec.json.encode(stops.document(found[0])).decode())
+    print(msgspec.json.encode(stops.document(debates[0])).decode())
     return 0
 
 

@@ -108,13 +108,13 @@ def verdict(asked: Asked, answer: str) -> str:
 
 def baseline(asked: Asked) -> str:
     """The sentence that has most of the question's words, weighted by rarity, if it has enough of them."""
-    found = [s for _, text in asked.documents for s in cut(text).sentences]
+    sentences = [s for _, text in asked.documents for s in cut(text).sentences]
     terms = set(stems(asked.question))
-    have = [terms & set(s.stems) for s in found]
+    have = [terms & set(s.stems) for s in sentences]
     weight = {t: math.log(1 + (1 + len(have)) / (1 + sum(t in h for h in have))) for t in terms}
     shares = [sum(weight[t] for t in h) / max(1e-9, sum(weight.values())) for h in have]
-    best = max(range(len(found)), key=lambda i: shares[i], default=-1)
-    return found[best].text if best >= 0 and shares[best] >= BASELINE_FLOOR else ""
+    best = max(range(len(sentences)), key=lambda i: shares[i], default=-1)
+    return sentences[best].text if best >= 0 and shares[best] >= BASELINE_FLOOR else ""
 
 
 def session(model: Extractive) -> Callable[[Asked], str]:
@@ -232,10 +232,10 @@ def main(arguments: Sequence[str]) -> int:
     except (OSError, ValueError, KeyError) as error:
         print(f"cannot read the questions: {error}", file=sys.stderr)
         return 2
-    found = {}
+    by_name = {}
     for name, answering in (("extractive model", session(Extractive())), ("baseline", baseline)):
         answers = [answering(q) for q in questions]
-        found[name] = (answers, table(questions, [verdict(q, a) for q, a in zip(questions, answers, strict=True)]))
+        by_name[name] = (answers, table(questions, [verdict(q, a) for q, a in zip(questions, answers, strict=True)]))
     if given.json:
         told = {
             name: {
@@ -245,9 +245,9 @@ def main(arguments: Sequence[str]) -> int:
                     for q, a in zip(questions, answers, strict=True)
                 ],
             }
-            for name, (answers, rows) in found.items()
+            for name, (answers, rows) in by_name.items()
         }
         print(json.dumps(told, ensure_ascii=False, indent=1))
     else:
-        print("\n\n".join(_printed(name, rows) for name, (_, rows) in found.items()))
+        print("\n\n".join(_printed(name, rows) for name, (_, rows) in by_name.items()))
     return 0

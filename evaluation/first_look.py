@@ -193,7 +193,7 @@ def text(data: Path) -> str:
         ford_says=findings(whole),
         read_says=findings(read),
         unread_says=item(f"The full debate against the vote of round 0: {judged(unread.gain(FULL, NO_DEBATE))}."),
-        alone_says="\n".join(against_alone(debates) for debates in (*(found for _, found in pairs), gsm8k)),
+        alone_says="\n".join(against_alone(debates) for debates in (*(debates_of for _, debates_of in pairs), gsm8k)),
         gsm8k_says=findings(six),
         data=data_table([*pairs, (loaders.GSM8K, gsm8k)]),
         ford_count=f"{len(ford):,}",

@@ -100,14 +100,14 @@ async def rows_of(
     prepared.apart = False
     if said_by is not None:
         prepared.compare_by(await said_by.of(prepared.specs), beside)
-    found, wholes, cases, kept = [], [], [], []
+    feature_rows, wholes, cases, kept = [], [], [], []
     for n, case in enumerate(of.cases):
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         if heard.foreign or not (heard.parts or case.files):
             continue
         rows = None if plain is None else np.stack(list(await plain.encode(heard.texts)))
         features, said = prepared.ranks(heard, rows)
-        found.append(features)
+        feature_rows.append(features)
         wholes.append(said)
         cases.append(case)
         kept.append(n)
@@ -117,7 +117,7 @@ async def rows_of(
         return np.array([[float(i in named(c)) for i in ids] for c in cases])
 
     return Rows(
-        of.name, np.array(found), np.array(wholes), right(lambda c: c.right),
+        of.name, np.array(feature_rows), np.array(wholes), right(lambda c: c.right),
         right(lambda c: c.right | frozenset(c.support)), np.array(counts)[kept],
         tuple(c.kind for c in cases), np.array(source)[kept],
     )  # fmt: skip
@@ -164,8 +164,8 @@ class LeftOut(NamedTuple):
         """Less the prompts that were written for one registry."""
         use = self.rows.source != registry
         of = self.rows
-        found, whole, lead, part, counts = (a[use] for a in (of.found, of.whole, of.lead, of.part, of.counts))
-        rows = Rows(of.name, found, whole, lead, part, counts, (), of.source[use])
+        features, whole, lead, part, counts = (a[use] for a in (of.found, of.whole, of.lead, of.part, of.counts))
+        rows = Rows(of.name, features, whole, lead, part, counts, (), of.source[use])
         return LeftOut(rows, self.told[use], self.first[use])
 
 
@@ -324,7 +324,7 @@ async def fit_all(folders: Sequence[Path], to: Path) -> tuple[dict[str, Found], 
     drawn = [[fewer(of, count, draw) for count in SMALLER] for of in sets]
     large = [together(sets, count, draw) for count in LARGER]
     said_by = SpecVectors(plain, ranking.phrases, ranking.Parts.of)
-    found, large_lines = {}, []
+    fits, large_lines = {}, []
     for name in ("read", "words"):
         mine, vectors = (plain, said_by) if name == "read" else (None, None)
         columns = [c for c in Rank if mine is not None or c not in BY_ENCODER]
@@ -337,13 +337,11 @@ async def fit_all(folders: Sequence[Path], to: Path) -> tuple[dict[str, Found], 
             smaller.append([await rows_of(few, few_counts, [i] * n, vectors, mine, other) for few in drawn[i]])
         every = np.concatenate(beside)
         larger = [await rows_of(of, _large_counts(of), source, vectors, mine, every) for of, source in large]
-        found[name] = fit(rows, columns, smaller, larger)
-        large_lines += [f"{name}:", *large_told(found[name].fitted, larger)]
-    weights = Weights(
-        read=found["read"].fitted, words=found["words"].fitted, enough=enough(found["words"], found["read"])
-    )
+        fits[name] = fit(rows, columns, smaller, larger)
+        large_lines += [f"{name}:", *large_told(fits[name].fitted, larger)]
+    weights = Weights(read=fits["read"].fitted, words=fits["words"].fitted, enough=enough(fits["words"], fits["read"]))
     (to / ranking.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
-    return found, large_lines
+    return fits, large_lines
 
 
 def large_told(fitted: Fitted, larger: Sequence[Rows]) -> list[str]:
@@ -358,23 +356,23 @@ def large_told(fitted: Fitted, larger: Sequence[Rows]) -> list[str]:
     return lines
 
 
-def told(found: Found) -> list[str]:
+def told(result: Found) -> list[str]:
     """Lines of figures, of registries left out."""
-    right = found.right.astype(np.bool_)
+    right = result.right.astype(np.bool_)
     share = wilson(int(right.sum()), len(right))
     lines = [f"  all registries: {share.hits} of {share.of}, {share.share.value:.1%} "
              f"[{share.share.low:.1%}, {share.share.high:.1%}]"]  # fmt: skip
-    for by in (found.names, found.kinds):
+    for by in (result.names, result.kinds):
         for name in dict.fromkeys(by):
             use = np.array([n == name for n in by])
             lines.append(f"  {name:<20} {right[use].sum():>4} of {use.sum():>4}  {right[use].mean():.1%}")
-    out = ~found.taken
-    lines.append(f"  abstains rightly {(out & ~found.anybody).sum()} of {out.sum()}")
-    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody).sum()}")
+    out = ~result.taken
+    lines.append(f"  abstains rightly {(out & ~result.anybody).sum()} of {out.sum()}")
+    lines.append(f"  finds nobody's {(out & ~result.anybody).sum()} of {(~result.anybody).sum()}")
     for low in np.arange(0, 1, 0.1):
-        use = found.taken & (found.confidence >= low) & (found.confidence < low + 0.1)
+        use = result.taken & (result.confidence >= low) & (result.confidence < low + 0.1)
         if use.any():
-            said = found.confidence[use].mean()
+            said = result.confidence[use].mean()
             lines.append(f"  {low:.1f}: {use.sum():>4} tasks, said {said:.2f}, right {right[use].mean():.2f}")
     return lines
 
@@ -388,9 +386,9 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     lines = []
     sets, large = asyncio.run(fit_all(given.registries, given.to))
-    for name, found in sets.items():
-        lines.append(f"{name}: {found.right.mean():.1%} right, each registry by weights fitted on others")
-        lines += told(found)
+    for name, result in sets.items():
+        lines.append(f"{name}: {result.right.mean():.1%} right, each registry by weights fitted on others")
+        lines += told(result)
     print("\n".join([*lines, *large]))
     if given.figures is not None:
         given.figures.with_name(LARGE.name).write_text("\n".join(large) + "\n", encoding="utf-8")

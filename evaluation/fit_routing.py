@@ -77,9 +77,9 @@ def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Flo
 
     # What a specification says speaks for its expert, and never against it; so it holds for other specifications too.
     bounds = [(None, 0.0) if c == features.Feature.UNWANTED else (0.0, None) for c in columns]
-    found = np.zeros(rows.features.shape[2])
-    found[list(columns)] = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", bounds=bounds).x
-    return np.asarray(found / scale)
+    coefficients = np.zeros(rows.features.shape[2])
+    coefficients[list(columns)] = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return np.asarray(coefficients / scale)
 
 
 def fit_sure(
@@ -188,7 +188,7 @@ def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
     chance = np.where(rows.speaks, chance, 0.0)
     abstain = _threshold(chance[0], whole.hit, 1 - whole.anybody)
     # What takes part is asked of those who do not lead: who leads has its confidence.
-    found = Fitted(
+    fitted = Fitted(
         score=_rounded(fit_score(rows, inside, columns)),
         lead=sure(lambda e: e.rows.speaks[:, None] & np.ones_like(e.first), lambda e: e.rows.lead),
         part=sure(lambda e: e.rows.speaks[:, None] & ~e.first, lambda e: e.rows.part),
@@ -196,10 +196,10 @@ def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
         abstain=abstain,
         takes_part=TAKES_PART,
     )
-    said = 1 / (1 + np.exp(-(whole.told @ np.array(found.lead))))
+    said = 1 / (1 + np.exp(-(whole.told @ np.array(fitted.lead))))
     led = chance[0] >= abstain
     right = np.where(led, whole.hit, 1 - whole.anybody)
-    return Found(found, right, np.where(led, np.where(whole.first, said, 0).sum(axis=1), 0.0))
+    return Found(fitted, right, np.where(led, np.where(whole.first, said, 0).sum(axis=1), 0.0))
 
 
 class Judged(Protocol):
@@ -216,13 +216,13 @@ class Judged(Protocol):
 
 def enough(by_words: Judged, read: Judged) -> float:
     """The least confidence by words alone from which on to ask an encoder would make hardly a task more right."""
-    found = 1.01
+    threshold = 1.01
     for t in np.round(np.arange(0.99, 0.5, -0.01), 2):
         right = np.where(by_words.confidence >= t, by_words.right, read.right)
         if right.mean() < read.right.mean() - HARDLY:
             break
-        found = float(t)
-    return found
+        threshold = float(t)
+    return threshold
 
 
 def _threshold(chance: Floats, hit: Floats, nobody: Floats) -> float:
@@ -239,18 +239,18 @@ def _rounded(w: Floats) -> tuple[float, ...]:
 
 async def rows_of(cases: Sequence[Case], prepared: Prepared, reader: Encoder | None) -> Rows:
     """Features of cases."""
-    found, scopes, speaks = [], [], []
+    features, scopes, speaks = [], [], []
     for case in cases:
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         rows = await reader.encode(heard.parts[:1]) if reader is not None and heard.parts else None
         values, scope = prepared.features(heard, rows[0] if rows is not None else None)
-        found.append(values)
+        features.append(values)
         scopes.append(scope)
         speaks.append(bool(heard.reading.words) or bool(case.files))
     ids = [s.id for s in prepared.specs]
     lead = np.array([[float(i in case.right) for i in ids] for case in cases])
     part = np.array([[float(i in case.right or i in case.support) for i in ids] for case in cases])
-    return Rows(np.array(found), np.array(scopes), lead, part, np.array(speaks))
+    return Rows(np.array(features), np.array(scopes), lead, part, np.array(speaks))
 
 
 async def fit_all(folder: Path, to: Path) -> dict[str, float]:
@@ -282,11 +282,11 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
         every = list(features.Feature)
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
         sets[name] = fit(await rows(specs), [await rows(few) for few in drawn], columns)
-    found = Weights(
+    weights = Weights(
         reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted,
         enough=enough(sets["words"], sets["read"]),
     )  # fmt: skip
-    (to / weighted.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    (to / weighted.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
     return {name: float(one.right.mean()) for name, one in sets.items()}
 
 

@@ -55,8 +55,8 @@ async def fit_all(folder: Path, to: Path) -> list[str]:
     words, read, y = await rows_of(used, reader)
     counts = np.where(y > 0, 1.0, float(EVERY))
     by_words, by_both = (fit_sure(x, y, counts=counts, penalty=PENALTY) for x in (words, read))
-    found = several.Weights(words=_rounded(by_words), read=_rounded(by_both), ask=ASK, few=FEW, many=MANY)
-    (to / several.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    weights = several.Weights(words=_rounded(by_words), read=_rounded(by_both), ask=ASK, few=FEW, many=MANY)
+    (to / several.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
     lines = []
     for name, cases in (("held back", every[::HELD_BACK]), ("half to develop on", golden("dev", builtin()).cases)):
         words, read, y = await rows_of([c for c in cases if c.kind != "saying"], reader)

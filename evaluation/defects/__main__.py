@@ -101,8 +101,8 @@ async def _asked(given: argparse.Namespace) -> int:
 
 
 def _score(given: argparse.Namespace) -> int:
-    found = scoring.report(cases.read(), [one for file in given.files for one in _lines(file)])
-    print(msgspec.json.encode(found).decode() if given.json else scoring.text(found))
+    scored = scoring.report(cases.read(), [one for file in given.files for one in _lines(file)])
+    print(msgspec.json.encode(scored).decode() if given.json else scoring.text(scored))
     return 0
 
 

@@ -48,8 +48,8 @@ def _ends(config: Control, options: int, course: tuple[Seen, ...]) -> dict[str, 
     """Row of the grid -> the round after which it ends the debate."""
     rounds = played(config, options, course)[-1].rounds
     last = len(rounds) - 1
-    found = {name: tried.end(msgspec.structs.replace(config, **row), rounds, first=1) for name, row in GRID.items()}
-    return {name: last if end is None else end for name, end in found.items()}
+    ends = {name: tried.end(msgspec.structs.replace(config, **row), rounds, first=1) for name, row in GRID.items()}
+    return {name: last if end is None else end for name, end in ends.items()}
 
 
 def case(config: Control, debate: RecordedDebate) -> Case:

@@ -71,15 +71,15 @@ def steps(debate: RecordedDebate, means: Sequence[float] = ()) -> list[Step]:
     trust = tuple(shares(named, options).values()) if means else ()
     course = tuple(islice(seen(debate, tokens=False), len(debate.rounds)))
     signals = _signals(options, course, trust)
-    found: list[Step] = []
+    steps_of: list[Step] = []
     most = before = 0
     for last, standing in enumerate(debate.standing()):
         words = debate.words(last)
         most, before = max(most, words - before), words
         verdict = debate.rounds[last].verdict
         given = verdict or posterior(standing, means or (0.6,) * len(standing), options)
-        found.append(Step(round_value.features(signals[: last + 1]), most, given))
-    return found
+        steps_of.append(Step(round_value.features(signals[: last + 1]), most, given))
+    return steps_of
 
 
 def right(debate: RecordedDebate, step: Step) -> float:
@@ -98,10 +98,10 @@ def fitted(debates: Sequence[RecordedDebate], records: Records | None, price: fl
             rows.append([known[last].features[name] for name in FEATURES])
             gains.append(now[last + 1] - now[last])
             words.append(debate.words(last + 1) - debate.words(last))
-    found = fits.ridge(np.array(rows), np.array(gains)) if rows else np.zeros(len(FEATURES))
+    coefficients = fits.ridge(np.array(rows), np.array(gains)) if rows else np.zeros(len(FEATURES))
     return RoundValue(
         version=version,
-        coefficients={name: round(float(c), 6) for name, c in zip(FEATURES, found, strict=True)},
+        coefficients={name: round(float(c), 6) for name, c in zip(FEATURES, coefficients, strict=True)},
         price=price,
         tokens=round(float(np.mean(words)), 1) if words else 0.0,
         fitted_on=f"{len(debates):,} debates of the fit half",

@@ -183,7 +183,7 @@ class Training:
         """Vectors of length 1. Texts of about one length go together."""
         rows = [self.words.ids(t, LONGEST) for t in texts]
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-        found, at = [], 0
+        vectors, at = [], 0
         while at < len(order):
             size = max(8, min(96, _TOKENS // len(rows[order[min(at + 24, len(order) - 1)]])))
             ids, mask = padded([rows[i] for i in order[at : at + size]])
@@ -191,10 +191,10 @@ class Training:
             hide = (torch.rand(ids.shape) < hidden) & (mask > 0) & (ids != _FIRST) & (ids != _LAST)
             said = self.transformer(input_ids=ids.masked_fill(hide, _MASK), attention_mask=mask).last_hidden_state
             weight = mask.unsqueeze(-1).float()
-            found.append(functional.normalize((said * weight).sum(1) / weight.sum(1), dim=1))
+            vectors.append(functional.normalize((said * weight).sum(1) / weight.sum(1), dim=1))
         back = torch.empty(len(order), dtype=torch.long)
         back[torch.tensor(order)] = torch.arange(len(order))
-        return torch.cat(found)[back]
+        return torch.cat(vectors)[back]
 
     def scored(self, of: Registry, texts: Sequence[str], hidden: float = 0.0) -> tuple[Any, Any]:
         """As Score says, of texts."""

@@ -137,9 +137,9 @@ def trained(epochs: int, folder: Path) -> Model:
 def _batches(rows: Sequence[Sequence[int]], chance: random.Random) -> list[list[int]]:
     """Texts of about one length go together."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]) // 8 + chance.random() * 6)
-    found = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
-    chance.shuffle(found)
-    return found
+    batches = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
+    chance.shuffle(batches)
+    return batches
 
 
 def _right(model: Model, words: Any, cases: Sequence[Case]) -> float:
