@@ -255,8 +255,8 @@ def table(
     for queue, role in queues.items():
         account = channels.ACCOUNT_OF_ROLE.get(role)
         if account is None:
-            known = ", ".join(sorted(channels.ACCOUNT_OF_ROLE))
-            raise BadTable(f"queue {queue!r}: role {role!r} has no account, known: {known}")
+            roles = ", ".join(sorted(channels.ACCOUNT_OF_ROLE))
+            raise BadTable(f"queue {queue!r}: role {role!r} has no account, known: {roles}")
         pin = (pins or {}).get(queue, "")
         rows.append(User(name=queue, kind=AGENT, account=account, queue=queue, role=role, pin=pin))
     return tuple(rows)

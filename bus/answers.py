@@ -204,13 +204,13 @@ def fields(
     headers: Mapping[str, str] | None, msg_id: str | None, expected_last: tuple[str, int] | None
 ) -> dict[str, str]:
     """The headers of a message to a stream."""
-    given = dict(headers or {})
+    result = dict(headers or {})
     if msg_id is not None:
-        given["Nats-Msg-Id"] = msg_id
+        result["Nats-Msg-Id"] = msg_id
     if expected_last is not None:
-        given["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
-        given["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
-    return given
+        result["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
+        result["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
+    return result
 
 
 def acknowledged(subject: str, answer: Msg) -> PubAck:

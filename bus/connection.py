@@ -298,17 +298,17 @@ class Connection:
     ) -> Awaitable[PubAck]:
         """`store` in two halves: the message is on its way when this returns, and the acknowledgement is awaited later,
         where `store`'s errors are raised. Costs no task."""
-        given = fields(headers, msg_id, expected_last)
-        if size_of(payload, given) <= self.max_size:
+        sent = fields(headers, msg_id, expected_last)
+        if size_of(payload, sent) <= self.max_size:
             token, pending = self._answers.expect(subject, "", timeout_s)
-            if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
+            if self.nc.put(subject, payload, f"{self._inbox}.{token}", sent):
                 return Begun(self._answers, token, pending, self.stores)
             self._answers.forget(token)
-        return asyncio.ensure_future(self._stored(subject, payload, given, timeout_s))
+        return asyncio.ensure_future(self._stored(subject, payload, sent, timeout_s))
 
-    async def _stored(self, subject: str, payload: bytes, given: Headers, timeout_s: float) -> PubAck:
+    async def _stored(self, subject: str, payload: bytes, headers: Headers, timeout_s: float) -> PubAck:
         try:
-            answer = await self.request(subject, payload, timeout_s, given or None)
+            answer = await self.request(subject, payload, timeout_s, headers or None)
             ack = acknowledged(subject, answer)
         except NoModerator:
             raise NoStream(subject) from None

@@ -104,9 +104,9 @@ def _of_the_wheel() -> Iterator[str]:
 
 def forbid(folder: Path, public: str) -> None:
     """Leave the user of this key out of every configuration that an EmbeddedServer writes in this folder."""
-    known = forbidden(folder)
-    if public not in known:
-        write_private(folder / REVOKED, "".join(f"{key}\n" for key in sorted({*known, public})).encode())
+    revoked = forbidden(folder)
+    if public not in revoked:
+        write_private(folder / REVOKED, "".join(f"{key}\n" for key in sorted({*revoked, public})).encode())
 
 
 def forbidden(folder: Path) -> frozenset[str]:

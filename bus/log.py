@@ -96,8 +96,8 @@ async def waiting(connection: Connection, stream: str, only: str) -> list[str]:
     """The subjects under which a stream has messages, of those that match `only`."""
     names: list[str] = []
     while True:
-        asked = {"subjects_filter": only, "offset": len(names)}
-        answer = await connection.api(f"STREAM.INFO.{stream}", asked)
+        query = {"subjects_filter": only, "offset": len(names)}
+        answer = await connection.api(f"STREAM.INFO.{stream}", query)
         page = answer["state"].get("subjects") or {}
         names += page
         if not page or len(names) >= int(answer.get("total", 0)):

@@ -59,44 +59,44 @@ def _read_by_observers() -> list[Crossing]:
 
 def _services(user: User) -> list[Crossing]:
     """Subjects of CORE that the user may ask on. The first two forms are those of history, documents and artifacts."""
-    asked: list[str] = []
-    told: list[str] = []
+    requests: list[str] = []
+    notices: list[str] = []
     for name in channels.readable_by(user.account):
-        told += [subjects.read(name, "*"), subjects.doc(name, "*")]
+        notices += [subjects.read(name, "*"), subjects.doc(name, "*")]
     if user.account in channels.WITH_ARTIFACTS:
         if user.kind != VIEWER:
-            asked.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
+            requests.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
         if user.kind == AGENT:
-            asked.append(subjects.requests_by("take", channels.PUBLIC, user.name))
+            requests.append(subjects.requests_by("take", channels.PUBLIC, user.name))
         else:
-            told.append(subjects.get(channels.PUBLIC, "*"))
+            notices.append(subjects.get(channels.PUBLIC, "*"))
     for name in writable(user):
         if name == channels.CLIENT:
-            asked += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
+            requests += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
         elif user.kind == AGENT:
-            asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
+            requests += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
     if user.kind in (CLIENT, VIEWER):
         mine = [subjects.own("mine", name, "*") for name in dict.fromkeys((user.name, *user.reads))]
-        asked += [subjects.own("sessions", user.name, "*")] if user.sees_all else mine
+        requests += [subjects.own("sessions", user.name, "*")] if user.sees_all else mine
     if user.kind == OWNER:
-        asked += [
+        requests += [
             subjects.own_by(user.name),
             subjects.inbox_by(channels.OWNER, user.name),
             subjects.requests_by("fate", channels.OWNER, user.name),
         ]
     if user.kind == AGENT:
-        asked += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
+        requests += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
     if user.kind == OBSERVER:
-        asked.append(subjects.OUTCOMES)
+        requests.append(subjects.OUTCOMES)
     if user.kind == PROBE:
-        asked.append(subjects.own("workers", user.name, "*"))
-    crossings = [Crossing("Singleton", subject, subject) for subject in asked]
+        requests.append(subjects.own("workers", user.name, "*"))
+    crossings = [Crossing("Singleton", subject, subject) for subject in requests]
     if user.kind == OBSERVER:
         crossings += _read_by_observers()
     if user.sees_all:
-        crossings += [Crossing("Singleton", subject, subject) for subject in told]
+        crossings += [Crossing("Singleton", subject, subject) for subject in notices]
     else:
-        for subject in told:
+        for subject in notices:
             crossings.append(Crossing("Singleton", subjects.owned(user.name, subject), subject))
             owned = (subjects.owned(owner, subject) for owner in user.reads)
             crossings += [Crossing("Singleton", theirs, theirs) for theirs in owned]

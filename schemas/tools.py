@@ -65,8 +65,8 @@ def ended_words(call: ToolCall) -> str:
     if isinstance(call.ended, UnsetType):
         before = _BEFORE.match(call.result) if call.ok else None
         return before[0] if before else "failed"
-    told = " ".join(call.ended.split())[:_MOST_ENDED]
-    return told if told and told != PASSED else "failed"
+    text = " ".join(call.ended.split())[:_MOST_ENDED]
+    return text if text and text != PASSED else "failed"
 
 
 def main_argument(arguments: str) -> str:

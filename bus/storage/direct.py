@@ -66,8 +66,8 @@ async def batch(
 
 async def _one(connection: Connection, stream: str, body: dict[str, Any], *, exact: bool) -> Got | None:
     if not (exact and connection.clustered):
-        asked = json.dumps(body).encode()
-        return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", asked, _WAIT_S))
+        request = json.dumps(body).encode()
+        return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", request, _WAIT_S))
     try:
         message = (await connection.api(f"STREAM.MSG.GET.{stream}", body, _WAIT_S))["message"]
     except ApiError as error:

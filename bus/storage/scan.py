@@ -46,8 +46,8 @@ class Scan:
             "num_replicas": 1, "inactive_threshold": _IDLE_NS,
         }  # fmt: skip
         body = {"stream_name": self._stream, "config": config}
-        made = await self._connection.api(f"CONSUMER.CREATE.{self._stream}.{self._name}", body, 10.0)
-        self.count = int(made.get("num_pending", 0))
+        consumer = await self._connection.api(f"CONSUMER.CREATE.{self._stream}.{self._name}", body, 10.0)
+        self.count = int(consumer.get("num_pending", 0))
         return self
 
     async def _whole(self) -> None:

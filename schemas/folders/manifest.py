@@ -48,8 +48,8 @@ def commands(files: Mapping[str, bytes]) -> tuple[Found, ...]:
         Path in the folder -> its bytes; only files at the top are read.
     """
     by_command: dict[str, Found] = {}
-    for one in (*_python(files), *_node(files), *_make(files), *_others(files), *_readme(files)):
-        by_command.setdefault(one.command, one)
+    for command in (*_python(files), *_node(files), *_make(files), *_others(files), *_readme(files)):
+        by_command.setdefault(command.command, command)
     return tuple(by_command.values())
 
 
