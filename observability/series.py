@@ -65,9 +65,9 @@ class Level:
         """Add to it, less than nothing too."""
         self._value = self.value + by
 
-    def set_function(self, asked: Callable[[], float]) -> None:
+    def set_function(self, function: Callable[[], float]) -> None:
         """Ask for it at each scrape."""
-        self._value = asked
+        self._value = function
 
 
 class Spread:
@@ -117,8 +117,8 @@ class Series(Generic[C]):
 
     def labels(self, **labels: str) -> C:
         """The number for these values. Raises ValueError where they are not the metric's labels."""
-        asked = tuple(labels.items())
-        child = self._found.get(asked)
+        key = tuple(labels.items())
+        child = self._found.get(key)
         if child is None:
             if sorted(labels) != sorted(self._labelnames):
                 raise ValueError("Incorrect label names")
@@ -126,7 +126,7 @@ class Series(Generic[C]):
             child = self._children.get(values)
             if child is None:
                 child = self._children[values] = self._new()
-            self._found[asked] = child
+            self._found[key] = child
         return child
 
     def of(self, *values: str) -> C:
@@ -181,9 +181,9 @@ class Gauge(Series[Level]):
     def _new(self) -> Level:
         return Level()
 
-    def follow(self, asked: Callable[[], Mapping[str, float]]) -> None:
+    def follow(self, read_values: Callable[[], Mapping[str, float]]) -> None:
         """Ask at each scrape for the numbers of a metric with one label, by its value."""
-        self._asked = asked
+        self._asked = read_values
 
     def collect(self) -> Iterable[Metric]:
         """The metric with its numbers of now."""

@@ -68,10 +68,10 @@ def _notes(summary: str, alert: str) -> dict[str, str]:
     return {"summary": summary, "runbook": f"{RUNBOOK}#{alert.lower()}"}
 
 
-def render(made: Mapping[str, list[Rule]]) -> str:
+def render(groups: Mapping[str, list[Rule]]) -> str:
     """The file of rules: YAML whose scalars are JSON's."""
     lines = [_HEAD + "groups:"]
-    for group, rules in made.items():
+    for group, rules in groups.items():
         lines += [f"  - name: {group}", "    rules:"]
         for rule in rules:
             start = "      - "
