@@ -58,9 +58,9 @@ async def _samples(questions: Sequence[Asked], encoder: Encoder | None) -> list[
 def _evidence(q: Asked) -> list[Evidence]:
     evidence = []
     for name, text in q.documents:
-        one = cut(text)
-        evidence += [Evidence(s, name, own=True) for s in one.sentences]
-        evidence += [Evidence(s, name, own=True, heading=True) for s in one.headings]
+        document = cut(text)
+        evidence += [Evidence(s, name, own=True) for s in document.sentences]
+        evidence += [Evidence(s, name, own=True, heading=True) for s in document.headings]
     return evidence
 
 

@@ -149,10 +149,10 @@ class Among(NamedTuple):
 def among(rows: Rows, weights: Sequence[Floats], fold: NDArray[np.int64]) -> Among:
     """Weights are one set a fold."""
     scores = np.einsum("pef,pf->pe", rows.features, np.array(weights)[fold])
-    told = np.stack([weighted.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
+    described = np.stack([weighted.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
     first = np.zeros(scores.shape, np.bool_)
     first[np.arange(len(first)), scores.argmax(axis=1)] = True
-    return Among(rows, told, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
+    return Among(rows, described, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
 
 
 def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
@@ -257,10 +257,10 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
     """Write both files; the share of the prompts that are right, by set, on prompts not fitted on."""
     reader = make_readers().apart
     specs = builtin()
-    own = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
+    texts = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
     np.savez_compressed(
-        to / vectors.FILE.name, name=np.array(reader.name), rows=(await reader.encode(own)).astype(np.float16),
-        keys=np.frombuffer(b"".join(vectors.key(t) for t in own), np.uint8),
+        to / vectors.FILE.name, name=np.array(reader.name), rows=(await reader.encode(texts)).astype(np.float16),
+        keys=np.frombuffer(b"".join(vectors.key(t) for t in texts), np.uint8),
     )  # fmt: skip
     vectors.shipped.cache_clear()
     cases = (*golden("dev", specs, folder).cases, *training(folder)[2])
@@ -287,7 +287,7 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
         enough=enough(sets["words"], sets["read"]),
     )  # fmt: skip
     (to / weighted.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
-    return {name: float(one.right.mean()) for name, one in sets.items()}
+    return {name: float(result.right.mean()) for name, result in sets.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -295,8 +295,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_routing", description=__doc__)
     parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
     parser.add_argument("--to", type=Path, default=weighted.FILE.parent, metavar="DIR")
-    given = parser.parse_args(arguments)
-    for name, share in asyncio.run(fit_all(given.golden, given.to)).items():
+    options = parser.parse_args(arguments)
+    for name, share in asyncio.run(fit_all(options.golden, options.to)).items():
         print(f"{name}: {share:.1%} right, each prompt by weights fitted on others")
     return 0
 

@@ -129,8 +129,8 @@ def report(name: str, matcher: str, cases: Sequence[Case], routed: Sequence[Rout
     wanted = [(case.support, r) for case, r in pairs if r.lead is not None and case.right]
     supported = sum(s in (r.lead, *r.team) for support, r in wanted for s in support)
     deep = [(case.depths, r.depth) for case, r in pairs if case.depths and r.depth]
-    told = zip(routed, right, strict=True)
-    bins, error = reliability([(r.confidence, ok) for r, ok in told if r.lead])
+    judged = zip(routed, right, strict=True)
+    bins, error = reliability([(r.confidence, ok) for r, ok in judged if r.lead])
     return Report(
         set=name,
         matcher=matcher,

@@ -132,7 +132,7 @@ def _case(line: bytes, where: str, half: str, known: set[str], general: set[str]
     return case
 
 
-def made(name: str, examples: Sequence[str], triggers: Sequence[str] = (), **given: Any) -> ExpertSpec:
+def made(name: str, examples: Sequence[str], triggers: Sequence[str] = (), **fields: Any) -> ExpertSpec:
     """An expert made of a class of a set: its name is its trigger, and texts of the class are its examples."""
     words = name.replace("_", " ").replace("/", " ").replace("-", " ")
     texts = tuple(" ".join(t.split())[:_CUT] for t in examples)
@@ -142,7 +142,7 @@ def made(name: str, examples: Sequence[str], triggers: Sequence[str] = (), **giv
         triggers=Triggers(primary=tuple(triggers) or (words,), examples=texts),
         domain=Domain(owns=(words,)),
         deliberation=Deliberation(claim=f"I own {words}."),
-        **given,
+        **fields,
     )
 
 

@@ -124,12 +124,12 @@ def report(cases: Sequence[Case], reviewed: Sequence[Reviewed]) -> Report:
     """All figures. Raises BadData: a review is of no case, or there are two of one case with one prompt."""
     by_id = {case.id: case for case in cases}
     scored: dict[tuple[str, Prompted], Scored] = {}
-    for one in reviewed:
-        if one.case not in by_id:
-            raise BadData(f"case {one.case}: there is none")
-        if (one.case, one.prompt) in scored:
-            raise BadData(f"case {one.case}, {one.prompt}: it is reviewed twice")
-        scored[one.case, one.prompt] = score(by_id[one.case], one)
+    for review in reviewed:
+        if review.case not in by_id:
+            raise BadData(f"case {review.case}: there is none")
+        if (review.case, review.prompt) in scored:
+            raise BadData(f"case {review.case}, {review.prompt}: it is reviewed twice")
+        scored[review.case, review.prompt] = score(by_id[review.case], review)
     every = tuple(scored[key] for key in sorted(scored))
     detected = {(s.case, s.prompt): s.found for s in every if s.found is not None}
     alarmed = {(s.case, s.prompt): s.false_alarms > 0 for s in every}
@@ -164,10 +164,10 @@ def _paired(said: Mapping[tuple[str, Prompted], bool]) -> Paired | None:
     )  # fmt: skip
 
 
-def sign_test(one: int, other: int) -> float:
+def sign_test(first: int, second: int) -> float:
     """Two-sided, exact: how likely the cases that differ divide at least so unevenly by chance."""
-    n = one + other
-    tail = sum(math.comb(n, k) for k in range(min(one, other) + 1))
+    n = first + second
+    tail = sum(math.comb(n, k) for k in range(min(first, second) + 1))
     return min(1.0, tail / 2.0 ** (n - 1))
 
 

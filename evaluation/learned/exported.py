@@ -37,9 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="where the data sets lie")
     parser.add_argument("--set", default="ford", metavar="NAME", help="the recorded set (default: ford)")
     parser.add_argument("--price", type=float, default=0.5, help="share of right answers for 1,000 tokens")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        value = exported(given.set, given.price, given.data)
+        value = exported(options.set, options.price, options.data)
     except (NoData, BadData, KeyError) as error:
         print(error, file=sys.stderr)
         return 2

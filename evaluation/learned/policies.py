@@ -58,8 +58,8 @@ def case(config: Control, debate: RecordedDebate) -> Case:
     states = played(config, len(debate.options), course)
     right = []
     for last, state in enumerate(states):
-        given = answers(debate, last, tuple(state.mixture.values()))
-        right.append(sum(place in debate.right for place in given) / len(given) if given else 0.0)
+        chosen = answers(debate, last, tuple(state.mixture.values()))
+        right.append(sum(place in debate.right for place in chosen) / len(chosen) if chosen else 0.0)
     words = tuple(debate.words(last) for last in range(len(states)))
     ends = _ends(config, len(debate.options), course)
     return Case(course=Course(right=tuple(right), tokens=words, ends=ends), right=right[-1])
@@ -114,7 +114,7 @@ class CarriedBandit(Controlled):
         course = tuple(islice(seen(debate, tokens=True), len(debate.rounds)))
         states = played(self.control, len(debate.options), course, self.arms)
         last, mixture, _ = self.played(len(debate.options), course)
-        given = answers(debate, last, mixture)
+        chosen = answers(debate, last, mixture)
         pulls = tuple(
             Pull(
                 action=before.learned.action, context=before.learned.context,
@@ -123,12 +123,12 @@ class CarriedBandit(Controlled):
             for before, now in pairwise(states[: last + 1])
             if before.learned is not None and before.learned.action is not None
         )  # fmt: skip
-        right = sum(place in debate.right for place in given) / len(given) if given else 0.0
+        right = sum(place in debate.right for place in chosen) / len(chosen) if chosen else 0.0
         return Case(course=Course(pulls=pulls), right=right)
 
 
-def _add(name: str, make: Any, *given: Any) -> None:
-    add_method(name, partial(make, name, *given))
+def _add(name: str, make: Any, *arguments: Any) -> None:
+    add_method(name, partial(make, name, *arguments))
 
 
 _add(

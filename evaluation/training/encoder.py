@@ -115,7 +115,7 @@ class Score(nn.Module):  # type: ignore[misc]
         self.weights = nn.Parameter(torch.tensor([0.7, 0.2, 0.2]))
         self.nobody = nn.Parameter(torch.tensor(0.55))
 
-    def forward(self, tasks: Any, of: Registry, rows: tuple[Any, Any, Any], own: Any) -> tuple[Any, Any]:
+    def forward(self, tasks: Any, of: Registry, rows: tuple[Any, Any, Any], masked: Any) -> tuple[Any, Any]:
         """(cosines with the phrases, (tasks, experts + 1): the last one is nobody's).
 
         Parameters
@@ -129,8 +129,8 @@ class Score(nn.Module):  # type: ignore[misc]
         cosines = tasks @ phrases.T
         sharp = self.sharp.exp()
         whose = functional.one_hot(torch.tensor([i for _, i in of.phrases]), len(of.profiles)).float()
-        sums = torch.exp((cosines * sharp).masked_fill(own, -1e4)) @ whose
-        pooled = torch.log(sums / ((~own).float() @ whose).clamp(min=1) + 1e-9) / sharp
+        sums = torch.exp((cosines * sharp).masked_fill(masked, -1e4)) @ whose
+        pooled = torch.log(sums / ((~masked).float() @ whose).clamp(min=1) + 1e-9) / sharp
         score = pooled + self.weights[0] * (tasks @ profiles.T)
         if of.leaves:
             near = functional.relu(tasks @ leaves.T)
@@ -201,8 +201,8 @@ class Training:
         said = [*texts, *(t for t, _ in of.phrases), *of.profiles, *(t for t, _, _ in of.leaves)]
         counts = [len(texts), len(of.phrases), len(of.profiles), len(of.leaves)]
         tasks, *rows = self.encode(said, hidden).split(counts)
-        own = torch.tensor([[t == p for p, _ in of.phrases] for t in texts])
-        cosines, scores = self.score(tasks, of, tuple(rows), own)
+        masked = torch.tensor([[t == p for p, _ in of.phrases] for t in texts])
+        cosines, scores = self.score(tasks, of, tuple(rows), masked)
         return cosines, scores
 
     def loss(self, of: Registry) -> Any:
@@ -290,11 +290,11 @@ def main() -> None:
     parser.add_argument("to", type=Path)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--teacher", type=Path, metavar="DIR", help="all-mpnet-base-v2; without it, nobody is asked")
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(2)
-    training = Training(given.teacher)
-    training.run(given.epochs)
-    export(Pooled(training.transformer.eval()), given.to)
+    training = Training(options.teacher)
+    training.run(options.epochs)
+    export(Pooled(training.transformer.eval()), options.to)
 
 
 if __name__ == "__main__":

@@ -181,9 +181,9 @@ def main() -> None:
     parser.add_argument("to", type=Path)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    export(trained(given.epochs, given.golden), given.to)
+    export(trained(options.epochs, options.golden), options.to)
 
 
 if __name__ == "__main__":
