@@ -40,7 +40,7 @@ def load(folder: Path) -> dict[str, Credentials]:
         There is no such folder, none in it, or a file that cannot be used.
     """
     if not folder.is_dir():
-        raise BadInput("dir", f"{folder} is no folder")
+        raise BadInput("dir", f"{folder} is not a folder")
     try:
         credentials = [accounts.load_credentials(path) for path in sorted(folder.glob("*.json"))]
     except BadKeyFile as error:
@@ -146,12 +146,12 @@ def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Ro
 async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
     """The addresses of a bus's servers: those that are given, or else those that one of them tells of. Raises
     BusError."""
-    given = addresses(url)
-    if len(given) > 1:
-        return given
+    named = addresses(url)
+    if len(named) > 1:
+        return named
     async with await connect(url, next(iter(users.values())), name="parley bus check") as conn:
-        told = [f"{s.scheme}://{s.netloc}" for s in conn.nc.discovered_servers] if conn.clustered else []
-    return [*given, *(one for one in told if shown_address(one) != shown_address(url))]
+        discovered = [f"{s.scheme}://{s.netloc}" for s in conn.nc.discovered_servers] if conn.clustered else []
+    return [*named, *(one for one in discovered if shown_address(one) != shown_address(url))]
 
 
 def good(rows: Sequence[Row]) -> bool:
