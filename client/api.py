@@ -140,7 +140,7 @@ class Parley:
         Parameters
         ----------
         protocol
-            How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` got,
+            The name of the protocol (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` got,
             else the default, the experts that a task calls for.
         evidence
             Folders, files or patterns of documents, one or several (client.evidence).
@@ -282,7 +282,7 @@ class Parley:
             raise NotAllowed("continue", "an owner's credentials are needed to read an earlier session")
         entries = await self.client.log(sid)
         if not entries:
-            raise BadInput("continue", f"there is no session {sid}, or nothing is left of it")
+            raise BadInput("continue", f"there is no session {sid}, or its record is gone")
         return follow_up.document(record_of(sid, entries))
 
     async def ask(
@@ -404,7 +404,7 @@ def known_protocol(name: str) -> Protocol:
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-        raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
+        raise BadInput("protocol", f"{name!r} is not a protocol; {hint}")
     return known
 
 

@@ -146,7 +146,7 @@ def read_folder(folder: Path) -> Sent:
     from agents.tools import folder as folders
 
     if not folder.is_dir():
-        raise BadInput("folder", f"{folder} is no folder")
+        raise BadInput("folder", f"{folder} is not a folder")
     if repository := _repository_of(folder.resolve()):
         raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
     too_large = ""

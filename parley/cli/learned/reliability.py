@@ -10,17 +10,19 @@ from parley.cli.options import Config, Creds, Json, Nats, State
 from parley.cli.output import write_lines
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="How reliable members were, as past outcomes say.",
+    no_args_is_help=True, rich_markup_mode=None, help="Show how reliable members were in past sessions.",
 )  # fmt: skip
 
 File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="Where it is kept (default: in the state folder).")
+    Path | None, typer.Option("--file", metavar="FILE", help="File of the records (default: in the state folder).")
 ]
 
 
 @app.command("list")
 def list_(
-    kind: Annotated[str | None, typer.Option(metavar="WORD", help="Of this kind of question alone.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="WORD", help="Show only records of this kind of question.")
+    ] = None,
     file: File = None,
     json: Json = False,
     nats: Nats = None,
@@ -29,7 +31,7 @@ def list_(
 ) -> None:
     """Show the record of each model and seat.
 
-    An older answer counts less. The interval holds 95 % of what the record leaves possible.
+    An older answer counts less. The interval is the 95 % credible interval of the reliability.
 
     \b
     Examples:
@@ -87,7 +89,10 @@ def policy(
 def learn(
     known: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help='Known answers too: {"question", "model", "right"} a line.'),
+        typer.Option(
+            metavar="FILE",
+            help='Also learn from this file of known answers, {"question", "model", "right"} on each line.',
+        ),
     ] = None,
     file: File = None,
     json: Json = False,
@@ -96,7 +101,7 @@ def learn(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Read the feedback on stored sessions into the records.
+    """Update the records from the feedback on stored sessions.
 
     Sessions that open afterwards use them. An open session keeps the records that it was opened with.
 
