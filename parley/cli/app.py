@@ -30,6 +30,7 @@ from parley.cli.options import (
     Port,
     Protocol,
     ServedProtocol,
+    ServiceNats,
     Sets,
     Sid,
     State,
@@ -194,7 +195,7 @@ def sit(
 @app.command()
 def moderator(
     token_key: Annotated[Path, typer.Option(help="The moderators' key.", envvar="PARLEY_TOKEN_KEY")],
-    nats: Nats = None,
+    nats: ServiceNats = None,
     creds: Creds = None,
     log_max_age: LogMaxAge = None,
     notify_url: Annotated[
@@ -235,7 +236,7 @@ def agent(
         typer.Argument(help="An agent file, a built-in name (panelist_1), or a function (my_module:answer)."),
     ],
     queue: Annotated[str, typer.Option(help="Which queue a function serves, such as panelist_1.")] = "",
-    nats: Nats = None,
+    nats: ServiceNats = None,
     creds: Creds = None,
     room: Annotated[
         int | None,

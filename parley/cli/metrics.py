@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Host, Json, Level, Nats, Port
+from parley.cli.options import Config, Creds, Host, Json, Level, Port, ServiceNats
 
 
 def metrics(
-    nats: Nats = None,
+    nats: ServiceNats = None,
     creds: Creds = None,
     monitor: Annotated[
         str,

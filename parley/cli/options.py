@@ -24,6 +24,9 @@ Nats = Annotated[
     str | None,
     typer.Option("--nats", help="Address of a running bus; URL,URL for several servers (default: an embedded stack)."),
 ]
+ServiceNats = Annotated[
+    str | None, typer.Option("--nats", help="Address of the bus; URL,URL for several servers (default: nats.url).")
+]
 Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
 State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
 Sets = Annotated[
