@@ -100,8 +100,8 @@ async def measure() -> list[Cost]:
 
 
 def _cost(outcome: Mapping[str, Any], wording: str) -> Cost:
-    told: Mapping[str, int] = outcome["tokens"]
-    spent = sum(told.get(phase, 0) for phase in ("intake", "claiming", "challenging", "wording"))
+    tokens: Mapping[str, int] = outcome["tokens"]
+    spent = sum(tokens.get(phase, 0) for phase in ("intake", "claiming", "challenging", "wording"))
     return Cost(str(outcome["depth"]), wording, spent)
 
 

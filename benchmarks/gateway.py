@@ -139,8 +139,8 @@ async def _floor(events: list[bytes]) -> float:
                 watching = [asyncio.ensure_future(_watch(host, "/events", there=event)) for event in there]
                 await asyncio.gather(*(event.wait() for event in there))
                 await http.post("/tell", content=b"\0".join(event + b"\n\n" for event in events))
-                told = await asyncio.gather(*watching)
-                return sum(len(sample) for sample, _ in told) / (time.perf_counter() - started)
+                samples = await asyncio.gather(*watching)
+                return sum(len(sample) for sample, _ in samples) / (time.perf_counter() - started)
         finally:
             child.terminate()
             child.wait()

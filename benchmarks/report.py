@@ -139,14 +139,14 @@ def _run_lines(title: str, runs: list[Run], floor: list[Run]) -> list[str]:
 
 def _events_lines(f: Figures) -> list[str]:
     """The engine beside bare JetStream events, with 100 sessions at once."""
-    told = []
+    rows = []
     for run in f.engine:
         events = _same(f.events, run.case)
         if events:
             line = f"  {run.case.name}: {run.cpu_us / events.cpu_us:.1f} times the CPU a call"
             ideal = f", {run.share_of_ideal:.0%} of ideal beside {events.share_of_ideal:.0%}"
-            told.append(line + (ideal if run.case.latency_s else ""))
-    return ["", "Parley beside bare JetStream events", *told] if told else []
+            rows.append(line + (ideal if run.case.latency_s else ""))
+    return ["", "Parley beside bare JetStream events", *rows] if rows else []
 
 
 def _split_lines(runs: list[Run]) -> list[str]:

@@ -350,16 +350,16 @@ def request(
         setup_of(protocol).check_question(question)
         build_settings(known, settings)
         limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
-        given = {
+        fields = {
             "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
             "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
         }  # fmt: skip
-        checked = OpenSession(**given)  # type: ignore[arg-type]  # before a folder is read
+        checked = OpenSession(**fields)  # type: ignore[arg-type]  # before a folder is read
         if evidence is None and previous is None:
             return checked
         roles = [role.name for role in known.roles]
         documents = () if evidence is None else documents_of.read_documents(evidence, roles)
-        return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
+        return OpenSession(**fields, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error
     except TypeError as error:

@@ -122,7 +122,7 @@ class Score(nn.Module):  # type: ignore[misc]
         ----------
         rows
             Vectors of the phrases, of the profiles, and of what is left to others.
-        own
+        masked
             (tasks, phrases): the phrase is the task itself.
         """
         phrases, profiles, leaves = rows

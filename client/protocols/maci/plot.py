@@ -44,8 +44,8 @@ def draw(story: Story, stop: Stop | None, form: str) -> bytes:
         for part in axes:
             _frame(part, last, stop)
         if stop is not None:
-            told = f"Stopped after round {last}: {line(stop.reason)}: {reason_words(stop.reason, stop.converged)}"
-            figure.suptitle(told, x=0.02, ha="left", fontsize=10.0)
+            heading = f"Stopped after round {last}: {line(stop.reason)}: {reason_words(stop.reason, stop.converged)}"
+            figure.suptitle(heading, x=0.02, ha="left", fontsize=10.0)
         axes[-1].set_xlabel("round (0 is blind)")
 
     return drawn((7.6, 10.4), paint, form)

@@ -5,22 +5,22 @@ from typing import Any
 from client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
 
 
-def _outcomes(given: str) -> list[str]:
+def _outcomes(text: str) -> list[str]:
     from client.protocols.maci import outcomes_file
 
-    return outcomes_file.read_outcomes(given)
+    return outcomes_file.read_outcomes(text)
 
 
-def _preset(given: str) -> str:
+def _preset(name: str) -> str:
     from typing import get_args, get_type_hints
 
     from client.errors import BadInput
     from schemas.control import Control
 
     known = get_args(get_type_hints(Control)["reading"])
-    if given not in known:
-        raise BadInput("--preset", f"--preset: got {given!r}, presets are {', '.join(known)}")
-    return given
+    if name not in known:
+        raise BadInput("--preset", f"--preset: got {name!r}, presets are {', '.join(known)}")
+    return name
 
 
 def _signals(path: str, preset: str | None, lines: bool) -> Any:
