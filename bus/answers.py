@@ -204,13 +204,13 @@ def fields(
     headers: Mapping[str, str] | None, msg_id: str | None, expected_last: tuple[str, int] | None
 ) -> dict[str, str]:
     """The headers of a message to a stream."""
-    result = dict(headers or {})
+    given = dict(headers or {})
     if msg_id is not None:
-        result["Nats-Msg-Id"] = msg_id
+        given["Nats-Msg-Id"] = msg_id
     if expected_last is not None:
-        result["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
-        result["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
-    return result
+        given["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
+        given["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
+    return given
 
 
 def acknowledged(subject: str, answer: Msg) -> PubAck:

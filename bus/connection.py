@@ -298,17 +298,17 @@ class Connection:
     ) -> Awaitable[PubAck]:
         """`store` in two halves: the message is on its way when this returns, and the acknowledgement is awaited later,
         where `store`'s errors are raised. Costs no task."""
-        sent = fields(headers, msg_id, expected_last)
-        if size_of(payload, sent) <= self.max_size:
+        given = fields(headers, msg_id, expected_last)
+        if size_of(payload, given) <= self.max_size:
             token, pending = self._answers.expect(subject, "", timeout_s)
-            if self.nc.put(subject, payload, f"{self._inbox}.{token}", sent):
+            if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
                 return Begun(self._answers, token, pending, self.stores)
             self._answers.forget(token)
-        return asyncio.ensure_future(self._stored(subject, payload, sent, timeout_s))
+        return asyncio.ensure_future(self._stored(subject, payload, given, timeout_s))
 
-    async def _stored(self, subject: str, payload: bytes, headers: Headers, timeout_s: float) -> PubAck:
+    async def _stored(self, subject: str, payload: bytes, given: Headers, timeout_s: float) -> PubAck:
         try:
-            answer = await self.request(subject, payload, timeout_s, headers or None)
+            answer = await self.request(subject, payload, timeout_s, given or None)
             ack = acknowledged(subject, answer)
         except NoModerator:
             raise NoStream(subject) from None
@@ -338,12 +338,12 @@ class Connection:
             answer = await self.request(f"$JS.API.{suffix}", payload, timeout_s)
         except NoModerator:
             raise ApiError(0, "JetStream does not answer", suffix) from None
-        reply: dict[str, Any] = msgspec.json.decode(answer.data)
-        self.clock.answered(parsed_ns(reply.get("ts", "")), asked_ns)
-        error = reply.get("error")
+        found: dict[str, Any] = msgspec.json.decode(answer.data)
+        self.clock.answered(parsed_ns(found.get("ts", "")), asked_ns)
+        error = found.get("error")
         if error:
             raise ApiError(error.get("err_code", 0), error.get("description", ""), suffix)
-        return reply
+        return found
 
     async def subscribe(self, subject: str, cb: Handler, queue: str = "") -> Subscription:
         """Hear a subject. A plain function is called at once for each message and must not block; calls of a coroutine
@@ -357,15 +357,15 @@ class Connection:
         token, pending = self._register(subject)
         try:
             if inspect.iscoroutinefunction(cb):
-                subscription = await self.nc.subscribe(subject, queue, cb)
+                found = await self.nc.subscribe(subject, queue, cb)
             else:
-                subscription = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
+                found = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
             with contextlib.suppress(Disconnected):  # it goes out with the reconnect then
                 await self._flush(subject)
             if pending.future.done() and not isinstance(pending.future.exception(), Disconnected):
-                await subscription.unsubscribe()
+                await found.unsubscribe()
                 pending.future.result()
-            return subscription
+            return found
         except library.Error as error:
             raise self._mapped(error, subject) from None
         finally:
@@ -431,14 +431,14 @@ class Connection:
             silent = "it says nothing: it is frozen, or cut off from here" if isinstance(error, TimeoutError) else ""
             why = getattr(error, "strerror", None) or str(error) or silent or type(error).__name__
             raise Unreachable(self.url, why)
-        violation = _VIOLATION.search(str(error))
-        if violation is None:
+        found = _VIOLATION.search(str(error))
+        if found is None:
             _log.info("bus: %s: %s", self.url, error)
             return
-        operation = _OPERATIONS[violation[1].lower()]
-        denied = Denied(violation[2], operation)
+        operation = _OPERATIONS[found[1].lower()]
+        denied = Denied(found[2], operation)
         for pending in self._answers.all():  # the client hands on the text in lower case
-            if violation[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
+            if found[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
                 denied = Denied(pending.reply if operation == "be answered" else pending.subject, operation)
                 pending.future.set_exception(denied)
         self.denials.append(denied)

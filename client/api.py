@@ -140,7 +140,7 @@ class Parley:
         Parameters
         ----------
         protocol
-            The name of the protocol (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` got,
+            How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` got,
             else the default, the experts that a task calls for.
         evidence
             Folders, files or patterns of documents, one or several (client.evidence).

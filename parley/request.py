@@ -88,7 +88,7 @@ def request_of(
     if continues and ephemeral:
         raise BadInput("continue", f"--ephemeral keeps nothing, so there is no session {continues} to go on from")
     if continues and not SESSION_ID.fullmatch(continues):
-        raise BadInput("continue", f"{continues!r} is not a session's id")
+        raise BadInput("continue", f"{continues!r} is no session's id")
     into.check(folder)
     sent = task_folder.read_folder(folder) if folder is not None else None
     if sent is not None and history:

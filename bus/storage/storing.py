@@ -34,7 +34,7 @@ class Stores:
     def trouble(self) -> str:
         """What is not stored, since when, and the last error; empty: nothing of the kind in the last minute."""
         now = time.monotonic()
-        recent = [failure for failure in self._unstored.values() if now - failure[1] < _RECENT_S]
+        recent = [found for found in self._unstored.values() if now - found[1] < _RECENT_S]
         if not recent:
             return ""
         since, _, error = min(recent)

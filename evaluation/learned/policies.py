@@ -48,8 +48,8 @@ def _ends(config: Control, options: int, course: tuple[Seen, ...]) -> dict[str, 
     """Row of the grid -> the round after which it ends the debate."""
     rounds = played(config, options, course)[-1].rounds
     last = len(rounds) - 1
-    ends = {name: tried.end(msgspec.structs.replace(config, **row), rounds, first=1) for name, row in GRID.items()}
-    return {name: last if end is None else end for name, end in ends.items()}
+    found = {name: tried.end(msgspec.structs.replace(config, **row), rounds, first=1) for name, row in GRID.items()}
+    return {name: last if end is None else end for name, end in found.items()}
 
 
 def case(config: Control, debate: RecordedDebate) -> Case:
@@ -58,8 +58,8 @@ def case(config: Control, debate: RecordedDebate) -> Case:
     states = played(config, len(debate.options), course)
     right = []
     for last, state in enumerate(states):
-        chosen = answers(debate, last, tuple(state.mixture.values()))
-        right.append(sum(place in debate.right for place in chosen) / len(chosen) if chosen else 0.0)
+        given = answers(debate, last, tuple(state.mixture.values()))
+        right.append(sum(place in debate.right for place in given) / len(given) if given else 0.0)
     words = tuple(debate.words(last) for last in range(len(states)))
     ends = _ends(config, len(debate.options), course)
     return Case(course=Course(right=tuple(right), tokens=words, ends=ends), right=right[-1])
@@ -114,7 +114,7 @@ class CarriedBandit(Controlled):
         course = tuple(islice(seen(debate, tokens=True), len(debate.rounds)))
         states = played(self.control, len(debate.options), course, self.arms)
         last, mixture, _ = self.played(len(debate.options), course)
-        chosen = answers(debate, last, mixture)
+        given = answers(debate, last, mixture)
         pulls = tuple(
             Pull(
                 action=before.learned.action, context=before.learned.context,
@@ -123,12 +123,12 @@ class CarriedBandit(Controlled):
             for before, now in pairwise(states[: last + 1])
             if before.learned is not None and before.learned.action is not None
         )  # fmt: skip
-        right = sum(place in debate.right for place in chosen) / len(chosen) if chosen else 0.0
+        right = sum(place in debate.right for place in given) / len(given) if given else 0.0
         return Case(course=Course(pulls=pulls), right=right)
 
 
-def _add(name: str, make: Any, *arguments: Any) -> None:
-    add_method(name, partial(make, name, *arguments))
+def _add(name: str, make: Any, *given: Any) -> None:
+    add_method(name, partial(make, name, *given))
 
 
 _add(

@@ -136,8 +136,8 @@ def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Ro
             return asyncio.run(check(url, users, only=tuple(via or ()), via=via))
         rows: list[Row] = []
         for server in servers:
-            checks = asyncio.run(check(server, users, only=tuple(via or ()), via=via))
-            rows += [msgspec.structs.replace(row, server=shown_address(server)) for row in checks]
+            found = asyncio.run(check(server, users, only=tuple(via or ()), via=via))
+            rows += [msgspec.structs.replace(row, server=shown_address(server)) for row in found]
         return rows
     except BusError as error:
         raise Unreachable(str(error)) from error
@@ -146,12 +146,12 @@ def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Ro
 async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
     """The addresses of a bus's servers: those that are given, or else those that one of them tells of. Raises
     BusError."""
-    named = addresses(url)
-    if len(named) > 1:
-        return named
+    given = addresses(url)
+    if len(given) > 1:
+        return given
     async with await connect(url, next(iter(users.values())), name="parley bus check") as conn:
-        discovered = [f"{s.scheme}://{s.netloc}" for s in conn.nc.discovered_servers] if conn.clustered else []
-    return [*named, *(one for one in discovered if shown_address(one) != shown_address(url))]
+        told = [f"{s.scheme}://{s.netloc}" for s in conn.nc.discovered_servers] if conn.clustered else []
+    return [*given, *(one for one in told if shown_address(one) != shown_address(url))]
 
 
 def good(rows: Sequence[Row]) -> bool:

@@ -118,12 +118,12 @@ def write(keys: Path, bus: Mapping[str, Any], members: Sequence[Server], folder:
 def follow(keys: Path) -> list[Path]:
     """Give every server of a cluster the accounts of the bus's own configuration; the files that were written. Raises
     OSError, ValueError."""
-    paths = [inside / CONFIGURATION for inside in folders(keys)]
-    if paths:
+    found = [inside / CONFIGURATION for inside in folders(keys)]
+    if found:
         bus = json.loads((keys / CONFIGURATION).read_bytes())
-        for path in paths:
+        for path in found:
             accounts.rewrite_private(path, _text({**json.loads(path.read_bytes()), "accounts": bus["accounts"]}))
-    return paths
+    return found
 
 
 def renew(keys: Path) -> list[dict[str, str]]:

@@ -91,13 +91,13 @@ def protocol_of(cell: str) -> str:
 
 
 def plans_of(settings: Settings, wanted: Wanted) -> dict[str, Plan]:
-    """By protocol, the seats and their models. Raises BadInput."""
-    plans = {}
+    """By protocol, who sits where with which model. Raises BadInput."""
+    made = {}
     for protocol in dict.fromkeys(map(protocol_of, wanted.cells)):
         named = settings.model_copy(update={"protocol": protocol})
         plan = plan_of(named)
-        plans[protocol] = plan.over({"panel": wanted.panel} if protocol == "consensus" else {})
-    return plans
+        made[protocol] = plan.over({"panel": wanted.panel} if protocol == "consensus" else {})
+    return made
 
 
 def models_of(plans: Mapping[str, Plan]) -> list[str]:

@@ -41,11 +41,11 @@ def routed(settings: Settings, question: str) -> tuple[Settings, Route | None]:
     path = file_of(settings)
     verdicts = store.read(path).verdicts if path is not None else ()
     model = _alone(settings) if verdicts else ""
-    decision = route(
+    found = route(
         verdicts, question, settings.learned.kind, settings.learned.price, model=model, protocol=_seated(settings)
     )
-    chosen = settings.model_copy(update={"protocol": decision.protocol})
-    return (chosen.over(decision.protocol, decision.settings) if decision.settings else chosen), decision
+    chosen = settings.model_copy(update={"protocol": found.protocol})
+    return (chosen.over(found.protocol, found.settings) if found.settings else chosen), found
 
 
 def _seated(settings: Settings) -> str:
@@ -94,15 +94,15 @@ def unlearned(
         return "learned.policy is on, but no file of what was learned is named: --set learned.file=FILE"
     from client.reliability.policy import LEAST, policy
 
-    learned = policy(
+    found = policy(
         store.read(path).verdicts, grid, protocol=protocol, question=question, kind=section.kind, price=section.price,
         given=PROTOCOLS[protocol].present_names(given),
         now_ns=time.time_ns() if now_ns is None else now_ns,
     )  # fmt: skip
-    if learned.settings or learned.arms:
+    if found.settings or found.arms:
         return ""
-    past = f"from {count(learned.sessions, 'past session')} of {protocol} with feedback"
-    if not learned.choices:
+    past = f"from {count(found.sessions, 'past session')} of {protocol} with feedback"
+    if not found.choices:
         return f"learned.policy is on, but nothing is learned yet {past}; {LEAST} are needed"
     return f"learned.policy is on, but no setting that you leave open is surely better {past}"
 

@@ -101,35 +101,35 @@ def calibrations(verdicts: Sequence[Verdict], now_ns: int) -> tuple[Calibration,
         return ()
     from evaluation.learned import fits  # takes half a second to import
 
-    calibrated = []
+    found = []
     day = time.strftime("%Y-%m-%d", time.gmtime(now_ns / 1e9))
     for protocol, known in enough.items():
         fit, name = (fits.isotonic, "isotonic") if len(known) >= MANY_OUTCOMES else (fits.beta, "beta")
         stated, right = zip(*known, strict=True)
-        calibrated.append(fit(stated, right, f"{name}, {day}", f"feedback on sessions of {protocol}", protocol))
-    return tuple(calibrated)
+        found.append(fit(stated, right, f"{name}, {day}", f"feedback on sessions of {protocol}", protocol))
+    return tuple(found)
 
 
-def learned_words(report: dict[str, Any]) -> Iterator[str]:
+def learned_words(found: dict[str, Any]) -> Iterator[str]:
     """What `learn` did, in lines."""
     yield (
-        f"feedback on {count(report['sessions'], 'session')}; who was right is known in {report['of_members']:,}; "
-        f"{count(report['known'], 'known answer')} from a file"
+        f"feedback on {count(found['sessions'], 'session')}; who was right is known in {found['of_members']:,}; "
+        f"{count(found['known'], 'known answer')} from a file"
     )
-    if report["unread"]:
-        yield f"not read: {', '.join(report['unread'])}"
-    yield f"kept in {report['file']}: {count(report['kept'], 'verdict')}"
-    for protocol, outcomes in report["calibrated"].items():
+    if found["unread"]:
+        yield f"not read: {', '.join(found['unread'])}"
+    yield f"kept in {found['file']}: {count(found['kept'], 'verdict')}"
+    for protocol, outcomes in found["calibrated"].items():
         yield f"the confidence of {protocol} is calibrated on {count(outcomes, 'outcome')}"
-    if not report["calibrated"]:
+    if not found["calibrated"]:
         yield f"no confidence is calibrated: that takes feedback on {LEAST_OUTCOMES} results of one protocol"
 
 
 def listed(settings: Settings, kind: str = "") -> Reliability:
     """The records as a session that opens now would have them. Raises BadInput."""
-    records = table(store.read(kept_in(settings)).verdicts, now_ns=time.time_ns())
-    rows = tuple(row for row in records.rows if not kind or row.kind == kind)
-    return msgspec.structs.replace(records, rows=rows)
+    found = table(store.read(kept_in(settings)).verdicts, now_ns=time.time_ns())
+    rows = tuple(row for row in found.rows if not kind or row.kind == kind)
+    return msgspec.structs.replace(found, rows=rows)
 
 
 def kinds(settings: Settings) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def kinds(settings: Settings) -> tuple[str, ...]:
     return tuple(sorted({row.kind for row in listed(settings).rows if row.kind}))
 
 
-def table_words(records: Reliability, on: bool, kind: str = "", known: Sequence[str] = ()) -> Iterator[str]:
+def table_words(found: Reliability, on: bool, kind: str = "", known: Sequence[str] = ()) -> Iterator[str]:
     """The records in lines.
 
     Parameters
@@ -149,22 +149,22 @@ def table_words(records: Reliability, on: bool, kind: str = "", known: Sequence[
     known
         The kinds of which something is known.
     """
-    if not records.rows and kind and records.sessions:
+    if not found.rows and kind and found.sessions:
         there = f"kinds with a record: {', '.join(map(line, known))}" if known else "no kind has a record"
         yield f"nothing is known of the kind {line(kind)}; {there}. Without --kind, all kinds are shown together"
         return
-    if not records.rows:
+    if not found.rows:
         yield "nothing is known of any member: give feedback (parley feedback ID right), then parley reliability learn"
         return
     yield f"{'who':<28} {'kind':<16} {'right':>7} {'of':>7}   mean, 95 %"
-    for row in sorted(records.rows, key=lambda row: (row.by, row.name, row.kind)):
+    for row in sorted(found.rows, key=lambda row: (row.by, row.name, row.kind)):
         who = f"{row.by} {line(row.name)}"
         yield (
             f"{who:<28} {line(row.kind) or '(all)':<16} {row.right:>7.1f} {row.right + row.wrong:>7.1f}   "
             f"{row.mean:.2f} [{row.low:.2f}, {row.high:.2f}]"
         )
     yield (
-        f"from {count(records.sessions, 'session')} and known answers; "
-        f"an answer counts half after {records.half_life_days:g} days"
+        f"from {count(found.sessions, 'session')} and known answers; "
+        f"an answer counts half after {found.half_life_days:g} days"
     )
     yield "sessions use it" if on else "sessions do not use it: learned.reliability is off"

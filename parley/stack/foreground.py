@@ -36,14 +36,14 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     stack = replace(
         plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
     )
-    notes = (unpriced_words(stack.agents), wishes_words(stack.agents))
+    told = (unpriced_words(stack.agents), wishes_words(stack.agents))
     if "servers" in settings.stack.model_fields_set:
         servers.check_size(state, stack.servers)
     servers.check_replicas(state, stack.servers, stack.replicas)
     servers.check_partitions(state, stack.partitions)
     check_models(stack.agents)
     check_tools(stack.agents, stack.env)
-    for text in filter(None, notes):
+    for text in filter(None, told):
         print(text, file=sys.stderr, flush=True)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -120,8 +120,8 @@ def agent(
         agent_spec.check_pin(credentials.pin)
     except NotEnrolled as error:
         raise BadInput("spec", str(error)) from error
-    for note in filter(None, (wish_words([agent_spec]), shared_words(settings, agent_spec.queue))):
-        print(note, file=sys.stderr, flush=True)
+    for told in filter(None, (wish_words([agent_spec]), shared_words(settings, agent_spec.queue))):
+        print(told, file=sys.stderr, flush=True)
     return _serve(agent_spec.queue, make, url, credentials, host, port, log_level)
 
 

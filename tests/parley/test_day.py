@@ -157,7 +157,7 @@ CONTRADICTIONS = [
     (("--panel", "5"), "consensus.panel: got 5, good.yaml seats 2 panelists"),
     (("--nats", "nats://127.0.0.1:1", "--creds", "c"), "panel-file: good.yaml describes an embedded stack"),
     (("--ephemeral", "--continue", "abc"), "continue: --ephemeral keeps nothing"),
-    (("--continue", "../x"), "continue: '../x' is not a session's id"),
+    (("--continue", "../x"), "continue: '../x' is no session's id"),
 ]
 
 

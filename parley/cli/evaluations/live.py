@@ -11,32 +11,27 @@ from parley.cli.output import write_lines
 
 
 def eval_live(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Questions with their answers, one JSON object on each line.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions with their answers, a JSON object a line.")],
     cells: Annotated[
         list[str] | None,
         typer.Option(
-            "--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic, maci or dial, on COUNT questions."
+            "--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic, maci or dial; of COUNT questions."
         ),
     ] = None,
-    panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel, each of which gives one sample.")] = 3,
-    rounds: Annotated[int | None, typer.Option(min=1, max=50, help="Largest number of rounds of a debate.")] = None,
+    panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel: so many samples.")] = 3,
+    rounds: Annotated[int | None, typer.Option(min=1, max=50, help="At most so many rounds of a debate.")] = None,
     wordings: Annotated[int, typer.Option(min=1, max=2, help="2: the panel gets each question in two wordings.")] = 1,
-    budget_tokens: Annotated[int | None, typer.Option(min=1, help="Limit of tokens of all sessions together.")] = None,
-    budget_usd: Annotated[
-        float | None, typer.Option(min=0, help="Limit of cost of all sessions together, in US dollars.")
-    ] = None,
+    budget_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all sessions together.")] = None,
+    budget_usd: Annotated[float | None, typer.Option(min=0, help="US dollars of all sessions together.")] = None,
     budget_seconds: Annotated[
-        float | None,
-        typer.Option(min=1, help="Time limit of all sessions, in seconds. A session that has begun is finished."),
+        float | None, typer.Option(min=1, help="Seconds of all sessions together; the last one is held to its end.")
     ] = None,
-    session_seconds: Annotated[float | None, typer.Option(min=1, help="Time limit of one session, in seconds.")] = None,
+    session_seconds: Annotated[float | None, typer.Option(min=1, help="The most that one session may take.")] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of sessions.jsonl and of the report.")
     ] = Path("live-report"),
     only_estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print what the run may cost, and start nothing.")
+        bool, typer.Option("--estimate", help="Say what it may come to, and start nothing.")
     ] = False,
     config: Config = None,
     sets: Sets = None,
@@ -44,11 +39,11 @@ def eval_live(
 ) -> None:
     """Measure methods on live models.
 
-    Real sessions answer each question: a panel that stops after its blind round, and debates. The panel also gives the
-    figures of a single model and of self-consistency. Your settings and the LLM_ variables choose the models, as for
-    ask. Each session is on the disk before the next begins. The same command continues a run that was stopped or
-    killed. A session that failed counts in no figure, and the same command runs it again. The exit status is 1 if
-    all sessions failed.
+    Each question is put to real sessions: a panel that stops after its blind round, and debates. The panel serves for a
+    single model and for self-consistency. Who answers is what your settings and the LLM_ variables say, as for ask. A
+    session that is over is on the disk before the next begins. A run that was stopped or killed goes on where it was,
+    if you type the same command. A session that failed is in no figure, and the same command holds it again. The exit
+    status is 1 if all failed.
 
     \b
     Examples:
