@@ -40,7 +40,7 @@ def load(folder: Path) -> dict[str, Credentials]:
         There is no such folder, none in it, or a file that cannot be used.
     """
     if not folder.is_dir():
-        raise BadInput("dir", f"{folder} is not a folder")
+        raise BadInput("dir", f"{folder} is no folder")
     try:
         credentials = [accounts.load_credentials(path) for path in sorted(folder.glob("*.json"))]
     except BadKeyFile as error:

@@ -191,7 +191,7 @@ async def test_what_cannot_be_revoked_is_named(tmp_path: Path) -> None:
 
         await refused(BadInput, "operator", url, engine.keys, "operator")
         await refused(BadInput, "no credentials of 'nobody'", url, engine.keys, "nobody")
-        await refused(BadInput, "is not a folder", url, tmp_path / "absent", "guest")
+        await refused(BadInput, "is no folder", url, tmp_path / "absent", "guest")
         await refused(Unreachable, "no NATS server", "nats://127.0.0.1:1", engine.keys, "guest")
         assert keys.file(engine.keys, "guest").exists(), "nothing was done"
         async with await connect(url, engine.credentials["guest"], name="t") as guest:
