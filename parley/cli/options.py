@@ -50,7 +50,7 @@ Humans = Annotated[
 Protocol = Annotated[
     str | None,
     typer.Option(
-        help="Protocol of the session (default: madp, a task for experts); auto: chosen by past sessions.",
+        help="Protocol of the session (default: the one for tasks of experts); auto: chosen from past sessions.",
         autocompletion=completing.protocols,
     ),
 ]
