@@ -71,17 +71,17 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
         The file cannot be read, is not UTF-8, or has a line that is no assignment: its number, and never what stands
         there, which may be a key.
     """
-    own = dict(os.environ if environ is None else environ)
+    variables = dict(os.environ if environ is None else environ)
     path = folder / ".env"
     if not path.is_file():
-        return own
+        return variables
     values = _dotenv(path)
-    for name in (n for n in own if n.endswith("LLM_PROVIDER") and own[n].strip()):
-        wanted, there = own[name].strip().lower(), values.get(name, "").strip().lower()
+    for name in (n for n in variables if n.endswith("LLM_PROVIDER") and variables[n].strip()):
+        wanted, there = variables[name].strip().lower(), values.get(name, "").strip().lower()
         if wanted != there and (there or wanted in WITHOUT_A_SERVER):
             for belongs in _OF_A_PROVIDER:
                 values.pop(name.removesuffix("LLM_PROVIDER") + belongs, None)
-    return {**values, **own}
+    return {**values, **variables}
 
 
 def _dotenv(path: Path) -> dict[str, str]:
@@ -178,8 +178,8 @@ def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec
     resolved = resolve(spec, read)
     names = set(read.names)
     if ":" in resolved.model:
-        own = tuple(prefix for prefix in _levels(spec) if prefix)
-        names |= {name for name in environ if name.startswith(own)}
+        prefixes = tuple(prefix for prefix in _levels(spec) if prefix)
+        names |= {name for name in environ if name.startswith(prefixes)}
         named = str(resolved.options.get("key_variable") or "")
         names |= {named, f"{named}_FILE"}
     keys = _keys(resolved.options)

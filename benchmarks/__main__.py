@@ -48,12 +48,12 @@ OTHERWISE: dict[str, Callable[[Stack], Stack]] = {
 def cases(quick: bool, latency_s: float, at_once: tuple[int, ...] = (1, 100)) -> list[Case]:
     """N3R3 and N8R5 at this latency; the more sessions at once, the more are played."""
     total = {1: (5, 2) if latency_s else (40, 12), 100: (300, 300) if latency_s else (600, 200)}
-    found = []
+    listed = []
     for size, (debaters, rounds) in enumerate(((3, 3), (8, 5))):
         for many in at_once:
             sessions = max(many, total[many][size] // (3 if quick else 1))
-            found.append(Case(debaters=debaters, rounds=rounds, at_once=many, total=sessions, latency_s=latency_s))
-    return found
+            listed.append(Case(debaters=debaters, rounds=rounds, at_once=many, total=sessions, latency_s=latency_s))
+    return listed
 
 
 async def _each(runs: Callable[[Case], Awaitable[Run]], wanted: list[Case]) -> list[Run]:

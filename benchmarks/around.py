@@ -50,14 +50,14 @@ def command() -> list[str]:
 
 def help_s(times: int) -> float:
     """Seconds of `parley --help`, at the median. Raises NotMeasured."""
-    found = []
+    durations = []
     for _ in range(times):
         started = time.perf_counter()
         done = subprocess.run([*command(), "--help"], capture_output=True, timeout=_HELP_S, check=False)
-        found.append(time.perf_counter() - started)
+        durations.append(time.perf_counter() - started)
         if done.returncode:
             raise NotMeasured(f"parley --help ended with {done.returncode}: {_last(done.stderr)}")
-    return statistics.median(found)
+    return statistics.median(durations)
 
 
 def _last(text: bytes) -> str:
@@ -67,8 +67,8 @@ def _last(text: bytes) -> str:
 
 def first_turn(times: int) -> FirstTurn:
     """`parley ask` on a cold start, the median of several. Raises NotMeasured."""
-    found = sorted((_ask_once() for _ in range(times)), key=lambda f: f.asked_s)
-    return found[len(found) // 2]
+    turns = sorted((_ask_once() for _ in range(times)), key=lambda f: f.asked_s)
+    return turns[len(turns) // 2]
 
 
 def _ask_once() -> FirstTurn:

@@ -204,9 +204,9 @@ class Bus:
         cluster put it."""
         if len(self._servers) == 1:
             return (parts.count,)
-        found = await spread(self._connections[0], parts)
+        leaders = await spread(self._connections[0], parts)
         led = [0] * len(self._servers)
-        for leader in found.values():
+        for leader in leaders.values():
             led[int(leader.rpartition("-")[2]) - 1] += 1
         return tuple(led)
 
@@ -302,18 +302,18 @@ def lines(figures: Figures) -> list[str]:
     first, floor = figures.debated[0], figures.carried[0]
     head = f"a cluster of {SERVERS} servers on this machine, load {figures.load:.0f}; debates N3R3, 100 at once, 0 ms"
     columns = f"{'CPU us/call':>16}{'servers':>9}{'busiest':>9}{'overhead ms':>16}{'sessions/s':>16}{'LOG/call':>10}"
-    found = [head, f"  {'':34}{columns}"]
+    printed = [head, f"  {'':34}{columns}"]
     for d in figures.debated:
         cpu = f"{d.cpu_us:,.0f} ({d.cpu_us / first.cpu_us:.2f})"
         late = f"{d.overhead_ms:,.1f} ({d.overhead_ms / first.overhead_ms:.2f})"
         rate = f"{d.sessions_per_s:,.0f} ({d.sessions_per_s / first.sessions_per_s:.2f})"
         servers = f"{sum(d.servers_us):9,.0f}{d.servers_us[0]:9,.0f}"
-        found.append(f"  {d.name:34}{cpu:>16}{servers}{late:>16}{rate:>16}{d.log_messages:10.2f}")
-    found += [
+        printed.append(f"  {d.name:34}{cpu:>16}{servers}{late:>16}{rate:>16}{d.log_messages:10.2f}")
+    printed += [
         "",
         f"entries of {SIZE:,} bytes, {AT_ONCE} under way a partition; in brackets: times the first line",
     ]
-    found.append(f"  {'':54}{'a second':>18}{'servers us':>18}{'busiest us':>18}{'led':>13}")
+    printed.append(f"  {'':54}{'a second':>18}{'servers us':>18}{'busiest us':>18}{'led':>13}")
     for c in figures.carried:
         where = {1: "one server", SERVERS: "three servers", 2 * SERVERS: "six servers"}[c.servers]
         where += f", R{c.replicas}" if c.servers > 1 else ""
@@ -322,8 +322,8 @@ def lines(figures: Figures) -> list[str]:
         rate = f"{c.per_s:,.0f} ({c.per_s / floor.per_s:.2f})"
         total = f"{sum(c.servers_us):,.0f} ({sum(c.servers_us) / sum(floor.servers_us):.2f})"
         most = f"{c.busiest_us:,.0f} ({c.busiest_us / floor.busiest_us:.2f})"
-        found.append(f"  {name:54}{rate:>18}{total:>18}{most:>18}{'/'.join(map(str, c.led)):>13}")
-    return found
+        printed.append(f"  {name:54}{rate:>18}{total:>18}{most:>18}{'/'.join(map(str, c.led)):>13}")
+    return printed
 
 
 if __name__ == "__main__":

@@ -122,10 +122,10 @@ async def measure(quick: bool = False) -> list[Figure]:
     """One after another, and twenty at once."""
     async with bench(stack()) as running:
         await _run(running, 2, 2)  # what is allocated once
-        found = [await _run(running, 1, 1 if quick else 2), await _run(running, AT_ONCE, AT_ONCE)]
+        figures = [await _run(running, 1, 1 if quick else 2), await _run(running, AT_ONCE, AT_ONCE)]
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
         async with bare.durable(Path(folder), LATENCY_S) as loop:
-            return [await _beside(loop, figure) for figure in found]
+            return [await _beside(loop, figure) for figure in figures]
 
 
 async def _beside(loop: bare.Durable, f: Figure) -> Figure:
@@ -189,11 +189,13 @@ def lines(figures: Sequence[Figure]) -> list[str]:
         return []
     first = figures[0]
     head = f"a competition, {first.speeches} speeches, {first.turns} turns, {LATENCY_S * 1e3:.0f} ms a turn"
-    found = [f"{head:<58} {'session s':>9} {'overhead of a speech':>20} {'floor':>9} {'CPU us/turn':>11} {'floor':>6}"]
+    printed = [
+        f"{head:<58} {'session s':>9} {'overhead of a speech':>20} {'floor':>9} {'CPU us/turn':>11} {'floor':>6}"
+    ]
     for f in figures:
         parts = ", ".join(f"{name} {us:.0f}" for name, us in sorted(f.cpu_us.items()))
         name = f"  {f.at_once} at once, {f.sessions} in {f.wall_s:.1f} s"
         line = f"{name:<58} {f.session_s:>9.2f} {f.overhead_ms:>17.1f} ms {f.floor_ms:>6.1f} ms"
-        found.append(f"{line} {sum(f.cpu_us.values()):>11.0f} {f.floor_cpu_us:>6.0f}")
-        found.append(f"    {parts}")
-    return found
+        printed.append(f"{line} {sum(f.cpu_us.values()):>11.0f} {f.floor_cpu_us:>6.0f}")
+        printed.append(f"    {parts}")
+    return printed

@@ -41,7 +41,7 @@ def observations(seed: int = 1) -> list[Observation]:
     dice = np.random.default_rng(seed)
     start, goal = dice.dirichlet(np.ones(OUTCOMES), size=AGENTS), dice.dirichlet(np.ones(OUTCOMES))
     agents = [f"debater_{i + 1}" for i in range(AGENTS)]
-    found = []
+    rounds = []
     for number in range(ROUNDS + 1):
         share = number / (ROUNDS + 2)
         rows = ((1 - share) * start + share * goal).tolist()
@@ -51,8 +51,8 @@ def observations(seed: int = 1) -> list[Observation]:
             evidence={a: tuple(f"p{p}" for p in ids) for a, ids in zip(agents, cited, strict=True)},
             crit={agent: float(dice.random()) for agent in agents}, crit_variance=0.01, q=0.6, tokens=20_000,
         )  # fmt: skip
-        found.append(seen)
-    return found
+        rounds.append(seen)
+    return rounds
 
 
 def similar(seed: int = 2) -> Similar:
@@ -111,16 +111,16 @@ _SIMILAR = similar()
 
 def measure() -> list[Figure]:
     """Everything, the floor first."""
-    found = [Figure(what=FLOOR, us=_cpu_us(_floor, 1))]
+    figures = [Figure(what=FLOOR, us=_cpu_us(_floor, 1))]
     plays = {
         ADAPTIVE: Control(round_limit=50),
         "a round, learned (UCB)": Control(round_limit=50, schedule="learned"),
         "a round, learned (LinUCB)": Control(round_limit=50, schedule="learned", policy="linucb"),
     }
     for what, config in plays.items():
-        found.append(Figure(what=what, us=_cpu_us(_debate(config), ROUNDS)))
-    found.append(Figure(what="Q of 160 spans and of 24 arguments, from the Gram matrix", us=_cpu_us(_evidence, 1)))
-    return found
+        figures.append(Figure(what=what, us=_cpu_us(_debate(config), ROUNDS)))
+    figures.append(Figure(what="Q of 160 spans and of 24 arguments, from the Gram matrix", us=_cpu_us(_evidence, 1)))
+    return figures
 
 
 def lines(figures: list[Figure]) -> list[str]:

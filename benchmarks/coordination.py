@@ -83,7 +83,7 @@ async def measure() -> list[Cost]:
     """Each task, with models that word what is said from `extended` on, as by default, and from `standard` on."""
     from benchmarks.debates import bench
 
-    found = []
+    costs = []
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
         player = {"model": "benchmarks.coordination:make", "options": {"folder": str(Path(folder))}}
         rows = [r for r in rows_of("madp", settings={}) if r.queue not in ("helper", "check")]
@@ -95,21 +95,21 @@ async def measure() -> list[Cost]:
                         question=task, protocol="madp", settings={"wording": wording}, seed=1, turn_timeout_s=60.0
                     )
                     _, result = await running.play(opening)
-                    found.append(_cost(result.outcome, wording))
-    return found
+                    costs.append(_cost(result.outcome, wording))
+    return costs
 
 
 def _cost(outcome: Mapping[str, Any], wording: str) -> Cost:
-    told: Mapping[str, int] = outcome["tokens"]
-    spent = sum(told.get(phase, 0) for phase in ("intake", "claiming", "challenging", "wording"))
+    tokens: Mapping[str, int] = outcome["tokens"]
+    spent = sum(tokens.get(phase, 0) for phase in ("intake", "claiming", "challenging", "wording"))
     return Cost(str(outcome["depth"]), wording, spent)
 
 
-def table(found: list[Cost]) -> list[str]:
+def table(costs: list[Cost]) -> list[str]:
     """A row for each depth, in the source's order."""
     rows = [f"{'depth':<10} {'the source':>10} {'here by default':>17} {'with wording: standard':>24}"]
     for depth, source in SOURCE.items():
-        said = {c.wording: f"{c.tokens:,}" for c in found if c.depth == depth}
+        said = {c.wording: f"{c.tokens:,}" for c in costs if c.depth == depth}
         rows.append(f"{depth:<10} {source:>10} {said['extended']:>17} {said['standard']:>24}")
     return rows
 

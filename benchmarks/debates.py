@@ -201,10 +201,10 @@ class Bench:
     async def _overheads(self, sids: list[str]) -> list[float]:
         step = max(1, len(sids) // _SAMPLED)
         client = self.client()
-        found: list[float] = []
+        times: list[float] = []
         for sid in sids[::step]:
-            found += overheads([decode(text.encode(), Entry) for text in await client.log(sid)])
-        return found
+            times += overheads([decode(text.encode(), Entry) for text in await client.log(sid)])
+        return times
 
 
 def overheads(entries: list[Entry]) -> list[float]:
@@ -223,8 +223,8 @@ async def bench(stack: Stack) -> AsyncIterator[Bench]:
     try:
         connection = await connect(lease.url, load_credentials(lease.credentials(OWNER)), name="bench")
         async with connection:
-            found = Bench(lease, connection)
-            await found.listen()
-            yield found
+            running = Bench(lease, connection)
+            await running.listen()
+            yield running
     finally:
         await asyncio.to_thread(lease.close)

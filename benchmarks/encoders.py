@@ -100,13 +100,13 @@ def translations(data: Path) -> list[Pair]:
 
 def routing(data: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """clinc150: (known, asked), each (text, intent): five known requests an intent, four that are asked."""
-    found = []
+    pairs = []
     for name, count in (("train.tsv", 5), ("test.tsv", 4)):
         by_intent: dict[str, list[str]] = {}
         for row in _rows(data / "clinc150" / name):
             by_intent.setdefault(row["intent"], []).append(row["text"])
-        found.append([(text, intent) for intent, texts in sorted(by_intent.items()) for text in texts[:count]])
-    return found[0], found[1]
+        pairs.append([(text, intent) for intent, texts in sorted(by_intent.items()) for text in texts[:count]])
+    return pairs[0], pairs[1]
 
 
 # ---------------------------------------------------------------- figures
@@ -132,11 +132,11 @@ def auc(values: NDArray[np.float64], hits: NDArray[np.bool_]) -> float:
 
 def best_f1(values: NDArray[np.float64], hits: NDArray[np.bool_]) -> tuple[float, float]:
     """(highest F1, the threshold that gives it): a pair is a duplicate from the threshold on."""
-    found = []
+    scores = []
     for limit in np.unique(values):
         taken = values >= limit
-        found.append((2 * float((taken & hits).sum()) / float(taken.sum() + hits.sum()), float(limit)))
-    return max(found)
+        scores.append((2 * float((taken & hits).sum()) / float(taken.sum() + hits.sum()), float(limit)))
+    return max(scores)
 
 
 def told_apart(like: Like, pairs: Sequence[Pair]) -> dict[str, float]:
@@ -184,9 +184,9 @@ def cost(own: dict[str, Any]) -> dict[str, float]:
 
 
 def _encoder(own: dict[str, Any]) -> Encoder:
-    found = make_encoder(own["name"], {k: v for k, v in own.items() if k != "name"})
-    assert found is not None
-    return found
+    encoder = make_encoder(own["name"], {k: v for k, v in own.items() if k != "name"})
+    assert encoder is not None
+    return encoder
 
 
 # ---------------------------------------------------------------- the table
@@ -249,8 +249,8 @@ def _cost(own: dict[str, Any], like: Like) -> str:
         return f"{2 * len(pairs) / (time.perf_counter() - started):,.0f} | at once | none"
     command = [sys.executable, "-m", "benchmarks.encoders", "--cost", json.dumps(own)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    return f"{found['rate']:,.0f} | {found['load_s']:.2f} s | {found['mb']:.0f} MB"
+    costs = json.loads(done.stdout)
+    return f"{costs['rate']:,.0f} | {costs['load_s']:.2f} s | {costs['mb']:.0f} MB"
 
 
 def main() -> None:
@@ -270,12 +270,12 @@ def main() -> None:
     from_environment = chosen(None, ("",), os.environ)
     if from_environment and from_environment.get("name") not in (None, "none", "embedded"):
         named.append(from_environment)
-    found = table(named, given.data)
-    print(found)
+    page = table(named, given.data)
+    print(page)
     if not given.dry:
         text = DOC.read_text(encoding="utf-8")
         before, _, rest = text.partition(BEGIN)
-        DOC.write_text(before + BEGIN + "\n" + found + "\n" + END + rest.partition(END)[2], encoding="utf-8")
+        DOC.write_text(before + BEGIN + "\n" + page + "\n" + END + rest.partition(END)[2], encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ async def _measure(child: "subprocess.Popen[bytes]", times: int) -> Figure:
             sid = await _begun(http)
             path = f"/api/sessions/{sid}/events"
             watched = await asyncio.gather(*(_watch(host, path, where["token"]) for _ in range(VIEWERS)))
-            lags += [lag for _, found in watched for lag in found]
+            lags += [lag for _, sample in watched for lag in sample]
             await asyncio.sleep(_REST_S)
             started = time.perf_counter()
             whole = await asyncio.gather(*(_watch(host, path, where["token"]) for _ in range(VIEWERS)))
@@ -116,9 +116,9 @@ async def _watch(host: str, path: str, token: str = "", there: "asyncio.Event | 
         now = time.time() * 1e3
         *whole, left = (left + data).split(b"\n\n")
         for event in whole:
-            found = _AT.search(event) if b"event: post" in event else None
-            if found and int(found[1]) >= since:
-                lags.append(now - int(found[1]))
+            match = _AT.search(event) if b"event: post" in event else None
+            if match and int(match[1]) >= since:
+                lags.append(now - int(match[1]))
         events += whole
     writer.close()
     return events, lags
@@ -139,8 +139,8 @@ async def _floor(events: list[bytes]) -> float:
                 watching = [asyncio.ensure_future(_watch(host, "/events", there=event)) for event in there]
                 await asyncio.gather(*(event.wait() for event in there))
                 await http.post("/tell", content=b"\0".join(event + b"\n\n" for event in events))
-                told = await asyncio.gather(*watching)
-                return sum(len(found) for found, _ in told) / (time.perf_counter() - started)
+                samples = await asyncio.gather(*watching)
+                return sum(len(sample) for sample, _ in samples) / (time.perf_counter() - started)
         finally:
             child.terminate()
             child.wait()

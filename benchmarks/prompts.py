@@ -243,12 +243,12 @@ async def played(protocols: Sequence[str]) -> dict[str, dict[str, list[Kept]]]:
 
 
 def _kept(folder: Path, protocol: str) -> dict[str, list[Kept]]:
-    found: dict[str, list[Kept]] = {}
+    by_seat: dict[str, list[Kept]] = {}
     for file in sorted(folder.glob(f"{protocol}-*.jsonl")):
         for line in file.read_bytes().splitlines():
             one = msgspec.json.decode(line, type=Kept)
-            found.setdefault(one.seat, []).append(one)
-    return found
+            by_seat.setdefault(one.seat, []).append(one)
+    return by_seat
 
 
 def figure(protocol: str, seats: Mapping[str, Sequence[Kept]]) -> Figure:
@@ -286,11 +286,11 @@ def lines(figures: Sequence[Figure]) -> list[str]:
     """For people."""
     if not figures:
         return []
-    found = [
+    printed = [
         f"{'prompts of a session, simulated replies':<40} {'calls':>6} {'tokens':>10} {'uncached':>10} "
         f"{'returns':>8} {'at least':>8} {'largest':>8} {'cut':>5} {'documents cut':>13}"
     ]
     for f in figures:
         row = f"  {f.protocol:<38} {f.calls:>6,} {f.tokens:>10,} {f.uncached:>10,} {f.share:>8.1%} {f.least:>8.1%}"
-        found.append(f"{row} {f.largest:>8,} {f.cut:>5} {f.cut_documents:>13}")
-    return found
+        printed.append(f"{row} {f.largest:>8,} {f.cut:>5} {f.cut_documents:>13}")
+    return printed

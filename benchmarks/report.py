@@ -139,14 +139,14 @@ def _run_lines(title: str, runs: list[Run], floor: list[Run]) -> list[str]:
 
 def _events_lines(f: Figures) -> list[str]:
     """The engine beside bare JetStream events, with 100 sessions at once."""
-    told = []
+    rows = []
     for run in f.engine:
         events = _same(f.events, run.case)
         if events:
             line = f"  {run.case.name}: {run.cpu_us / events.cpu_us:.1f} times the CPU a call"
             ideal = f", {run.share_of_ideal:.0%} of ideal beside {events.share_of_ideal:.0%}"
-            told.append(line + (ideal if run.case.latency_s else ""))
-    return ["", "Parley beside bare JetStream events", *told] if told else []
+            rows.append(line + (ideal if run.case.latency_s else ""))
+    return ["", "Parley beside bare JetStream events", *rows] if rows else []
 
 
 def _split_lines(runs: list[Run]) -> list[str]:
@@ -189,11 +189,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 def targets(f: Figures) -> list[Target]:
     """Those whose figures were taken."""
-    found = []
+    rows = []
 
     def at_most(what: str, got: float, most: float, unit: str) -> None:
         row = Target(what=what, wanted=f"at most {most:g}{unit}", got=f"{got:.3g}{unit}", reached=got <= most)
-        found.append(row)
+        rows.append(row)
 
     for run in f.engine:
         c = run.case
@@ -207,7 +207,7 @@ def targets(f: Figures) -> list[Target]:
                 what="share of the ideal, N8R5, 100 at once, 50 ms", wanted=f"at least {SHARE:.0%}", got=f"{share:.0%}",
                 reached=share >= SHARE,
             )  # fmt: skip
-            found.append(row)
+            rows.append(row)
         bare = _same(f.durable, c)
         if (c.debaters, c.at_once, c.latency_s) == (3, 1, 0.0) and bare:
             times = median(run.overheads_s) / median(bare.overheads_s)
@@ -233,13 +233,13 @@ def targets(f: Figures) -> list[Target]:
             what=f"{p.protocol}: of a prompt up to its state, what returns in the seat's next one",
             wanted=f"at least {prefixes.SHARE:.0%}", got=f"{p.share:.1%}", reached=p.share >= prefixes.SHARE,
         )  # fmt: skip
-        found.append(row)
+        rows.append(row)
         if p.protocol == "competition":
             row = Target(
                 what="a competition at full length, uncached tokens", wanted=f"at most {prefixes.UNCACHED:,}",
                 got=f"{p.uncached:,}", reached=p.uncached <= prefixes.UNCACHED,
             )  # fmt: skip
-            found.append(row)
+            rows.append(row)
             at_most("a competition at full length, prompts with a document cut", p.cut_documents, 0, "")
     if f.routing:
         rate = f.routing.routed_per_s
@@ -247,8 +247,8 @@ def targets(f: Figures) -> list[Target]:
             what="prompts of a file routed a second", wanted=f"at least {tasks.PER_S:g}", got=f"{rate:.0f}",
             reached=rate >= tasks.PER_S,
         )  # fmt: skip
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def text(f: Figures) -> str:

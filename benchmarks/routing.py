@@ -144,11 +144,11 @@ def running() -> tuple[ExpertSpec, ...]:
 
 def crowd(count: int) -> list[ExpertSpec]:
     """Experts that no task of ours is about."""
-    found = []
+    specs = []
     for i in range(count):
         craft, town = _CRAFTS[i % len(_CRAFTS)], _TOWNS[i // len(_CRAFTS) % len(_TOWNS)]
         phrases = [f"{what} of {craft} in {town}" for what in ("history", "masters", "guild", "fair", "songs")]
-        found.append(
+        specs.append(
             ExpertSpec(
                 id=f"{craft}-{town.lower()}-{i}", name=f"{craft} of {town}", priority=90,
                 triggers=Triggers(primary=(f"{craft} in {town}",), examples=tuple(f"Tell me the {p}" for p in phrases)),
@@ -156,7 +156,7 @@ def crowd(count: int) -> list[ExpertSpec]:
                 deliberation=Deliberation(claim=f"I know all about {craft} in {town}."),
             )
         )  # fmt: skip
-    return found
+    return specs
 
 
 def _cases() -> tuple[Case, ...]:
@@ -167,12 +167,12 @@ async def prompts(specs: Sequence[ExpertSpec]) -> dict[str, list[Task]]:
     """Depth -> tasks of it among these experts, whose candidates and claimants all run."""
     here = {s.id for s in running()}
     tasks = [Task(prompt=c.prompt, files_mentioned=c.files) for c in _cases()]
-    found: dict[str, list[Task]] = {depth: [] for depth in DEPTHS}
+    by_depth: dict[str, list[Task]] = {depth: [] for depth in DEPTHS}
     for task, route in zip(tasks, await router(specs).route_all(tasks), strict=True):
         named = {c.expert for c in route.candidates} | {x.expert for x in route.excluded}
         if route.lead and named <= here:
-            found[route.depth].append(task)
-    return found
+            by_depth[route.depth].append(task)
+    return by_depth
 
 
 class Bench:
@@ -272,9 +272,9 @@ async def bench(others: Sequence[ExpertSpec]) -> AsyncIterator[Bench]:
                         lease.url, [(f, e["credentials"]) for f, e in zip(files, enrolled, strict=True)]
                     )
                 await _all_there(Client(connection, OWNER), RUNNING + len(others))
-                found = Bench(lease, connection)
-                await found.listen()
-                yield found
+                running = Bench(lease, connection)
+                await running.listen()
+                yield running
         finally:
             if announcing is not None:
                 announcing.kill()
@@ -381,7 +381,7 @@ def lines(m: Measured | None) -> list[str]:
         f"madp, submission to assignment (bare request {m.request_ms:.2f} ms, bare publish {m.publish_ms:.2f} ms; "
         "x: to both together)"
     )
-    found = [
+    printed = [
         f"parley route --file, {m.routed:,} prompts: {m.routed_per_s:.0f} a second, "
         f"{m.routed_per_s / m.encoded_per_s:.2f} of what the encoder alone does ({m.encoded_per_s:.0f})",
         head,
@@ -391,8 +391,8 @@ def lines(m: Measured | None) -> list[str]:
     for f in m.figures:
         parts = ", ".join(f"{name} {ms:.1f}" for name, ms in sorted(f.cpu_ms.items()) if ms >= 0.05)
         name = f"  {f.depth}, {f.registered} registered, {f.tasks} tasks"
-        found.append(
+        printed.append(
             f"{name:<44} {f.median_ms:>6.1f} ms {f.median_ms / floor:>6.1f}x {f.p95_ms:>6.1f} ms "
             f"{f.taken_ms:>6.1f} {f.match_ms:>6.1f} {f.claims_ms:>6.1f} {f.told_ms:>6.1f}   {parts}"
         )
-    return [*found, *(f"  not measured: {text}" for text in m.missing)]
+    return [*printed, *(f"  not measured: {text}" for text in m.missing)]

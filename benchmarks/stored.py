@@ -90,10 +90,10 @@ def _measure(count: int) -> Figure:
 
 
 def _evidence(folder: str) -> Path:
-    found = Path(folder) / "evidence"
-    found.mkdir(exist_ok=True)
-    (found / "note.md").write_text("The backup runs every night at two. It takes four hours.\n")
-    return found
+    evidence = Path(folder) / "evidence"
+    evidence.mkdir(exist_ok=True)
+    (evidence / "note.md").write_text("The backup runs every night at two. It takes four hours.\n")
+    return evidence
 
 
 def _timed(state: Path, *words: str, times: int = _TIMES, expected: int | None = 0) -> float:
@@ -114,8 +114,8 @@ def _timed(state: Path, *words: str, times: int = _TIMES, expected: int | None =
 
 def _memory(lease: Lease) -> tuple[int, int]:
     pids = lease.pids()
-    found = [memory(pids[name]) for name in ("moderator-1", "nats")]
-    return (found[0].uss or found[0].rss, found[1].uss or found[1].rss)
+    memories = [memory(pids[name]) for name in ("moderator-1", "nats")]
+    return (memories[0].uss or memories[0].rss, memories[1].uss or memories[1].rss)
 
 
 async def _pages(lease: Lease) -> tuple[float, int]:

@@ -188,14 +188,14 @@ def load_credentials(path: Path) -> Credentials:
         Absent, unreadable, not of this form, or without a usable key. The text never repeats the content.
     """
     try:
-        found = msgspec.json.decode(_read(path), type=Credentials)
+        credentials = msgspec.json.decode(_read(path), type=Credentials)
     except msgspec.DecodeError as error:
         raise BadKeyFile(str(path), f"not a credentials file ({error})") from None
     try:
-        public_key(found.seed)
+        public_key(credentials.seed)
     except BadTable as error:
         raise BadKeyFile(str(path), str(error)) from None
-    return found
+    return credentials
 
 
 def new_token_key(path: Path) -> bytes:
@@ -255,8 +255,8 @@ def table(
     for queue, role in queues.items():
         account = channels.ACCOUNT_OF_ROLE.get(role)
         if account is None:
-            known = ", ".join(sorted(channels.ACCOUNT_OF_ROLE))
-            raise BadTable(f"queue {queue!r}: role {role!r} has no account, known: {known}")
+            roles = ", ".join(sorted(channels.ACCOUNT_OF_ROLE))
+            raise BadTable(f"queue {queue!r}: role {role!r} has no account, known: {roles}")
         pin = (pins or {}).get(queue, "")
         rows.append(User(name=queue, kind=AGENT, account=account, queue=queue, role=role, pin=pin))
     return tuple(rows)

@@ -55,10 +55,10 @@ class Client(MovingClient):
         async def later(msg: Msg) -> None:
             now(msg)
 
-        found = await self.subscribe(subject, queue, later, pending_msgs_limit=-1, pending_bytes_limit=-1)
+        subscription = await self.subscribe(subject, queue, later, pending_msgs_limit=-1, pending_bytes_limit=-1)
         if self._direct:
-            self._now[found._id] = now
-        return found
+            self._now[subscription._id] = now
+        return subscription
 
     def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
         self._now.pop(sid, None)
@@ -78,18 +78,18 @@ class Client(MovingClient):
             return
         self.stats["in_msgs"] += 1
         self.stats["in_bytes"] += len(data)
-        found: dict[str, str] | None = None
+        parsed: dict[str, str] | None = None
         try:
             if headers and headers.startswith(_PLAIN_HEADERS):
-                found = {}
+                parsed = {}
                 for line in headers[10:-4].decode(errors="replace").split("\r\n"):
                     key, _, value = line.partition(":")
-                    found[key] = value.strip()
+                    parsed[key] = value.strip()
             elif headers and headers.startswith(_NOBODY):
-                found = {"Status": "503"}
+                parsed = {"Status": "503"}
             elif headers:
-                found = await self._process_headers(headers)
-            now(Msg(self, subject.decode(), reply.decode(), data, found, _sid=sid))
+                parsed = await self._process_headers(headers)
+            now(Msg(self, subject.decode(), reply.decode(), data, parsed, _sid=sid))
         except Exception:  # whatever a sender put there must not end the loop that reads
             _LOGGER.exception("a message was not handled", extra={"subject": subject.decode(errors="replace")})
 

@@ -63,8 +63,8 @@ def version_of(binary: str) -> tuple[int, ...]:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return (0,)
-    found = re.search(r"v(\d+)\.(\d+)\.(\d+)", said)
-    return tuple(int(n) for n in found.groups()) if found else (0,)
+    match = re.search(r"v(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(int(n) for n in match.groups()) if match else (0,)
 
 
 def find_server() -> str:
@@ -104,9 +104,9 @@ def _of_the_wheel() -> Iterator[str]:
 
 def forbid(folder: Path, public: str) -> None:
     """Leave the user of this key out of every configuration that an EmbeddedServer writes in this folder."""
-    known = forbidden(folder)
-    if public not in known:
-        write_private(folder / REVOKED, "".join(f"{key}\n" for key in sorted({*known, public})).encode())
+    revoked = forbidden(folder)
+    if public not in revoked:
+        write_private(folder / REVOKED, "".join(f"{key}\n" for key in sorted({*revoked, public})).encode())
 
 
 def forbidden(folder: Path) -> frozenset[str]:

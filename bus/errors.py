@@ -282,7 +282,7 @@ class ServerFailed(EnvironmentFault):
 
 def addresses(url: str) -> list[str]:
     """The servers of an address: one, or several with commas between."""
-    return [one.strip() for one in url.split(",") if one.strip()] or [url]
+    return [address.strip() for address in url.split(",") if address.strip()] or [url]
 
 
 def shown_address(url: str) -> str:

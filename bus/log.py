@@ -64,17 +64,17 @@ class Log:
         first = _stored(await direct.following(self._connection, part.stream, of_session, after))
         if first is None:
             return []
-        found = [first]
+        stored = [first]
         while True:
-            page = await direct.batch(self._connection, part.stream, of_session, found[-1].seq, _BATCH)
-            found += [Stored(got.seq, subjects.parse_log(got.subject)[1], got.data) for got in page]
+            page = await direct.batch(self._connection, part.stream, of_session, stored[-1].seq, _BATCH)
+            stored += [Stored(got.seq, subjects.parse_log(got.subject)[1], got.data) for got in page]
             if len(page) < _BATCH:
-                return [Stored(s.seq, s.kind, entry) for s in found for entry in unpack(s.data)]
+                return [Stored(s.seq, s.kind, entry) for s in stored for entry in unpack(s.data)]
 
     async def opening(self, sid: str) -> Stored | None:
         """The entry that opened a session; None where its message is gone."""
-        found = await self._last(sid, subjects.OPENED)
-        return None if found is None else Stored(found.seq, found.kind, unpack(found.data)[0])
+        stored = await self._last(sid, subjects.OPENED)
+        return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[0])
 
     async def purge(self, sid: str, before: int) -> None:
         """Remove what one session has ahead of sequence `before`."""
@@ -83,8 +83,8 @@ class Log:
 
     async def last(self, sid: str, kind: str = "*") -> Stored | None:
         """The last entry of the last message of a session, of one kind if one is named; None where there is none."""
-        found = await self._last(sid, kind)
-        return None if found is None else Stored(found.seq, found.kind, unpack(found.data)[-1])
+        stored = await self._last(sid, kind)
+        return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[-1])
 
     async def _last(self, sid: str, kind: str) -> Stored | None:
         """The last message of a session, packed as it lies there."""
@@ -94,14 +94,14 @@ class Log:
 
 async def waiting(connection: Connection, stream: str, only: str) -> list[str]:
     """The subjects under which a stream has messages, of those that match `only`."""
-    found: list[str] = []
+    names: list[str] = []
     while True:
-        asked = {"subjects_filter": only, "offset": len(found)}
-        answer = await connection.api(f"STREAM.INFO.{stream}", asked)
+        query = {"subjects_filter": only, "offset": len(names)}
+        answer = await connection.api(f"STREAM.INFO.{stream}", query)
         page = answer["state"].get("subjects") or {}
-        found += page
-        if not page or len(found) >= int(answer.get("total", 0)):
-            return found
+        names += page
+        if not page or len(names) >= int(answer.get("total", 0)):
+            return names
 
 
 def _one_line(row: SessionRow) -> str:

@@ -59,51 +59,51 @@ def _read_by_observers() -> list[Crossing]:
 
 def _services(user: User) -> list[Crossing]:
     """Subjects of CORE that the user may ask on. The first two forms are those of history, documents and artifacts."""
-    asked: list[str] = []
-    told: list[str] = []
+    requests: list[str] = []
+    notices: list[str] = []
     for name in channels.readable_by(user.account):
-        told += [subjects.read(name, "*"), subjects.doc(name, "*")]
+        notices += [subjects.read(name, "*"), subjects.doc(name, "*")]
     if user.account in channels.WITH_ARTIFACTS:
         if user.kind != VIEWER:
-            asked.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
+            requests.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
         if user.kind == AGENT:
-            asked.append(subjects.requests_by("take", channels.PUBLIC, user.name))
+            requests.append(subjects.requests_by("take", channels.PUBLIC, user.name))
         else:
-            told.append(subjects.get(channels.PUBLIC, "*"))
+            notices.append(subjects.get(channels.PUBLIC, "*"))
     for name in writable(user):
         if name == channels.CLIENT:
-            asked += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
+            requests += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
         elif user.kind == AGENT:
-            asked += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
+            requests += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
     if user.kind in (CLIENT, VIEWER):
         mine = [subjects.own("mine", name, "*") for name in dict.fromkeys((user.name, *user.reads))]
-        asked += [subjects.own("sessions", user.name, "*")] if user.sees_all else mine
+        requests += [subjects.own("sessions", user.name, "*")] if user.sees_all else mine
     if user.kind == OWNER:
-        asked += [
+        requests += [
             subjects.own_by(user.name),
             subjects.inbox_by(channels.OWNER, user.name),
             subjects.requests_by("fate", channels.OWNER, user.name),
         ]
     if user.kind == AGENT:
-        asked += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
+        requests += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
     if user.kind == OBSERVER:
-        asked.append(subjects.OUTCOMES)
+        requests.append(subjects.OUTCOMES)
     if user.kind == PROBE:
-        asked.append(subjects.own("workers", user.name, "*"))
-    found = [Crossing("Singleton", subject, subject) for subject in asked]
+        requests.append(subjects.own("workers", user.name, "*"))
+    crossings = [Crossing("Singleton", subject, subject) for subject in requests]
     if user.kind == OBSERVER:
-        found += _read_by_observers()
+        crossings += _read_by_observers()
     if user.sees_all:
-        found += [Crossing("Singleton", subject, subject) for subject in told]
+        crossings += [Crossing("Singleton", subject, subject) for subject in notices]
     else:
-        for subject in told:
-            found.append(Crossing("Singleton", subjects.owned(user.name, subject), subject))
+        for subject in notices:
+            crossings.append(Crossing("Singleton", subjects.owned(user.name, subject), subject))
             owned = (subjects.owned(owner, subject) for owner in user.reads)
-            found += [Crossing("Singleton", theirs, theirs) for theirs in owned]
+            crossings += [Crossing("Singleton", theirs, theirs) for theirs in owned]
     if user.kind == AGENT:
         taken = next_subject(user.queue)
-        found += [Crossing("Stream", taken, local) for local in (subjects.next_turns(user.queue), taken)]
-    return found
+        crossings += [Crossing("Stream", taken, local) for local in (subjects.next_turns(user.queue), taken)]
+    return crossings
 
 
 def _live(user: User) -> list[str]:
@@ -186,10 +186,10 @@ class _Info(msgspec.Struct):
 def grants(users: Iterable[User]) -> Grants:
     """What crosses between accounts; kinds of export are Singleton and Stream (services), and heard (a stream)."""
     rows = [u for u in users if u.account not in (channels.CORE, SYS)]
-    found: Grants = {}
+    granted: Grants = {}
 
     def grant(exporter: str, kind: str, subject: str, to: User, taken: str = "", local: str = "") -> None:
-        importers = found.setdefault((exporter, kind, subject), {})
+        importers = granted.setdefault((exporter, kind, subject), {})
         importers.setdefault(broker_account(to), []).append((taken or subject, local or subject))
 
     for user in rows:
@@ -215,4 +215,4 @@ def grants(users: Iterable[User]) -> Grants:
         for ears in matching:
             grant(broker_account(user), "heard", subjects.here(user.role, user.queue, user.pin), ears)
             grant(broker_account(ears), "heard", subjects.CALL, user)
-    return found
+    return granted

@@ -229,7 +229,7 @@ async def _ensure_all(
     replicas: int,
 ) -> None:
     whole = await _is_whole(conn)
-    made: set[str] = set()
+    created: set[str] = set()
     for in_bytes in IN_BYTES:
         configs = stream_configs(
             log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions, replicas=replicas
@@ -239,13 +239,13 @@ async def _ensure_all(
         try:
             for name, config in configs.items():
                 if await _ensure_stream(conn, name, config, partitions):
-                    made.add(name)
+                    created.add(name)
             break
         except ApiError as error:
             if not _lacks_storage(error) or in_bytes == IN_BYTES[-1]:
                 raise
             _LOGGER.info("IN is made smaller: %s", error)
-    if conn.clustered and partitions.streams[-1] in made:
+    if conn.clustered and partitions.streams[-1] in created:
         with contextlib.suppress(BusError):  # they carry all the same
             await leaders.spread(conn, partitions)
     for stream in (IN, INNER):
@@ -258,8 +258,8 @@ async def _is_whole(conn: Connection) -> bool:
     if index is None:
         logs = [await _info(conn, name) for name in (await partitions_of(conn)).streams]
         return not any(log is not None and log["state"]["messages"] for log in logs)
-    found = index["config"].get("metadata") or {}
-    return all(found.get(key) == value for key, value in WHOLE.items())
+    metadata = index["config"].get("metadata") or {}
+    return all(metadata.get(key) == value for key, value in WHOLE.items())
 
 
 async def partitions_of(conn: Connection) -> Partitions:
@@ -302,8 +302,8 @@ async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:
     await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
     if not fired:
         return
-    made = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
-    await conn.api(f"STREAM.PURGE.{IN}", {"filter": made})
+    fired_timers = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
+    await conn.api(f"STREAM.PURGE.{IN}", {"filter": fired_timers})
 
 
 async def purge_turns(conn: Connection, sid: str) -> None:

@@ -282,7 +282,7 @@ class Parley:
             raise NotAllowed("continue", "an owner's credentials are needed to read an earlier session")
         entries = await self.client.log(sid)
         if not entries:
-            raise BadInput("continue", f"there is no session {sid}, or nothing is left of it")
+            raise BadInput("continue", f"there is no session {sid}, or its record is gone")
         return follow_up.document(record_of(sid, entries))
 
     async def ask(
@@ -350,16 +350,16 @@ def request(
         setup_of(protocol).check_question(question)
         build_settings(known, settings)
         limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
-        given = {
+        fields = {
             "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
             "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
         }  # fmt: skip
-        checked = OpenSession(**given)  # type: ignore[arg-type]  # before a folder is read
+        checked = OpenSession(**fields)  # type: ignore[arg-type]  # before a folder is read
         if evidence is None and previous is None:
             return checked
         roles = [role.name for role in known.roles]
         documents = () if evidence is None else documents_of.read_documents(evidence, roles)
-        return OpenSession(**given, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
+        return OpenSession(**fields, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error
     except TypeError as error:
@@ -404,7 +404,7 @@ def known_protocol(name: str) -> Protocol:
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-        raise BadInput("protocol", f"{name!r} is no protocol; {hint}")
+        raise BadInput("protocol", f"{name!r} is not a protocol; {hint}")
     return known
 
 

@@ -242,7 +242,8 @@ class Client:
         limit = self._connection.max_size - 1_024
         if len(data) > limit:
             raise BadInput(
-                "evidence", f"the session comes to {len(data) / 1e6:.1f} MB, one message holds {limit / 1e6:.1f} MB"
+                "evidence",
+                f"the session has {len(data) / 1e6:.1f} MB, but a message can have at most {limit / 1e6:.1f} MB",
             )
         patience = self._patience()
         subject = subjects.inbox(channel, self._user, sid)

@@ -61,11 +61,11 @@ def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Ite
 
 def _quotes(posts: Sequence[Post], result: Result, presenter: Presenter) -> Iterator[tuple[str, str]]:
     """(document, span): those of the result first, then those of everything that was said, each once."""
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     bodies = [result.outcome, *(object_of(p.body) for p in reversed(posts))]
     for body in bodies:
         for document, quote in presenter.quotes(body):
             pair = (line(document), line(quote))
-            if pair not in told and len(told) < _QUOTES:
-                told.add(pair)
+            if pair not in seen and len(seen) < _QUOTES:
+                seen.add(pair)
                 yield pair

@@ -37,10 +37,10 @@ class Committed(NamedTuple):
 
     def words(self, paths: int) -> str:
         """On one line."""
-        told = f"{paths} changed on the new branch {self.branch} ({self.id[:12]}); your files stay as they are"
+        text = f"{paths} changed on the new branch {self.branch} ({self.id[:12]}); your files stay as they are"
         if not self.uncommitted:
-            return told
-        return f"{told}; not in it, since it is not committed: {_some(self.uncommitted)}"
+            return text
+        return f"{text}; not in it, since it is not committed: {_some(self.uncommitted)}"
 
 
 def check(folder: Path, branch: str) -> None:

@@ -85,13 +85,13 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
             names, more = _some(held, len(held) if everything else _SECRETS_NAMED)
             how = f"a line such as `!{line(held[0][1:-1])}` in .gitignore has it sent"
             yield f"held back of {self.folder}: {names}{_more(more)}: {MAY_BE_SECRET}; {how}"
-        told, left = [], 0
+        reasons, left = [], 0
         for i, (why, paths) in enumerate(by_reason.items()):
             names, more = _some(paths, len(paths) if everything else _NAMED if i < _NAMED else 0)
-            told += [f"{names}: {why}"] if names else []
+            reasons += [f"{names}: {why}"] if names else []
             left += more
-        if told:
-            yield f"not sent of {self.folder}: {line('; '.join(told))}{_more(left)}"
+        if reasons:
+            yield f"not sent of {self.folder}: {line('; '.join(reasons))}{_more(left)}"
         if self.history_told:
             yield self.history_told
 
@@ -120,12 +120,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
             return bool(diff.removesuffix(CUT)) and self.diff.startswith(diff.removesuffix(CUT))
         return self.diff == diff
 
-    def words(self, told: str) -> Iterator[str]:
-        """In lines, for whoever approves it, those of the diff set in; `told` is the worker's diff."""
+    def words(self, diff: str) -> Iterator[str]:
+        """In lines, for whoever approves it, those of the diff set in; `diff` is the worker's diff."""
         said = "as the worker's diff says"
-        if not self.is_told(told):
+        if not self.is_told(diff):
             said = "not what the worker's diff says; the changes are:"
-        elif told.endswith(CUT):
+        elif diff.endswith(CUT):
             said = "and the worker's diff is cut; the changes are:"
         yield f"compared with the folder: {len(self.changed)} to write, {len(self.removed)} to remove, {said}"
         if said.endswith(":"):
@@ -146,7 +146,7 @@ def read_folder(folder: Path) -> Sent:
     from agents.tools import folder as folders
 
     if not folder.is_dir():
-        raise BadInput("folder", f"{folder} is no folder")
+        raise BadInput("folder", f"{folder} is not a folder")
     if repository := _repository_of(folder.resolve()):
         raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
     too_large = ""
@@ -343,10 +343,10 @@ def _unless_sent(before: Files, unwanted: Unwanted) -> Callable[[str, bool], str
     """What is unwanted and was not sent either: what names it may be other than it was."""
     above = {parent.as_posix() for path in before for parent in PurePosixPath(path).parents}
 
-    def found(path: str, folder: bool) -> str | None:
+    def unwanted_and_new(path: str, folder: bool) -> str | None:
         return None if path in (above if folder else before) else unwanted(path, folder)
 
-    return found
+    return unwanted_and_new
 
 
 def _check_folders(root: Path, changed: Iterable[str]) -> None:

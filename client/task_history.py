@@ -54,8 +54,8 @@ def with_history(sent: Sent, most_commits: int = MOST_COMMITS, most_texts: int =
     except GitFailed as error:
         return msgspec.structs.replace(sent, history_told=f"the history of {sent.folder} is not sent: {error}")
     what = "the last commit" if commits == 1 else f"the last {commits} commits"
-    told = f"{what} of {sent.folder.resolve().name} went with it, as history that experts may read"
-    return msgspec.structs.replace(sent, history=data, history_told=told)
+    note = f"{what} of {sent.folder.resolve().name} went with it, as history that experts may read"
+    return msgspec.structs.replace(sent, history=data, history_told=note)
 
 
 def _commits(repository: Repository, unwanted: Unwanted, most: int) -> list[_Found]:

@@ -123,6 +123,6 @@ def plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        told = f"{value:g}"
-        return figure(value) if "e+" in told else told
+        text = f"{value:g}"
+        return figure(value) if "e+" in text else text
     return "–" if value is None else str(value)

@@ -55,9 +55,9 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
     _whole(record)
     protocol = opening(record).protocol
     check_protocol(record.sid, protocol)
-    given = wanted(protocol, settings)
+    changes = wanted(protocol, settings)
     try:
-        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, given)
+        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, changes)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
     except Diverged as error:

@@ -93,17 +93,17 @@ def admit(
 
 def _learned(protocol: Protocol, request: OpenSession, settings: Any) -> Learned | msgspec.UnsetType:
     """What was learned, as far as a session of this protocol uses it."""
-    found = request.learned
-    if found is msgspec.UNSET:
+    records = request.learned
+    if records is msgspec.UNSET:
         return msgspec.UNSET
-    if found.policy is not msgspec.UNSET:
-        found = msgspec.structs.replace(found, policy=protocol.steers(settings, found.policy) or msgspec.UNSET)
+    if records.policy is not msgspec.UNSET:
+        records = msgspec.structs.replace(records, policy=protocol.steers(settings, records.policy) or msgspec.UNSET)
     if not protocol.trusts:
-        found = msgspec.structs.replace(found, reliability=msgspec.UNSET)
-    of = msgspec.UNSET if found.calibration is msgspec.UNSET else found.calibration.protocol
+        records = msgspec.structs.replace(records, reliability=msgspec.UNSET)
+    of = msgspec.UNSET if records.calibration is msgspec.UNSET else records.calibration.protocol
     if of not in (msgspec.UNSET, "", protocol.name):
-        found = msgspec.structs.replace(found, calibration=msgspec.UNSET)
-    return msgspec.UNSET if found == Learned() else found
+        records = msgspec.structs.replace(records, calibration=msgspec.UNSET)
+    return msgspec.UNSET if records == Learned() else records
 
 
 def _is_limited(request: OpenSession) -> bool:

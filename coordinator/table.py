@@ -363,7 +363,7 @@ class Plan:
     """Turns that a session may come to; known before it begins."""
 
     rounds: int
-    """Rounds at most."""
+    """Largest number of rounds."""
     least: tuple[Planned, ...]
     """One round that ends it, every turn asked once."""
     most: tuple[Planned, ...]

@@ -27,20 +27,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--signals", metavar="ID", help="print this debate as `parley signals` reads it, and nothing else"
     )
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     try:
-        if given.signals is None:
-            given.out.write_text(first_look.text(given.data), encoding="utf-8")
+        if options.signals is None:
+            options.out.write_text(first_look.text(options.data), encoding="utf-8")
             return 0
-        source = loaders.gsm8k if given.signals.startswith("gsm8k") else loaders.ford
-        found = [debate for debate in source(given.data) if debate.id == given.signals]
+        source = loaders.gsm8k if options.signals.startswith("gsm8k") else loaders.ford
+        debates = [debate for debate in source(options.data) if debate.id == options.signals]
     except (loaders.NoData, loaders.BadData) as error:
         print(error, file=sys.stderr)
         return 2
-    if not found:
-        print(f"no debate {given.signals!r} in {given.data}", file=sys.stderr)
+    if not debates:
+        print(f"no debate {options.signals!r} in {options.data}", file=sys.stderr)
         return 2
-    print(msgspec.json.encode(stops.document(found[0])).decode())
+    print(msgspec.json.encode(stops.document(debates[0])).decode())
     return 0
 
 

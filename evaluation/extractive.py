@@ -108,13 +108,13 @@ def verdict(asked: Asked, answer: str) -> str:
 
 def baseline(asked: Asked) -> str:
     """The sentence that has most of the question's words, weighted by rarity, if it has enough of them."""
-    found = [s for _, text in asked.documents for s in cut(text).sentences]
+    sentences = [s for _, text in asked.documents for s in cut(text).sentences]
     terms = set(stems(asked.question))
-    have = [terms & set(s.stems) for s in found]
+    have = [terms & set(s.stems) for s in sentences]
     weight = {t: math.log(1 + (1 + len(have)) / (1 + sum(t in h for h in have))) for t in terms}
     shares = [sum(weight[t] for t in h) / max(1e-9, sum(weight.values())) for h in have]
-    best = max(range(len(found)), key=lambda i: shares[i], default=-1)
-    return found[best].text if best >= 0 and shares[best] >= BASELINE_FLOOR else ""
+    best = max(range(len(sentences)), key=lambda i: shares[i], default=-1)
+    return sentences[best].text if best >= 0 and shares[best] >= BASELINE_FLOOR else ""
 
 
 def session(model: Extractive) -> Callable[[Asked], str]:
@@ -160,16 +160,16 @@ def _shown(state: Any, turn: Any) -> Any:
         for p in state.posts if p.n in wanted
     )  # fmt: skip
     held = [d for d in state.opened.documents if ask.seat in d.holders]
-    one = Turn(
+    asked_turn = Turn(
         id=turn.id, token="t", seat=ask.seat, role="analyst" if ask.seat == "analyst" else "panelist", kind=ask.kind,
         brief=ask.brief, sees=ask.sees, own=ask.own, documents=tuple(DocumentRef(id=d.id, name=d.name) for d in held),
         deadline_ns=ask.deadline_ns, caps=ask.caps, attempt=ask.attempt, error=ask.error,
     )  # fmt: skip
     work = Work(
         session=state.sid, protocol=state.opened.protocol, question=state.opened.question, round=ask.round,
-        channel="public", lane="any", decided_ns=1, posts=posts, turns=(one,),
+        channel="public", lane="any", decided_ns=1, posts=posts, turns=(asked_turn,),
     )  # fmt: skip
-    return show(work, one, held)
+    return show(work, asked_turn, held)
 
 
 # ---------------------------------------------------------------- what it comes to
@@ -224,20 +224,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--xquad", type=Path, metavar="FILE", help="xquad_en/first_half.json")
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args(arguments)
-    if (given.questions is None) == (given.xquad is None):
+    options = parser.parse_args(arguments)
+    if (options.questions is None) == (options.xquad is None):
         parser.error("give --questions or --xquad")
     try:
-        questions = list(own(given.questions) if given.questions else xquad(given.xquad, given.half))
+        questions = list(own(options.questions) if options.questions else xquad(options.xquad, options.half))
     except (OSError, ValueError, KeyError) as error:
         print(f"cannot read the questions: {error}", file=sys.stderr)
         return 2
-    found = {}
+    by_name = {}
     for name, answering in (("extractive model", session(Extractive())), ("baseline", baseline)):
         answers = [answering(q) for q in questions]
-        found[name] = (answers, table(questions, [verdict(q, a) for q, a in zip(questions, answers, strict=True)]))
-    if given.json:
-        told = {
+        by_name[name] = (answers, table(questions, [verdict(q, a) for q, a in zip(questions, answers, strict=True)]))
+    if options.json:
+        document = {
             name: {
                 "table": rows,
                 "answers": [
@@ -245,9 +245,9 @@ def main(arguments: Sequence[str]) -> int:
                     for q, a in zip(questions, answers, strict=True)
                 ],
             }
-            for name, (answers, rows) in found.items()
+            for name, (answers, rows) in by_name.items()
         }
-        print(json.dumps(told, ensure_ascii=False, indent=1))
+        print(json.dumps(document, ensure_ascii=False, indent=1))
     else:
-        print("\n\n".join(_printed(name, rows) for name, (_, rows) in found.items()))
+        print("\n\n".join(_printed(name, rows) for name, (_, rows) in by_name.items()))
     return 0

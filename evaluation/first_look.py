@@ -124,7 +124,15 @@ def data_table(sets: Sequence[tuple[str, Sequence[Debate]]]) -> str:
             sum(d.blank > 0 for d in debates),
         )
         rows.append([name, ", ".join(debates[0].agents), *(f"{n:,}" for n in numbers)])
-    head = ["set", "agents", "debates", "words", "end in agreement", "answers not read", "debates that begin with one"]
+    head = [
+        "set",
+        "agents",
+        "debates",
+        "words",
+        "end in agreement",
+        "answers not read",
+        "debates with such a first answer",
+    ]
     return table(head, rows)
 
 
@@ -132,9 +140,12 @@ def stops_said(shown: Comparison) -> list[str]:
     """Which stops were better or worse than playing on, then each with what it saved."""
     tried = {rule: shown.gain(rule, FULL) for rule in (UNANIMITY, UNCHANGED, RELATIVE, ABSOLUTE, UNGATED)}
     sorted_out = {name: [rule for rule, gain in tried.items() if word(gain) == name] for name in (BETTER, WORSE)}
-    lists = [f"{name} than playing on: {'; '.join(rules) or 'none'}" for name, rules in sorted_out.items()]
+    lists = [f"{name} than the full debate: {'; '.join(rules) or 'none'}" for name, rules in sorted_out.items()]
     return [
-        item(f"Stops {lists[0]}. Stops {lists[1]}. Of each, the words saved, and its accuracy against playing on:"),
+        item(
+            f"Stops {lists[0]}. Stops {lists[1]}. The words that each stop saves, and its accuracy against the full "
+            "debate:"
+        ),
         *(
             item(f"{rule}: {100 * (1 - shown.words(rule).value):.1f} %; {judged(gain)}", 1)
             for rule, gain in tried.items()
@@ -152,15 +163,15 @@ def findings(shown: Comparison) -> str:
         item(f"The full debate against the vote of round 0: {judged(shown.gain(FULL, NO_DEBATE))}."),
         *stops_said(shown),
         item(
-            f"Equation 10 (relative) held in {agreed + split:,} debates, {split:,} of them with the agents still split "
-            f"(no convergence). It cannot hold before round 2, and {longer:,} debates went on after that. It can save "
-            f"words in no others. The absolute form differs in {apart:,} debates. The monotone gate held beliefs "
-            f"back in {sum(p.held > 0 for p in played):,}."
+            f"Equation 10 (relative) was met in {agreed + split:,} debates. In {split:,} of them the agents were still "
+            f"split (no convergence). It cannot be met before round 2, so it can save words only in the {longer:,} "
+            f"debates that went on after that round. The absolute form differs in {apart:,} debates. The monotone gate "
+            f"kept old beliefs in {sum(p.held > 0 for p in played):,}."
         ),
         item(
             f"The oracle stop: {signed(shown.gain(ORACLE, FULL))} over the full debate for "
             f"{100 * shown.words(ORACLE).value:.1f} % of the words. It knows the answer and takes the best round. "
-            "It is a bound, which no rule can be expected to reach."
+            "It is an upper bound. No rule can be expected to reach it."
         ),
     ])  # fmt: skip
 
@@ -193,7 +204,7 @@ def text(data: Path) -> str:
         ford_says=findings(whole),
         read_says=findings(read),
         unread_says=item(f"The full debate against the vote of round 0: {judged(unread.gain(FULL, NO_DEBATE))}."),
-        alone_says="\n".join(against_alone(debates) for debates in (*(found for _, found in pairs), gsm8k)),
+        alone_says="\n".join(against_alone(debates) for debates in (*(debates_of for _, debates_of in pairs), gsm8k)),
         gsm8k_says=findings(six),
         data=data_table([*pairs, (loaders.GSM8K, gsm8k)]),
         ford_count=f"{len(ford):,}",

@@ -40,7 +40,7 @@ def fitted(x: Rows, y: Rows) -> Rows:
 
 async def _samples(questions: Sequence[Asked], encoder: Encoder | None) -> list[tuple[str, tuple[float, ...], float]]:
     """(group, figures, 1 if right) of each question that a sentence may answer."""
-    found = []
+    samples = []
     for q in questions:
         if read_question(q.question).kind in (OPTIONS, YES_NO) or q.kind == "yesno":
             continue
@@ -51,17 +51,17 @@ async def _samples(questions: Sequence[Asked], encoder: Encoder | None) -> list[
         looked = search.looked(vectors)
         if looked:
             right = verdict(q, as_answer(looked[0].evidence)) == "right"
-            found.append((q.group or q.documents[0][0], (*figures_of(looked), 1.0), float(right)))
-    return found
+            samples.append((q.group or q.documents[0][0], (*figures_of(looked), 1.0), float(right)))
+    return samples
 
 
 def _evidence(q: Asked) -> list[Evidence]:
-    found = []
+    evidence = []
     for name, text in q.documents:
-        one = cut(text)
-        found += [Evidence(s, name, own=True) for s in one.sentences]
-        found += [Evidence(s, name, own=True, heading=True) for s in one.headings]
-    return found
+        document = cut(text)
+        evidence += [Evidence(s, name, own=True) for s in document.sentences]
+        evidence += [Evidence(s, name, own=True, heading=True) for s in document.headings]
+    return evidence
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -100,14 +100,14 @@ async def rows_of(
     prepared.apart = False
     if said_by is not None:
         prepared.compare_by(await said_by.of(prepared.specs), beside)
-    found, wholes, cases, kept = [], [], [], []
+    feature_rows, wholes, cases, kept = [], [], [], []
     for n, case in enumerate(of.cases):
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         if heard.foreign or not (heard.parts or case.files):
             continue
         rows = None if plain is None else np.stack(list(await plain.encode(heard.texts)))
         features, said = prepared.ranks(heard, rows)
-        found.append(features)
+        feature_rows.append(features)
         wholes.append(said)
         cases.append(case)
         kept.append(n)
@@ -117,7 +117,7 @@ async def rows_of(
         return np.array([[float(i in named(c)) for i in ids] for c in cases])
 
     return Rows(
-        of.name, np.array(found), np.array(wholes), right(lambda c: c.right),
+        of.name, np.array(feature_rows), np.array(wholes), right(lambda c: c.right),
         right(lambda c: c.right | frozenset(c.support)), np.array(counts)[kept],
         tuple(c.kind for c in cases), np.array(source)[kept],
     )  # fmt: skip
@@ -164,8 +164,8 @@ class LeftOut(NamedTuple):
         """Less the prompts that were written for one registry."""
         use = self.rows.source != registry
         of = self.rows
-        found, whole, lead, part, counts = (a[use] for a in (of.found, of.whole, of.lead, of.part, of.counts))
-        rows = Rows(of.name, found, whole, lead, part, counts, (), of.source[use])
+        features, whole, lead, part, counts = (a[use] for a in (of.found, of.whole, of.lead, of.part, of.counts))
+        rows = Rows(of.name, features, whole, lead, part, counts, (), of.source[use])
         return LeftOut(rows, self.told[use], self.first[use])
 
 
@@ -197,37 +197,37 @@ def fit(
     for i, s in enumerate(sets):
         score = fit_score([o for o in sets if o is not s], columns)
         left.append(_left_out(s, score))
-        few.append([_left_out(one, score) for one in (smaller[i] if smaller else ())])
+        few.append([_left_out(rows, score) for rows in (smaller[i] if smaller else ())])
 
     def sure(of: Sequence[LeftOut], *, parts: bool) -> Floats:
         x, y, n = [], [], []
-        for one in of:
-            use = one.told[:, :, 1] >= np.sort(one.told[:, :, 1], axis=1)[:, -LIKELY:][:, :1]
+        for left_out in of:
+            use = left_out.told[:, :, 1] >= np.sort(left_out.told[:, :, 1], axis=1)[:, -LIKELY:][:, :1]
             if parts:
-                use[np.arange(len(use)), one.first] = False
-            x.append(one.told[use])
-            y.append((one.rows.part if parts else one.rows.lead)[use])
-            n.append(np.broadcast_to(one.rows.counts[:, None], use.shape)[use])
+                use[np.arange(len(use)), left_out.first] = False
+            x.append(left_out.told[use])
+            y.append((left_out.rows.part if parts else left_out.rows.lead)[use])
+            n.append(np.broadcast_to(left_out.rows.counts[:, None], use.shape)[use])
         return fit_sure(np.concatenate(x), np.concatenate(y), counts=np.concatenate(n))
 
     def somebody(of: Sequence[LeftOut]) -> Floats:
-        x = np.concatenate([one.rows.whole for one in of])
-        y = np.concatenate([one.rows.anybody for one in of]).astype(np.float64)
-        return fit_sure(x, y, SIGNS, np.concatenate([one.rows.counts for one in of]))
+        x = np.concatenate([left_out.rows.whole for left_out in of])
+        y = np.concatenate([left_out.rows.anybody for left_out in of]).astype(np.float64)
+        return fit_sure(x, y, SIGNS, np.concatenate([left_out.rows.counts for left_out in of]))
 
     every_score = fit_score(sets, columns)
-    large = [_left_out(one, every_score) for one in larger]
-    everything = [*left, *(one for some in few for one in some), *large]
+    large = [_left_out(rows, every_score) for rows in larger]
+    everything = [*left, *(left_out for some in few for left_out in some), *large]
     chances, said = [], []
-    for i, one in enumerate(left):
-        own = {id(o) for o in (one, *few[i])}
-        others = [o.without(i) for o in everything if id(o) not in own]
-        chances.append(chance(tuple(somebody(others)), one.rows.whole))
-        every = chance(tuple(sure(others, parts=False)), one.told)
-        said.append(every[np.arange(len(one.first)), one.first])
-    hit = np.concatenate([one.hit for one in left])
-    anybody = np.concatenate([one.rows.anybody for one in left])
-    counts = np.concatenate([one.rows.counts for one in left])
+    for i, left_out in enumerate(left):
+        same_source = {id(o) for o in (left_out, *few[i])}
+        others = [o.without(i) for o in everything if id(o) not in same_source]
+        chances.append(chance(tuple(somebody(others)), left_out.rows.whole))
+        every = chance(tuple(sure(others, parts=False)), left_out.told)
+        said.append(every[np.arange(len(left_out.first)), left_out.first])
+    hit = np.concatenate([left_out.hit for left_out in left])
+    anybody = np.concatenate([left_out.rows.anybody for left_out in left])
+    counts = np.concatenate([left_out.rows.counts for left_out in left])
     abstain = _threshold(np.concatenate(chances), hit, anybody, counts)
     taken = np.concatenate(chances) >= abstain
     fitted = Fitted(
@@ -237,14 +237,15 @@ def fit(
     )  # fmt: skip
     return Found(
         fitted, np.where(taken, hit, ~anybody), np.where(taken, np.concatenate(said), 0.0), taken, anybody,
-        tuple(k for one in left for k in one.rows.kinds), tuple(one.rows.name for one in left for _ in one.first),
+        tuple(k for left_out in left for k in left_out.rows.kinds),
+        tuple(left_out.rows.name for left_out in left for _ in left_out.first),
     )  # fmt: skip
 
 
 def _left_out(rows: Rows, score: Floats) -> LeftOut:
     scores = rows.found @ score
-    told = np.stack([described(*row) for row in zip(scores, rows.found, rows.whole, strict=True)])
-    return LeftOut(rows, told, scores.argmax(axis=1))
+    descriptions = np.stack([described(*row) for row in zip(scores, rows.found, rows.whole, strict=True)])
+    return LeftOut(rows, descriptions, scores.argmax(axis=1))
 
 
 def fewer(of: RoutingSet, count: int, draw: np.random.Generator) -> RoutingSet:
@@ -270,10 +271,10 @@ def together(sets: Sequence[RoutingSet], count: int, draw: np.random.Generator) 
     source: list[int] = []
     for place in draw.permutation(len(sets)):
         of = sets[place]
-        own = [s for s in of.specs if not s.general]
-        joins = len(specs) + len(own) <= count + SMALLER[-1]
-        renamed = {s.id: f"{s.id[:36]}-{place}" for s in own} if joins else {}
-        for s in own if joins else ():
+        specialists = [s for s in of.specs if not s.general]
+        joins = len(specs) + len(specialists) <= count + SMALLER[-1]
+        renamed = {s.id: f"{s.id[:36]}-{place}" for s in specialists} if joins else {}
+        for s in specialists if joins else ():
             left = {renamed[other]: what for other, what in s.domain.defers.items() if other in renamed}
             domain = msgspec.structs.replace(s.domain, defers=left)
             specs.append(msgspec.structs.replace(s, id=renamed[s.id], domain=domain))
@@ -283,8 +284,8 @@ def together(sets: Sequence[RoutingSet], count: int, draw: np.random.Generator) 
                 lead = renamed.get(c.lead or "")
                 cases.append(msgspec.structs.replace(c, leads=leads, lead=lead, support=()))
                 source.append(int(place))
-    made = msgspec.structs.replace(sets[0], name=f"{len(specs)} experts", specs=tuple(specs), cases=tuple(cases))
-    return made, source
+    crowd = msgspec.structs.replace(sets[0], name=f"{len(specs)} experts", specs=tuple(specs), cases=tuple(cases))
+    return crowd, source
 
 
 def _large_counts(of: RoutingSet) -> list[float]:
@@ -324,7 +325,7 @@ async def fit_all(folders: Sequence[Path], to: Path) -> tuple[dict[str, Found], 
     drawn = [[fewer(of, count, draw) for count in SMALLER] for of in sets]
     large = [together(sets, count, draw) for count in LARGER]
     said_by = SpecVectors(plain, ranking.phrases, ranking.Parts.of)
-    found, large_lines = {}, []
+    fits, large_lines = {}, []
     for name in ("read", "words"):
         mine, vectors = (plain, said_by) if name == "read" else (None, None)
         columns = [c for c in Rank if mine is not None or c not in BY_ENCODER]
@@ -337,44 +338,42 @@ async def fit_all(folders: Sequence[Path], to: Path) -> tuple[dict[str, Found], 
             smaller.append([await rows_of(few, few_counts, [i] * n, vectors, mine, other) for few in drawn[i]])
         every = np.concatenate(beside)
         larger = [await rows_of(of, _large_counts(of), source, vectors, mine, every) for of, source in large]
-        found[name] = fit(rows, columns, smaller, larger)
-        large_lines += [f"{name}:", *large_told(found[name].fitted, larger)]
-    weights = Weights(
-        read=found["read"].fitted, words=found["words"].fitted, enough=enough(found["words"], found["read"])
-    )
+        fits[name] = fit(rows, columns, smaller, larger)
+        large_lines += [f"{name}:", *large_told(fits[name].fitted, larger)]
+    weights = Weights(read=fits["read"].fitted, words=fits["words"].fitted, enough=enough(fits["words"], fits["read"]))
     (to / ranking.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
-    return found, large_lines
+    return fits, large_lines
 
 
 def large_told(fitted: Fitted, larger: Sequence[Rows]) -> list[str]:
     """Lines of figures of large registries, which abstention was fitted on: how often a task is refused."""
     lines = []
-    for one in larger:
-        out, anybody = chance(fitted.inside, one.whole) < fitted.abstain, one.anybody
+    for rows in larger:
+        out, anybody = chance(fitted.inside, rows.whole) < fitted.abstain, rows.anybody
         lines.append(
-            f"  {one.lead.shape[1]:>3} experts: refused {out[anybody].mean():.1%} of {anybody.sum()} of theirs, "
+            f"  {rows.lead.shape[1]:>3} experts: refused {out[anybody].mean():.1%} of {anybody.sum()} of theirs, "
             f"{out[~anybody].mean():.1%} of {(~anybody).sum()} of others'"
         )
     return lines
 
 
-def told(found: Found) -> list[str]:
+def told(result: Found) -> list[str]:
     """Lines of figures, of registries left out."""
-    right = found.right.astype(np.bool_)
+    right = result.right.astype(np.bool_)
     share = wilson(int(right.sum()), len(right))
     lines = [f"  all registries: {share.hits} of {share.of}, {share.share.value:.1%} "
              f"[{share.share.low:.1%}, {share.share.high:.1%}]"]  # fmt: skip
-    for by in (found.names, found.kinds):
+    for by in (result.names, result.kinds):
         for name in dict.fromkeys(by):
             use = np.array([n == name for n in by])
             lines.append(f"  {name:<20} {right[use].sum():>4} of {use.sum():>4}  {right[use].mean():.1%}")
-    out = ~found.taken
-    lines.append(f"  abstains rightly {(out & ~found.anybody).sum()} of {out.sum()}")
-    lines.append(f"  finds nobody's {(out & ~found.anybody).sum()} of {(~found.anybody).sum()}")
+    out = ~result.taken
+    lines.append(f"  abstains rightly {(out & ~result.anybody).sum()} of {out.sum()}")
+    lines.append(f"  finds nobody's {(out & ~result.anybody).sum()} of {(~result.anybody).sum()}")
     for low in np.arange(0, 1, 0.1):
-        use = found.taken & (found.confidence >= low) & (found.confidence < low + 0.1)
+        use = result.taken & (result.confidence >= low) & (result.confidence < low + 0.1)
         if use.any():
-            said = found.confidence[use].mean()
+            said = result.confidence[use].mean()
             lines.append(f"  {low:.1f}: {use.sum():>4} tasks, said {said:.2f}, right {right[use].mean():.2f}")
     return lines
 
@@ -385,16 +384,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--registries", type=Path, nargs="+", default=[FIT], metavar="DIR")
     parser.add_argument("--to", type=Path, default=ranking.FILE.parent, metavar="DIR")
     parser.add_argument("--figures", type=Path, metavar="FILE", help="write what is printed there too")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     lines = []
-    sets, large = asyncio.run(fit_all(given.registries, given.to))
-    for name, found in sets.items():
-        lines.append(f"{name}: {found.right.mean():.1%} right, each registry by weights fitted on others")
-        lines += told(found)
+    sets, large = asyncio.run(fit_all(options.registries, options.to))
+    for name, result in sets.items():
+        lines.append(f"{name}: {result.right.mean():.1%} right, each registry by weights fitted on others")
+        lines += told(result)
     print("\n".join([*lines, *large]))
-    if given.figures is not None:
-        given.figures.with_name(LARGE.name).write_text("\n".join(large) + "\n", encoding="utf-8")
-        given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if options.figures is not None:
+        options.figures.with_name(LARGE.name).write_text("\n".join(large) + "\n", encoding="utf-8")
+        options.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
 

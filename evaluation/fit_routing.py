@@ -77,9 +77,9 @@ def fit_score(rows: Rows, use: NDArray[np.bool_], columns: Sequence[int]) -> Flo
 
     # What a specification says speaks for its expert, and never against it; so it holds for other specifications too.
     bounds = [(None, 0.0) if c == features.Feature.UNWANTED else (0.0, None) for c in columns]
-    found = np.zeros(rows.features.shape[2])
-    found[list(columns)] = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", bounds=bounds).x
-    return np.asarray(found / scale)
+    coefficients = np.zeros(rows.features.shape[2])
+    coefficients[list(columns)] = minimize(loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", bounds=bounds).x
+    return np.asarray(coefficients / scale)
 
 
 def fit_sure(
@@ -149,10 +149,10 @@ class Among(NamedTuple):
 def among(rows: Rows, weights: Sequence[Floats], fold: NDArray[np.int64]) -> Among:
     """Weights are one set a fold."""
     scores = np.einsum("pef,pf->pe", rows.features, np.array(weights)[fold])
-    told = np.stack([weighted.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
+    described = np.stack([weighted.described(*row) for row in zip(scores, rows.features, rows.scope, strict=True)])
     first = np.zeros(scores.shape, np.bool_)
     first[np.arange(len(first)), scores.argmax(axis=1)] = True
-    return Among(rows, told, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
+    return Among(rows, described, first, np.column_stack([np.ones(len(rows.scope)), rows.scope]))
 
 
 def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
@@ -188,7 +188,7 @@ def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
     chance = np.where(rows.speaks, chance, 0.0)
     abstain = _threshold(chance[0], whole.hit, 1 - whole.anybody)
     # What takes part is asked of those who do not lead: who leads has its confidence.
-    found = Fitted(
+    fitted = Fitted(
         score=_rounded(fit_score(rows, inside, columns)),
         lead=sure(lambda e: e.rows.speaks[:, None] & np.ones_like(e.first), lambda e: e.rows.lead),
         part=sure(lambda e: e.rows.speaks[:, None] & ~e.first, lambda e: e.rows.part),
@@ -196,10 +196,10 @@ def fit(rows: Rows, smaller: Sequence[Rows], columns: Sequence[int]) -> Found:
         abstain=abstain,
         takes_part=TAKES_PART,
     )
-    said = 1 / (1 + np.exp(-(whole.told @ np.array(found.lead))))
+    said = 1 / (1 + np.exp(-(whole.told @ np.array(fitted.lead))))
     led = chance[0] >= abstain
     right = np.where(led, whole.hit, 1 - whole.anybody)
-    return Found(found, right, np.where(led, np.where(whole.first, said, 0).sum(axis=1), 0.0))
+    return Found(fitted, right, np.where(led, np.where(whole.first, said, 0).sum(axis=1), 0.0))
 
 
 class Judged(Protocol):
@@ -216,13 +216,13 @@ class Judged(Protocol):
 
 def enough(by_words: Judged, read: Judged) -> float:
     """The least confidence by words alone from which on to ask an encoder would make hardly a task more right."""
-    found = 1.01
+    threshold = 1.01
     for t in np.round(np.arange(0.99, 0.5, -0.01), 2):
         right = np.where(by_words.confidence >= t, by_words.right, read.right)
         if right.mean() < read.right.mean() - HARDLY:
             break
-        found = float(t)
-    return found
+        threshold = float(t)
+    return threshold
 
 
 def _threshold(chance: Floats, hit: Floats, nobody: Floats) -> float:
@@ -239,28 +239,28 @@ def _rounded(w: Floats) -> tuple[float, ...]:
 
 async def rows_of(cases: Sequence[Case], prepared: Prepared, reader: Encoder | None) -> Rows:
     """Features of cases."""
-    found, scopes, speaks = [], [], []
+    features, scopes, speaks = [], [], []
     for case in cases:
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
         rows = await reader.encode(heard.parts[:1]) if reader is not None and heard.parts else None
         values, scope = prepared.features(heard, rows[0] if rows is not None else None)
-        found.append(values)
+        features.append(values)
         scopes.append(scope)
         speaks.append(bool(heard.reading.words) or bool(case.files))
     ids = [s.id for s in prepared.specs]
     lead = np.array([[float(i in case.right) for i in ids] for case in cases])
     part = np.array([[float(i in case.right or i in case.support) for i in ids] for case in cases])
-    return Rows(np.array(found), np.array(scopes), lead, part, np.array(speaks))
+    return Rows(np.array(features), np.array(scopes), lead, part, np.array(speaks))
 
 
 async def fit_all(folder: Path, to: Path) -> dict[str, float]:
     """Write both files; the share of the prompts that are right, by set, on prompts not fitted on."""
     reader = make_readers().apart
     specs = builtin()
-    own = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
+    texts = list(dict.fromkeys(t for s in specs for part in vectors.sentences(s).values() for t in part))
     np.savez_compressed(
-        to / vectors.FILE.name, name=np.array(reader.name), rows=(await reader.encode(own)).astype(np.float16),
-        keys=np.frombuffer(b"".join(vectors.key(t) for t in own), np.uint8),
+        to / vectors.FILE.name, name=np.array(reader.name), rows=(await reader.encode(texts)).astype(np.float16),
+        keys=np.frombuffer(b"".join(vectors.key(t) for t in texts), np.uint8),
     )  # fmt: skip
     vectors.shipped.cache_clear()
     cases = (*golden("dev", specs, folder).cases, *training(folder)[2])
@@ -282,12 +282,12 @@ async def fit_all(folder: Path, to: Path) -> dict[str, float]:
         every = list(features.Feature)
         columns = [c for c in every if c not in features.PARTS and (mine or c not in features.BY_READER)]
         sets[name] = fit(await rows(specs), [await rows(few) for few in drawn], columns)
-    found = Weights(
+    weights = Weights(
         reader=reader.name, read=sets["read"].fitted, words=sets["words"].fitted,
         enough=enough(sets["words"], sets["read"]),
     )  # fmt: skip
-    (to / weighted.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    return {name: float(one.right.mean()) for name, one in sets.items()}
+    (to / weighted.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
+    return {name: float(result.right.mean()) for name, result in sets.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -295,8 +295,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_routing", description=__doc__)
     parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
     parser.add_argument("--to", type=Path, default=weighted.FILE.parent, metavar="DIR")
-    given = parser.parse_args(arguments)
-    for name, share in asyncio.run(fit_all(given.golden, given.to)).items():
+    options = parser.parse_args(arguments)
+    for name, share in asyncio.run(fit_all(options.golden, options.to)).items():
         print(f"{name}: {share:.1%} right, each prompt by weights fitted on others")
     return 0
 

@@ -50,13 +50,13 @@ async def fit_all(folder: Path, to: Path) -> list[str]:
     """Write several.json; lines of figures."""
     reader = make_readers().apart
     every = golden("train", builtin(), folder).cases
-    own = [c for i, c in enumerate(every) if i % HELD_BACK and c.kind != "saying"]
-    used = [c for i, c in enumerate(own) if c.kind in KINDS or i % EVERY == 0]
+    kept_cases = [c for i, c in enumerate(every) if i % HELD_BACK and c.kind != "saying"]
+    used = [c for i, c in enumerate(kept_cases) if c.kind in KINDS or i % EVERY == 0]
     words, read, y = await rows_of(used, reader)
     counts = np.where(y > 0, 1.0, float(EVERY))
     by_words, by_both = (fit_sure(x, y, counts=counts, penalty=PENALTY) for x in (words, read))
-    found = several.Weights(words=_rounded(by_words), read=_rounded(by_both), ask=ASK, few=FEW, many=MANY)
-    (to / several.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    weights = several.Weights(words=_rounded(by_words), read=_rounded(by_both), ask=ASK, few=FEW, many=MANY)
+    (to / several.FILE.name).write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
     lines = []
     for name, cases in (("held back", every[::HELD_BACK]), ("half to develop on", golden("dev", builtin()).cases)):
         words, read, y = await rows_of([c for c in cases if c.kind != "saying"], reader)
@@ -78,8 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_several", description=__doc__)
     parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
     parser.add_argument("--to", type=Path, default=several.FILE.parent, metavar="DIR")
-    given = parser.parse_args(arguments)
-    print("\n".join(asyncio.run(fit_all(given.golden, given.to))))
+    options = parser.parse_args(arguments)
+    print("\n".join(asyncio.run(fit_all(options.golden, options.to))))
     return 0
 
 

@@ -88,9 +88,9 @@ def training(folder: Path = GOLDEN) -> tuple[Training, list[str], tuple[Case, ..
 
 
 def _row(named: Sequence[str]) -> Floats:
-    found = np.zeros(len(SUBJECTS))
-    found[[SUBJECTS.index(n) for n in named]] = 1
-    return found
+    indicator = np.zeros(len(SUBJECTS))
+    indicator[[SUBJECTS.index(n) for n in named]] = 1
+    return indicator
 
 
 def fit(texts: Sequence[str], wanted: Floats) -> subjects.SubjectWeights:
@@ -135,13 +135,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.fit_subjects", description=__doc__)
     parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
     parser.add_argument("--to", type=Path, default=subjects.FILE, metavar="FILE")
-    given = parser.parse_args(arguments)
-    found, known, held_back = training(given.golden)
-    write(fit(found.texts, found.lead), known, given.to)
+    options = parser.parse_args(arguments)
+    data, known, held_back = training(options.golden)
+    write(fit(data.texts, data.lead), known, options.to)
     subjects.fitted.cache_clear()
     subjects.by_words.cache_clear()
     right = sum(_names(subjects.by_words(c.prompt), c) for c in held_back)
-    print(f"{len(found.texts)} texts; right of {len(held_back)} held back: {right / len(held_back):.1%}")
+    print(f"{len(data.texts)} texts; right of {len(held_back)} held back: {right / len(held_back):.1%}")
     return 0
 
 

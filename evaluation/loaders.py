@@ -78,12 +78,12 @@ def ford(data: Path, *, by: str = "round") -> list[Debate]:
     ------
     NoData, BadData
     """
-    found = []
+    debates = []
     for group in FORD_GROUPS:
         for row in _rows(data / FORD / f"{group}.jsonl"):
             if any(turn[0] for turn in row["turns"]):
-                found.append(_ford(row, 1 if by == "speech" else 2))
-    return found
+                debates.append(_ford(row, 1 if by == "speech" else 2))
+    return debates
 
 
 def _ford(row: dict[str, Any], speeches: int) -> Debate:

@@ -27,13 +27,13 @@ def tasked(case: Case) -> Task:
     return Task(prompt=case.prompt, files_mentioned=case.files)
 
 
-def routed(found: Matched) -> Routed:
+def routed(matched: Matched) -> Routed:
     """What a match comes to before anybody claims: its first candidate leads."""
-    first = found.candidates[0] if found.candidates else None
+    first = matched.candidates[0] if matched.candidates else None
     return Routed(
         lead=first.expert if first else None,
         confidence=first.confidence if first else 0.0,
-        team=tuple(c.expert for c in found.candidates[1:]),
+        team=tuple(c.expert for c in matched.candidates[1:]),
     )
 
 
@@ -58,11 +58,11 @@ async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> l
     tasks = [tasked(case) for case in of.cases]
     result = []
     read = await matcher.match_all(tasks, of.specs, always_read=True)
-    for n, (task, found) in enumerate(zip(tasks, read, strict=True)):
-        everybody = await matcher.everybody(task, of.specs) if is_unsure(found, below) else []
+    for n, (task, matched) in enumerate(zip(tasks, read, strict=True)):
+        everybody = await matcher.everybody(task, of.specs) if is_unsure(matched, below) else []
         if everybody and n not in answers:
             raise BadData(f"{of.name}: prompt {n} would be asked about, and no answer is on record")
-        result.append(settled(task, found, answers[n], everybody, of.specs, "on record") if everybody else found)
+        result.append(settled(task, matched, answers[n], everybody, of.specs, "on record") if everybody else matched)
     return result
 
 
@@ -85,8 +85,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 async def surest(of: RoutingSet) -> list[float]:
     """How sure the better matcher is of each prompt's lead, where it asks the encoder about all; 0: nobody leads."""
-    found = await Matcher(make_readers()).match_all([tasked(case) for case in of.cases], of.specs, always_read=True)
-    return [routed(m).confidence for m in found]
+    matches = await Matcher(make_readers()).match_all([tasked(case) for case in of.cases], of.specs, always_read=True)
+    return [routed(m).confidence for m in matches]
 
 
 async def questions(of: RoutingSet, below: float) -> list[Question]:

@@ -129,8 +129,8 @@ def report(name: str, matcher: str, cases: Sequence[Case], routed: Sequence[Rout
     wanted = [(case.support, r) for case, r in pairs if r.lead is not None and case.right]
     supported = sum(s in (r.lead, *r.team) for support, r in wanted for s in support)
     deep = [(case.depths, r.depth) for case, r in pairs if case.depths and r.depth]
-    told = zip(routed, right, strict=True)
-    bins, error = reliability([(r.confidence, ok) for r, ok in told if r.lead])
+    judged = zip(routed, right, strict=True)
+    bins, error = reliability([(r.confidence, ok) for r, ok in judged if r.lead])
     return Report(
         set=name,
         matcher=matcher,
@@ -162,20 +162,20 @@ def _grouped(cases: Sequence[Case], right: Sequence[bool], key: Callable[[Case],
 
 def _depths(deep: Sequence[tuple[frozenset[str], str]]) -> dict[str, dict[str, int]]:
     counts = Counter((" or ".join(d for d in DEPTHS if d in may), depth) for may, depth in deep)
-    found: dict[str, dict[str, int]] = {}
+    by_label: dict[str, dict[str, int]] = {}
     for (may, depth), count in sorted(counts.items()):
-        found.setdefault(may, {})[depth] = count
-    return found
+        by_label.setdefault(may, {})[depth] = count
+    return by_label
 
 
 def _confusion(pairs: Iterable[tuple[Case, Routed]], right: Sequence[bool]) -> dict[str, dict[str, int]]:
     wrong = Counter(
         (case.lead or NOBODY, r.lead or NOBODY) for (case, r), ok in zip(pairs, right, strict=True) if not ok
     )
-    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     for (wanted, got), count in sorted(wrong.items(), key=lambda w: (-w[1], w[0])):
-        found.setdefault(wanted, {})[got] = count
-    return found
+        counts.setdefault(wanted, {})[got] = count
+    return counts
 
 
 def reliability(sure: Sequence[tuple[float, bool]]) -> tuple[tuple[Bin, ...], float]:

@@ -62,9 +62,9 @@ def golden_file(file: Path, specs: Sequence[ExpertSpec]) -> RoutingSet:
     """
     cases, notes = [], []
     for number, case in _numbered(file, specs, ""):
-        found = cleaned(case.prompt)
-        cases.append(msgspec.structs.replace(case, prompt=found.text))
-        notes += [f"{file.name}, line {number}: prompt: {note}" for note in found.notes]
+        cleaning = cleaned(case.prompt)
+        cases.append(msgspec.structs.replace(case, prompt=cleaning.text))
+        notes += [f"{file.name}, line {number}: prompt: {note}" for note in cleaning.notes]
     if not cases:
         raise BadData(f"{file}: there is no prompt in it")
     return RoutingSet(name=file.name, specs=tuple(specs), cases=tuple(cases), cleaned=tuple(notes))
@@ -96,10 +96,10 @@ def answers(of: RoutingSet, folder: Path = GOLDEN) -> dict[int, Named]:
     unknown = ({a.lead for a in read} - {NOBODY} | {x for a in read for x in a.support}) - {s.id for s in of.specs}
     if unknown:
         raise BadData(f"{file.name}: unknown experts {', '.join(sorted(unknown))}")
-    found = {a.n: a for a in read if 0 <= a.n < len(of.cases)}
-    if len(found) < len(read):
+    by_case = {a.n: a for a in read if 0 <= a.n < len(of.cases)}
+    if len(by_case) < len(read):
         raise BadData(f"{file.name}: wanted is one line each of some numbers from 0 to {len(of.cases) - 1}")
-    return dict(found)
+    return dict(by_case)
 
 
 def _numbered(file: Path, specs: Sequence[ExpertSpec], half: str) -> Iterator[tuple[int, Case]]:
@@ -132,7 +132,7 @@ def _case(line: bytes, where: str, half: str, known: set[str], general: set[str]
     return case
 
 
-def made(name: str, examples: Sequence[str], triggers: Sequence[str] = (), **given: Any) -> ExpertSpec:
+def made(name: str, examples: Sequence[str], triggers: Sequence[str] = (), **fields: Any) -> ExpertSpec:
     """An expert made of a class of a set: its name is its trigger, and texts of the class are its examples."""
     words = name.replace("_", " ").replace("/", " ").replace("-", " ")
     texts = tuple(" ".join(t.split())[:_CUT] for t in examples)
@@ -142,7 +142,7 @@ def made(name: str, examples: Sequence[str], triggers: Sequence[str] = (), **giv
         triggers=Triggers(primary=tuple(triggers) or (words,), examples=texts),
         domain=Domain(owns=(words,)),
         deliberation=Deliberation(claim=f"I own {words}."),
-        **given,
+        **fields,
     )
 
 
@@ -199,12 +199,13 @@ def marge_experts(data: Path) -> RoutingSet:
     file = data / MARGE / "marge.json"
     if not file.is_file():
         raise NoData(f"{MARGE} is not in {data}: no file {file.name}")
-    found = msgspec.json.decode(file.read_bytes())
+    document = msgspec.json.decode(file.read_bytes())
     specs = tuple(
-        made(e["id"], (), e["triggers"], category=e["category"], priority=int(e["priority"])) for e in found["experts"]
+        made(e["id"], (), e["triggers"], category=e["category"], priority=int(e["priority"]))
+        for e in document["experts"]
     )
-    rows = [(p["prompt"], p["experts"], "prompt") for p in found["dry_run_prompts"]]
-    rows += [(c["task"], c["experts"], "kind of task") for c in found["combos"]]
+    rows = [(p["prompt"], p["experts"], "prompt") for p in document["dry_run_prompts"]]
+    rows += [(c["task"], c["experts"], "kind of task") for c in document["combos"]]
     cases = tuple(
         Case(prompt=prompt, lead=who[0], leads=tuple(who), support=tuple(who), kind=kind) for prompt, who, kind in rows
     )

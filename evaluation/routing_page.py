@@ -13,80 +13,81 @@ _MOST = 12
 
 _HEAD = """# How well tasks find their experts
 
-Written by `make routing` (`parley eval routing --data DIR --page FILE`), not by hand. `parley eval routing` prints the
-same figures.
+`make routing` (`parley eval routing --data DIR --page FILE`) writes this page. Do not edit it by hand. `parley eval
+routing` prints the same figures.
 
-A task is routed right if its lead is one of those who may lead. If nobody should lead it, it is right to abstain. A
-general-purpose expert counts as nobody. Intervals are Wilson's, 95 %.
+A task is routed right if its lead is one of the experts that may lead it. If no expert should lead it, the matcher is
+right to abstain. A general-purpose expert counts as no expert. Intervals are Wilson's, 95 %.
 
 The tables compare these matchers (agents/matching):
 
 - `words` is the source's own score (seeds/madp.md 3.3). It is the baseline.
-- `better, by words` and `better` are the matcher that runs, without and with the shipped reader, before anybody claims.
-- `better, after claims` is the result once experts have claimed and challenged, as `parley route` says it. Support and
-  depth are only known then.
+- `better, by words` and `better` are the matcher that sessions use, without and with the shipped reader, before experts
+  claim tasks.
+- `better, after claims` is the result after experts have claimed and challenged, as `parley route` shows it. Support
+  and depth are known only then.
 - `better, asked below 0.8` is the result with a language model in the helper's seat. The model is asked if the better
-  matcher is not sure, or finds nobody (docs/decisions/0015). The replies of one model are on record, and taken as the
-  helper takes them (`evaluation/golden/README.md` says how they were given). Another model may do worse.
+  matcher is not sure, or finds no expert (docs/decisions/0015). The replies of one model were recorded, and are used as
+  the helper uses them (`evaluation/golden/README.md` says how they were made). Another model may do worse.
 
 The columns are:
 
-- *abstains rightly*: of the tasks that nobody took, how many nobody should have (precision)
-- *finds nobody's*: of the tasks that nobody should take, how many nobody took (recall)
-- *support found*: of the experts that a set names as support of tasks that were taken, how many take part
+- *abstains rightly*: of the tasks without a lead, the share that should have no lead (precision)
+- *finds nobody's*: of the tasks that should have no lead, the share without a lead (recall)
+- *support found*: of the experts that a set names as support of tasks with a lead, the share that takes part
 - *calibration*: expected calibration error, over ten bins of confidence
 
 ## How the matcher works
 
-First the matcher cleans the prompt. It leaves out what would steer the router and what the task says it does not want,
-and it corrects misspelt words. A linear model over the words then says what subject of software work the prompt is
-about. If it is sure, that is enough. Otherwise the reader, a small language model in this process, says it too. The
-reader also gives the task's vector, which is compared with everything that the specifications say.
+First the matcher cleans the prompt. It removes text that would steer the router, and text about what the task does not
+want. It also corrects misspelt words. A linear model over the words then predicts the subject of software work. If the
+model is not sure, the reader predicts the subject too. The reader is a small language model in this process. It also
+computes the task's vector, which is compared with all phrases of the specifications.
 
-What each specification says decides whose a subject is, by the same models. So an expert of your own is found by words
-that nobody wrote into its specification. `domain.owns` and `triggers.examples` help it most. Weights are of such
-features and of no expert's name. These models know software alone.
+The same models read each specification and decide which subjects belong to the expert. So the matcher finds your own
+expert even by words that are not in its specification. `domain.owns` and `triggers.examples` help most. The weights
+belong to such features and never to an expert's name. These models know only software.
 
-If subjects of software do not tell the experts apart, the ranking decides (agents/matching/ranking.py):
+If the experts do not differ by subjects of software, the ranking decides (agents/matching/ranking.py):
 
-- It compares the task's vector, its words and pieces of its words with each phrase of each specification. The vector is
-  by an encoder of its own (agents/matching/task_encoder.py), which was trained on invented registries of many fields.
-  There a task lies near to what its lead's specification says.
-- It asks how much nearer the task lies than tasks of other fields do. A phrase that is near to everything says little.
-- It looks how near a registry's own examples lie to each other, because tasks lie about as near. If each expert has
-  twenty or more, a task that is further off than 98 of 100 of them is nobody's.
-- With many experts, somebody lies near to anything. So the more experts there are beyond twelve, the nearer a task must
-  be.
-- What others leave to an expert speaks for it.
+- It compares the task's vector, its words and parts of its words with each phrase of each specification. The vector
+  comes from an encoder of its own (agents/matching/task_encoder.py), which was trained on invented registries of many
+  fields. In its space a task is near the phrases of its lead's specification.
+- It computes how much nearer the task is than tasks of other fields are. A phrase that is near to every task says
+  little.
+- It computes how near the registry's own examples are to each other, because tasks are about as near. If each expert
+  has twenty examples or more, a task that is further away than 98 of 100 of them belongs to no expert.
+- With many experts, some expert is near to any task. So with each expert beyond twelve, a task must be nearer.
+- If other experts leave a task to an expert, the expert ranks higher.
 
-The vectors of specifications are computed once, when they are first heard of.
+The vectors of a specification are computed once, when the matcher first meets it.
 
-The depth of the coordination follows from how many candidates there are and how sure they are, by the source's rule
-4.1. How a task is worded, and its vector, tell whether it is work for several experts (agents/matching/several.py). If
-it is, two experts are candidates beside the lead. If one expert is enough, nobody is. That is fitted on the tasks to
-train on. It holds if subjects tell the experts apart.
+The depth of the coordination depends on the number of candidates and on how sure they are, by the source's rule 4.1.
+The wording of a task and its vector show whether it needs several experts (agents/matching/several.py). If it does, two
+experts are candidates beside the lead. If one expert is enough, there are none. This was fitted on the training tasks.
+It applies if the experts differ by subject.
 
-A few rules look at the task's verb (agents/matching/verbs.py). "Fix the failing tests" goes to who repairs. "Improve
-performance" says nothing of what is slow: who measures leads, and the task is deliberated. So is "redesign the data
-layer". "Write a test for this function" is one small thing: one expert beside the lead is enough. "Add JWT auth" has
-two beside the lead.
+A few rules look at the task's verb (agents/matching/verbs.py). "Fix the failing tests" goes to the expert for repairs.
+"Improve performance" does not say what is slow. So the expert for measurements leads, and the experts deliberate. They
+also deliberate on "redesign the data layer". "Write a test for this function" is a small task: one expert beside the
+lead is enough. "Add JWT auth" has two experts beside the lead.
 
-The matcher reads English. It abstains on a task that is surely in another language (agents/matching/language.py). A
-language model in the helper's seat may then be asked. Of 36 prompts in other languages in the invented registries it
-recognises 35, and it takes none of 835 English ones for another language.
+The matcher reads English. It abstains on a task that is clearly in another language (agents/matching/language.py). A
+language model in the helper's seat may then be asked. The invented registries have 36 prompts in other languages, and
+the matcher recognises 35 of them. It takes none of the 835 English prompts for another language.
 """
 
 
 def _unseen() -> str:
-    told = LEFT_OUT.read_text(encoding="utf-8")
-    read = told.split("\nwords:")[0]
+    figures = LEFT_OUT.read_text(encoding="utf-8")
+    read = figures.split("\nwords:")[0]
     return f"""## Registries that the ranking was not fitted on
 
 The encoder is trained on 67 invented registries with 3,237 English prompts (`evaluation/registries/train`, `train_more`
 and `train_hard`): `python -m evaluation.training.encoder` says how. The ranking is fitted on 14 others with 840 prompts
 (`fit`), which the encoder has not seen. It is fitted on 13 of them and measured on the one that is left out, 14 times.
-Every prompt is ranked with the encoder, as if subjects of software told nobody apart. The line `all registries` is the
-figure of all. Below are the figures of each registry, then of each kind of prompt. `python -m evaluation.fit_ranking
+Every prompt is ranked with the encoder, as if the experts did not differ by subject. The line `all registries` is the
+figure of all. The figures of each registry follow, then those of each kind of prompt. `python -m evaluation.fit_ranking
 --figures evaluation/registries/{LEFT_OUT.name}` fits and prints this. With the plain encoder in place of the trained
 one it is 61.1 %. The features were chosen by these figures: a registry that nobody has seen may do a little worse.
 
@@ -98,9 +99,9 @@ The target of 85 % is missed. Most of the missed prompts use other words than th
 the field that a small encoder does not have. [Decision 32](decisions/0032-an-encoder-trained-for-tasks.md) says what
 was tried, and what a larger encoder would bring.
 
-Abstention was fitted on the figures below, of registries that are put together from several invented ones. Prompts of
-all other registries count as nobody's there, though some of them fit somebody, because fields overlap. By words alone,
-hardly anything is ever refused.
+The next figures were used to fit abstention. Their registries combine several invented ones. Prompts of all other
+registries count as tasks for no expert, though some of them do fit an expert, because fields overlap. By words alone,
+the matcher refuses hardly any task.
 
 ```
 {LARGE.read_text(encoding="utf-8").rstrip()}
@@ -108,7 +109,7 @@ hardly anything is ever refused.
 
 `python -m evaluation.routing_speed` measures how long a match takes.
 
-## Registries that nobody had seen
+## Registries that were never seen before
 
 {FROZEN.read_text(encoding="utf-8").rstrip()}
 """
@@ -116,21 +117,21 @@ hardly anything is ever refused.
 
 DEPTH_NOTE = """\
 The target of 85 % for depth is missed. On the development half the matcher agrees for 89 %, but that half is labelled
-in another way. There instant and quick are one, standard and extended are one, and no task has to be quick or standard.
-So three differences could not be fitted: whether an expert works alone or has one beside it, standard or extended, and
-when only standard will do. The rest is missed if the lead is unsure, or if one expert's work is taken for that of
-several.
+in another way. It does not separate instant from quick, or standard from extended, and no task has to be quick or
+standard. So three differences could not be fitted: whether an expert works alone or with one other, standard or
+extended, and when only standard is right. The other misses have two causes: the lead is unsure, or the work of one
+expert is taken for that of several.
 """
 _ABOUT = {
-    "golden, test half": "{tasks} tasks over the shipped experts (`evaluation/golden/README.md`), written from their "
-    "specifications before any matcher; nothing is fitted on it.",
-    "golden, dev half": "The half that the matcher is fitted on.",
-    "clinc150": "Utterances to an assistant: 150 intents as experts, each made of 50 training utterances; the test "
-    "ones, and 1,000 that belong to none.",
-    "nlbse24_issues": "Issues of five repositories: each repository an expert, made of 50 titles; the other issues as "
-    "tasks.",
-    "marge_experts": "The experts of another project of the source's author, of which only trigger words are known: "
-    "{tasks} tasks.",
+    "golden, test half": "{tasks} tasks for the shipped experts (`evaluation/golden/README.md`). They were written "
+    "from the specifications before any matcher existed. Nothing is fitted on them.",
+    "golden, dev half": "The half on which the matcher is fitted.",
+    "clinc150": "Utterances to an assistant. Each of 150 intents is an expert, made of 50 training utterances. The "
+    "tasks are the test utterances, and 1,000 that belong to no intent.",
+    "nlbse24_issues": "Issues of five repositories. Each repository is an expert, made of 50 titles. The other issues "
+    "are the tasks.",
+    "marge_experts": "{tasks} tasks for the experts of another project of the source's author. Only the trigger words "
+    "of these experts are known.",
 }
 
 
@@ -175,7 +176,7 @@ def _set(name: str, of: Sequence[Report]) -> str:
     ]
     if bins:
         parts.append(f"`{last.matcher}`, by its confidence:\n")
-        parts.append(table(["confidence", "tasks", "mean said", "share right"], bins) + "\n")
+        parts.append(table(["confidence", "tasks", "mean confidence", "share right"], bins) + "\n")
     return "\n".join([*parts, *_confusion(last), *_depths(of)])
 
 
@@ -200,7 +201,7 @@ def _depths(of: Sequence[Report]) -> list[str]:
         return []
     rows = [[may, *(f"{row.get(d, 0):,}" for d in DEPTHS)] for may, row in r.depths.items()]
     return [
-        f"`{r.matcher}`, the depths that tasks may have and those that they have:\n",
+        f"`{r.matcher}`, the depths that tasks may have, and those that the matcher chose:\n",
         table(["may be", *DEPTHS], rows) + "\n",
         DEPTH_NOTE if r.set == "golden, test half" else "",
     ]
@@ -212,7 +213,7 @@ def _confusion(r: Report) -> list[str]:
         return []
     shown = [[f"{wanted} → {got}", f"{n:,}"] for n, wanted, got in rows[:_MOST]]
     more = sum(n for n, _, _ in rows[_MOST:])
-    head = f"`{r.matcher}`, taken for another{f' (and {more:,} further tasks)' if more else ''}:\n"
+    head = f"`{r.matcher}`, led by the wrong expert{f' (and {more:,} further tasks)' if more else ''}:\n"
     return [head, table(["should lead → leads", "tasks"], shown) + "\n"]
 
 

@@ -60,14 +60,14 @@ def registry(folder: Path) -> RoutingSet:
     file = folder / "prompts.yaml"
     try:
         specs = read_all(folder / "experts")
-        found = msgspec.convert(strict_yaml.load(file.read_text(encoding="utf-8")), Prompts)
+        prompts = msgspec.convert(strict_yaml.load(file.read_text(encoding="utf-8")), Prompts)
     except OSError as error:
         raise NoData(f"{file}: {error.strerror or error}") from error
     except strict_yaml.BadYaml as error:
         raise BadData(f"{file}: {error.why}") from error
     except (ExpertError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise BadData(f"{file}: {error}") from error
-    unknown = sorted({x for p in found.prompts for x in (*p.lead, *p.support)} - {s.id for s in specs})
+    unknown = sorted({x for p in prompts.prompts for x in (*p.lead, *p.support)} - {s.id for s in specs})
     if unknown:
         raise BadData(f"{file}: unknown experts {', '.join(unknown)}")
     # Whoever takes what nobody else does leads where it is right to abstain.
@@ -75,7 +75,7 @@ def registry(folder: Path) -> RoutingSet:
     cases = tuple(
         Case(prompt=p.prompt, leads=tuple(x for x in p.lead if x not in general), files=p.files, kind=p.kind,
              support=p.support, lead=next((x for x in p.lead if x not in general), None))
-        for p in found.prompts
+        for p in prompts.prompts
     )  # fmt: skip
     return RoutingSet(name=folder.name, specs=specs, cases=cases)
 
@@ -88,10 +88,10 @@ def registries(folder: Path) -> tuple[RoutingSet, ...]:
     NoData, BadData
         There is none; as of `registry`.
     """
-    found = sorted(f.parent for f in folder.glob("*/prompts.yaml"))
-    if not found:
+    folders = sorted(f.parent for f in folder.glob("*/prompts.yaml"))
+    if not folders:
         raise NoData(f"no registry (NAME/prompts.yaml) in {folder}")
-    return tuple(map(registry, found))
+    return tuple(map(registry, folders))
 
 
 class Reply(Named, frozen=True, kw_only=True):
@@ -117,13 +117,13 @@ def replies(file: Path, sets: Sequence[RoutingSet]) -> dict[str, dict[int, Named
     except msgspec.MsgspecError as error:
         raise BadData(f"{file.name}: {error}") from None
     known = {of.name: of for of in sets}
-    found: dict[str, dict[int, Named]] = {name: {} for name in known}
+    by_registry: dict[str, dict[int, Named]] = {name: {} for name in known}
     for line, reply in enumerate(read, 1):
         of = known.get(reply.registry)
-        if of is None or not 0 <= reply.n < len(of.cases) or reply.n in found[reply.registry]:
+        if of is None or not 0 <= reply.n < len(of.cases) or reply.n in by_registry[reply.registry]:
             raise BadData(f"{file.name}, line {line}: no prompt {reply.n} of {reply.registry!r}, or it stands twice")
         unknown = {reply.lead, *reply.support} - {NOBODY} - {s.id for s in of.specs}
         if unknown:
             raise BadData(f"{file.name}, line {line}: unknown experts {', '.join(sorted(unknown))}")
-        found[reply.registry][reply.n] = reply
-    return found
+        by_registry[reply.registry][reply.n] = reply
+    return by_registry

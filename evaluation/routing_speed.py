@@ -22,12 +22,12 @@ async def measured(name: str, sets: tuple[RoutingSet, ...], *, reader: bool) -> 
     singles, batch, count = [], 0.0, 0
     for of in sets:
         tasks = [tasked(case) for case in of.cases]
-        one, many = (Matcher(make_readers() if reader else None) for _ in range(2))
-        for matcher in (one, many):
+        alone, many = (Matcher(make_readers() if reader else None) for _ in range(2))
+        for matcher in (alone, many):
             await matcher.match(Task(prompt="put the blue table beside the window"), of.specs, always_read=True)
         for task in tasks:
             began = time.perf_counter()
-            await one.match(task, of.specs)
+            await alone.match(task, of.specs)
             singles.append(time.perf_counter() - began)
         began = time.perf_counter()
         await many.match_all(tasks, of.specs)

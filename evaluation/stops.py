@@ -55,9 +55,9 @@ def credit(leading: Sequence[int], gold: int) -> int:
 
 def vote(answers: Sequence[int | None]) -> tuple[int, ...]:
     """The outcomes with the most votes; none if nobody has answered."""
-    given = [a for a in answers if a is not None]
-    most = max((given.count(a) for a in given), default=0)
-    return tuple(sorted({a for a in given if given.count(a) == most}))
+    votes = [a for a in answers if a is not None]
+    most = max((votes.count(a) for a in votes), default=0)
+    return tuple(sorted({a for a in votes if votes.count(a) == most}))
 
 
 def _after(debate: Debate, last: int) -> Played:

@@ -92,7 +92,7 @@ async def posts(client: Client, sid: str) -> AsyncGenerator[Post, None]:
 async def so_far(client: Client, sid: str) -> Seen:
     """As much of a session as its reader may see now. Raises UnknownSession."""
     if not SESSION_ID.fullmatch(sid):
-        raise BadInput("session", f"got {sid[:80]!r}, which is no session's id")
+        raise BadInput("session", f"got {sid[:80]!r}, which is not a session's id")
     if client.owner:
         if entries := await client.log(sid):
             return seen(record_of(sid, entries))

@@ -52,7 +52,7 @@ class Offers:
         offer = self._offers.get(name or DEFAULT)
         if offer is None:
             known_protocol(name)  # says which is meant
-            raise BadInput("protocol", f"{name!r} is no protocol; known are {', '.join(self.names)}")
+            raise BadInput("protocol", f"{name!r} is not a protocol; known are {', '.join(self.names)}")
         return offer
 
 

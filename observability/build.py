@@ -21,9 +21,9 @@ def parley_version() -> str:
 
 def registry_of(registry: CollectorRegistry | None) -> CollectorRegistry:
     """The registry, or a fresh one, with those series (`process_*`, `python_info`, `parley_build_info`)."""
-    found = registry if registry is not None else CollectorRegistry()
-    ProcessCollector(registry=found)
-    PlatformCollector(registry=found)
-    build = Gauge("parley_build_info", "Which build of Parley this is: always 1.", ("version",), found)
+    target = registry if registry is not None else CollectorRegistry()
+    ProcessCollector(registry=target)
+    PlatformCollector(registry=target)
+    build = Gauge("parley_build_info", "Which build of Parley this is: always 1.", ("version",), target)
     build.of(parley_version()).set(1)
-    return found
+    return target

@@ -40,7 +40,7 @@ def agent(
     session: str, seat: str, protocol: str, kind: str, round_: int, turn: str, model: str = ""
 ) -> dict[str, Attribute]:
     """Of a turn's span, `invoke_agent ROLE`."""
-    told: dict[str, Attribute] = {
+    attributes: dict[str, Attribute] = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": seat,
         "gen_ai.conversation.id": session,
@@ -51,8 +51,8 @@ def agent(
         "turn.round": round_,
     }
     if model:
-        told["gen_ai.request.model"] = model
-    return told
+        attributes["gen_ai.request.model"] = model
+    return attributes
 
 
 def tool(name: str) -> AbstractContextManager[Span]:
@@ -86,10 +86,10 @@ def chat(model: str, provider: str, base_url: str, body: Mapping[str, object]) -
     if url.hostname:
         attributes["server.address"] = url.hostname
         attributes["server.port"] = url.port or (443 if url.scheme == "https" else 80)
-    for name, told in _LIMITS.items():
+    for name, attribute in _LIMITS.items():
         value = body.get(name)
         if isinstance(value, int | float):
-            attributes[told] = value
+            attributes[attribute] = value
     tracer = trace.get_tracer("parley")
     with tracer.start_as_current_span(
         f"chat {model}",

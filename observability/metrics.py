@@ -44,9 +44,9 @@ class Bounded:
         self._seen: dict[str, str] = {}
 
     def __call__(self, value: str) -> str:
-        known = self._seen.get(value)
-        if known is not None:
-            return known
+        label = self._seen.get(value)
+        if label is not None:
+            return label
         if len(self._seen) >= self._most:
             return "other"
         name = value[:64] or "none"

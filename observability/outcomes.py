@@ -164,38 +164,38 @@ class Outcomes:
         """Expose these totals; `day`: today, by its number since 1970."""
         self._known = True
         for name, numbers in totals.numbers.items():
-            found = self._series.get(name)  # none: another release counted it
-            if isinstance(found, Counter):
+            series = self._series.get(name)  # none: another release counted it
+            if isinstance(series, Counter):
                 for values, number in numbers.items():
-                    found.of(*_values(values)).value = number
-            elif isinstance(found, Gauge):
+                    series.of(*_values(values)).value = number
+            elif isinstance(series, Gauge):
                 for values, number in numbers.items():
-                    found.of(*_values(values)).set(number)
+                    series.of(*_values(values)).set(number)
         for name, spreads in totals.spreads.items():
-            found = self._series.get(name)
-            if isinstance(found, Histogram):
+            series = self._series.get(name)
+            if isinstance(series, Histogram):
                 for values, spread in spreads.items():
-                    found.of(*_values(values)).stand(spread.counts, spread.total)
+                    series.of(*_values(values)).stand(spread.counts, spread.total)
         for name, examples in totals.examples.items():
             self._exemplify(self._series.get(name), examples)
         self.today.of(self._tenant).set(totals.days.get(str(day), 0.0))
         self.counted_to = totals.position + sum(totals.further)
         self.position.set(self.counted_to)
 
-    def _exemplify(self, found: Counter | Gauge | Histogram | None, examples: Mapping[str, Example]) -> None:
+    def _exemplify(self, series: Counter | Gauge | Histogram | None, examples: Mapping[str, Example]) -> None:
         """Let a series show the traces of these sessions."""
         for place, example in examples.items():
             shown = exemplar(example.trace, example.value, example.at_ns / 1e9)
-            if isinstance(found, Counter):
-                found.of(*_values(place)).example = shown
-            elif isinstance(found, Histogram):
+            if isinstance(series, Counter):
+                series.of(*_values(place)).example = shown
+            elif isinstance(series, Histogram):
                 *values, at = place.split("\n")
-                found.of(*values).examples[int(at)] = shown
+                series.of(*values).examples[int(at)] = shown
 
-    def bus(self, found: Mapping[str, Mapping[tuple[str, ...], float]]) -> None:
+    def bus(self, readings: Mapping[str, Mapping[tuple[str, ...], float]]) -> None:
         """Expose what the bus says of itself: series -> values of its labels -> how much. What is left out is gone."""
         for name, gauge in self._bus.items():
-            gauge.replace(found.get(name, {}))
+            gauge.replace(readings.get(name, {}))
 
 
 def _made(name: str, row: Declared, registry: CollectorRegistry) -> Counter | Gauge | Histogram:

@@ -65,9 +65,9 @@ class Level:
         """Add to it, less than nothing too."""
         self._value = self.value + by
 
-    def set_function(self, asked: Callable[[], float]) -> None:
+    def set_function(self, function: Callable[[], float]) -> None:
         """Ask for it at each scrape."""
-        self._value = asked
+        self._value = function
 
 
 class Spread:
@@ -117,22 +117,22 @@ class Series(Generic[C]):
 
     def labels(self, **labels: str) -> C:
         """The number for these values. Raises ValueError where they are not the metric's labels."""
-        asked = tuple(labels.items())
-        found = self._found.get(asked)
-        if found is None:
+        key = tuple(labels.items())
+        child = self._found.get(key)
+        if child is None:
             if sorted(labels) != sorted(self._labelnames):
                 raise ValueError("Incorrect label names")
             values = tuple(str(labels[name]) for name in self._labelnames)
-            found = self._children.get(values)
-            if found is None:
-                found = self._children[values] = self._new()
-            self._found[asked] = found
-        return found
+            child = self._children.get(values)
+            if child is None:
+                child = self._children[values] = self._new()
+            self._found[key] = child
+        return child
 
     def of(self, *values: str) -> C:
         """The number for these values, in the order of the metric's labels: the quick way."""
-        found = self._children.get(values)
-        return self.labels(**dict(zip(self._labelnames, values, strict=True))) if found is None else found
+        child = self._children.get(values)
+        return self.labels(**dict(zip(self._labelnames, values, strict=True))) if child is None else child
 
     def describe(self) -> Iterable[Metric]:
         """The metric without numbers, as a registry asks for it."""
@@ -181,9 +181,9 @@ class Gauge(Series[Level]):
     def _new(self) -> Level:
         return Level()
 
-    def follow(self, asked: Callable[[], Mapping[str, float]]) -> None:
+    def follow(self, read_values: Callable[[], Mapping[str, float]]) -> None:
         """Ask at each scrape for the numbers of a metric with one label, by its value."""
-        self._asked = asked
+        self._asked = read_values
 
     def collect(self) -> Iterable[Metric]:
         """The metric with its numbers of now."""
@@ -192,11 +192,11 @@ class Gauge(Series[Level]):
                 self.labels(**{self._labelnames[0]: value}).set(number)
         return super().collect()
 
-    def replace(self, found: Mapping[tuple[str, ...], float]) -> None:
+    def replace(self, readings: Mapping[tuple[str, ...], float]) -> None:
         """Let these be its numbers, and no other: values of its labels -> how much."""
-        self._children = {values: self._new() for values in found}
+        self._children = {values: self._new() for values in readings}
         self._found = {}
-        for values, value in found.items():
+        for values, value in readings.items():
             self._children[values].set(value)
 
     def _add(self, metric: Metric, labels: dict[str, str], child: Level) -> None:

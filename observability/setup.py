@@ -47,12 +47,12 @@ def setup_tracing(service: str, endpoint: str | None = None, instance: str = "")
         """Random ids, but for spans whose ids follow from what they are of (observability.tracing)."""
 
         def generate_span_id(self) -> int:
-            given = tracing.next_ids()
-            return given.span_id if given else super().generate_span_id()
+            ids = tracing.next_ids()
+            return ids.span_id if ids else super().generate_span_id()
 
         def generate_trace_id(self) -> int:
-            given = tracing.next_ids()
-            return given.trace_id if given else super().generate_trace_id()
+            ids = tracing.next_ids()
+            return ids.trace_id if ids else super().generate_trace_id()
 
     attributes = {SERVICE_NAME: os.environ.get("OTEL_SERVICE_NAME") or service}
     if instance:

@@ -197,17 +197,17 @@ def begin(session: str, headers: Mapping[str, str] | None) -> str:
     That is the `traceparent` of the span which its own is a child of. Where the session begins its trace itself, it
     names the session's own span.
     """
-    asked = extract(headers)
-    if asked is not None:
-        return text(asked) if asked.trace_flags.sampled else ""
+    parent = extract(headers)
+    if parent is not None:
+        return text(parent) if parent.trace_flags.sampled else ""
     if not enabled():
         return ""
-    own = Ids(trace_of(session), span_of(session, "session"))
+    ids = Ids(trace_of(session), span_of(session, "session"))
     if os.environ.get("OTEL_TRACES_SAMPLER"):  # the SDK decides, and is asked by a span that never ends
-        sampled = _started("session", Context(), own).is_recording()
+        sampled = _started("session", Context(), ids).is_recording()
     else:
         sampled = _sampler()
-    return text(SpanContext(*own, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))) if sampled else ""
+    return text(SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))) if sampled else ""
 
 
 # ---------------------------------------------------------------- spans
@@ -243,15 +243,15 @@ def write(span: Written) -> None:
     if not enabled():
         return
     context = _around(span.within) if span.within is not None else Context()
-    made = _started(
+    recorded = _started(
         span.name, context, Ids(span.id.trace_id, span.id.span_id), kind=span.kind, start_time=span.started_ns,
         attributes=dict(span.attributes), links=[Link(c) for c in span.links],
     )  # fmt: skip
     for event in span.events:
-        made.add_event(event.name, dict(event.attributes), event.at_ns)
+        recorded.add_event(event.name, dict(event.attributes), event.at_ns)
     if span.failed:
-        fail(made, span.failed)
-    made.end(max(span.ended_ns, span.started_ns))
+        fail(recorded, span.failed)
+    recorded.end(max(span.ended_ns, span.started_ns))
 
 
 def fail(span: Span, kind: str) -> None:

@@ -89,21 +89,21 @@ def _methods(thing: type) -> Iterator[tuple[str, Any]]:
 def _function(shown: str, function: Any, before: str) -> Iterator[str]:
     inner = _inner(function)
     parameters = [p for p in inspect.signature(inner).parameters.values() if p.name != "self"]
-    told, starred = [], False
+    signature, starred = [], False
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY and not starred:
-            told.append("*")
+            signature.append("*")
             starred = True
         default = "" if p.default is p.empty else f" = {p.default!r}"
-        told.append(f"{p.name}: {_type(p.annotation)}{default}")
+        signature.append(f"{p.name}: {_type(p.annotation)}{default}")
     result = _type(inspect.signature(inner).return_annotation)
-    one = f"{before}{shown}({', '.join(told)}) -> {result}"
+    one = f"{before}{shown}({', '.join(signature)}) -> {result}"
     yield "```py"
     if len(one) <= 110:
         yield one
     else:
         yield f"{before}{shown}("
-        yield from (f"    {text}," for text in told)
+        yield from (f"    {text}," for text in signature)
         yield f") -> {result}"
     yield "```"
     yield ""

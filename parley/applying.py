@@ -92,10 +92,10 @@ class Hints(NamedTuple):
 async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View, question: str = "") -> Put:
     """Put a task's change where it goes, and say so. Raises NotApplied; so it does where no work was
     done."""
-    told = task_folder.told_diff(result)
+    diff = task_folder.told_diff(result)
 
     def show(change: Change) -> None:
-        for text in change.words(told):
+        for text in change.words(diff):
             view.note(text if text.startswith("  ") else f"parley: {text}")
 
     data = await task_folder.accepted(parley.client, result, unapproved=into.unapproved)
@@ -106,13 +106,13 @@ async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View
         return Put(())
     try:
         if into.branch:
-            compared = await asyncio.to_thread(task_folder.compared, sent, data, show, told, stands=False)
+            compared = await asyncio.to_thread(task_folder.compared, sent, data, show, diff, stands=False)
             message = _message(result, question)
             done = await asyncio.to_thread(task_branch.commit, sent, compared, into.branch, message)
             paths = (*compared.change.changed, *compared.change.removed)
             view.note(f"parley: {done.words(len(paths))}")
             return Put(paths, done)
-        written = tuple(task_folder.write(sent, data, show, told))
+        written = tuple(task_folder.write(sent, data, show, diff))
     except AppliedAlready as error:
         view.note(f"parley: {error}")
         return Put((), already=True)
@@ -184,19 +184,19 @@ async def finish(
     """What follows a task on a folder, said and as JSON values: `put`, what was done with its change; `why` it was not
     applied though that was wanted; `next`."""
     done = None
-    told: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     other = ""
     if into:
         try:
             done = await put(parley, result, sent, into, view, question)
-            told["put"] = done.document()
+            report["put"] = done.document()
         except NotApplied as error:
             view.note(f"parley: {error}")
-            told["why"] = str(error)
+            report["why"] = str(error)
             other = await _other_way(parley, result, sent, into, hints)
-    told["next"] = next_step(result, sent, into, done, hints, other)
-    view.leads_on(told["next"])
-    return told
+    report["next"] = next_step(result, sent, into, done, hints, other)
+    view.leads_on(report["next"])
+    return report
 
 
 async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hints: Hints) -> str:
@@ -209,8 +209,8 @@ async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hin
         data = await task_folder.accepted(parley.client, result, unapproved=True)
         if data is None:
             return ""
-        told = task_folder.told_diff(result)
-        compared = await asyncio.to_thread(task_folder.compared, sent, data, None, told, stands=False)
+        diff = task_folder.told_diff(result)
+        compared = await asyncio.to_thread(task_folder.compared, sent, data, None, diff, stands=False)
     except NotApplied:
         return ""
     sid, folder = line(result.session), shlex.quote(str(sent.folder))
@@ -219,7 +219,7 @@ async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hin
     branch = f"parley-{sid[:8]}"
     try:
         if into.branch:
-            await asyncio.to_thread(task_folder.compared, sent, data, None, told)
+            await asyncio.to_thread(task_folder.compared, sent, data, None, diff)
             return f"{command}{more}"
         await asyncio.to_thread(task_branch.check, sent.folder, branch)
         if await asyncio.to_thread(task_branch.is_possible, sent, compared):
@@ -251,8 +251,8 @@ def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, jso
             view = choose(json=json, quiet=False, plain=True)
             return await finish(parley, result, sent, into, view, Hints(bus_options(settings)), first.question)
 
-    told = run(main())
-    return int("why" in told), told
+    report = run(main())
+    return int("why" in report), report
 
 
 def _ended(sid: str, entries: list[str], options: str) -> tuple[log.Opened, Result]:

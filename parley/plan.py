@@ -65,7 +65,7 @@ class Plan:
         for queue, times in Counter(a.queue for a in section.agents).items():
             if times > 1:
                 raise BadInput(
-                    "stack.agents", f"queue {queue} stands there {times} times; use copies to run more of it"
+                    "stack.agents", f"queue {queue} is listed {times} times; use copies to run it several times"
                 )
         return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
 
@@ -155,9 +155,12 @@ def plan_of(settings: Settings) -> Plan:
     if path is None:
         return Plan(settings, None)
     if settings.nats.url:
-        raise BadInput("panel-file", f"{path} describes an embedded stack, --nats names a bus that runs elsewhere")
+        raise BadInput(
+            "panel-file",
+            f"{path} describes an embedded stack, but --nats names a bus that runs elsewhere; leave one out",
+        )
     if settings.stack.agents:
-        raise BadInput("panel-file", f"{path} and stack.agents both say who sits where; leave one out")
+        raise BadInput("panel-file", f"{path} and stack.agents both give models to seats; leave one out")
     return _checked(Plan(settings, read_panel(path)))
 
 

@@ -280,7 +280,7 @@ def usable(path: Path | None) -> Credentials:
     """Credentials that a person may use. Raises BadInput."""
     credentials = _credentials(path)
     if credentials.kind not in SERVED:
-        raise BadInput("creds", f"{path} are not for a person; expected {' or '.join(SERVED)}")
+        raise BadInput("creds", f"{path} is not for a person; expected {' or '.join(SERVED)}")
     return credentials
 
 
@@ -301,5 +301,5 @@ def checked_hosts(names: Sequence[str]) -> tuple[str, ...]:
     """Host names as they were given. Raises BadInput where one has a scheme or a port."""
     for name in names:
         if "/" in name or ":" in name:
-            raise BadInput("public-host", f"got {name!r}, expected a name alone, such as parley.example.org")
+            raise BadInput("public-host", f"got {name!r}, expected only a host name, such as parley.example.org")
     return tuple(names)

@@ -100,14 +100,14 @@ def rebuild_index(settings: Settings, on_progress: Callable[[IndexRebuilt, int],
     try:
         return run(main())
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; what was entered stays, and the command may be given again") from None
+        raise Interrupted("interrupted; the sessions added so far stay, and you can repeat the command") from None
 
 
 def search(settings: Settings, wanted: Sequence[str], *, limit: int, among: int) -> Search:
     """Sessions whose question and answer have these words: at most `limit` of the newest `among`. Raises BadInput where
-    no word is given."""
+    no words are given."""
     if not "".join(wanted).strip():
-        raise BadInput("words", "no word is given")
+        raise BadInput("words", "no words are given")
 
     async def main() -> Search:
         async with last_stack(settings) as parley:
@@ -273,8 +273,8 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
 
     forks: list[str] = []
     run(main())
-    told = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
-    return {"session": sid, "erased": True, "forks": forks, "remains": [*told, *REMAINS]}
+    fork_notes = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
+    return {"session": sid, "erased": True, "forks": forks, "remains": [*fork_notes, *REMAINS]}
 
 
 def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:
@@ -320,6 +320,6 @@ def export(session: Record | Seen, form: str) -> Iterator[str]:
     if form == "trace":
         whole = session if isinstance(session, Record) else session.record
         if whole is None:
-            raise BadInput("trace", "a coordination trace is made from the log, which an owner's credentials read")
+            raise BadInput("trace", "a coordination trace needs the log, and only an owner's credentials can read it")
         return iter([msgspec.json.format(msgspec.json.encode(documents.trace(whole)), indent=2).decode()])
     raise BadInput("format", f"got {form!r}, allowed are jsonl, json, markdown, html, trace")

@@ -175,7 +175,7 @@ class Settings(BaseSettings):
     spend: SpendSection = SpendSection()
     learned: LearnedSection = LearnedSection()
     panel_file: Path | None = None
-    """Who sits where with which model (parley.stack.panel_file), in the embedded stack."""
+    """File with the model of each seat (parley.stack.panel_file), for the embedded stack."""
     sections: dict[str, dict[str, Any]] = {}
     """Settings of protocols, by the protocol's name. In every layer a section of that name, beside the others."""
 
@@ -247,7 +247,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         raise BadInput("nats.creds", f"{settings.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
     webhook = urlsplit(settings.notify.webhook)
     if settings.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
-        raise BadInput("notify.webhook", "it is no http or https address")  # which it is may be a secret
+        raise BadInput("notify.webhook", "it is not an http or https address")  # which it is may be a secret
     _consistent(settings.sections)
     return settings
 
@@ -301,7 +301,7 @@ def nest(pairs: Sequence[tuple[list[str], str]], origin: str) -> dict[str, Any]:
                 raise BadInput(".".join(path), f"{part} is set as a value and as a section by {origin}")
         value = scalar(text)
         if here.setdefault(path[-1], value) != value:
-            raise BadInput(".".join(path), f"{'.'.join(path)} is set twice by {origin}, and not to the same value")
+            raise BadInput(".".join(path), f"{'.'.join(path)} is set twice by {origin}, to different values")
     return result
 
 

@@ -21,8 +21,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def modules() -> list[ModuleType]:
     """The modules of this package that define messages, by name."""
     names = (m.name for m in pkgutil.walk_packages(schemas.__path__, f"{schemas.__name__}.") if m.name != __name__)
-    found = sorted((importlib.import_module(n) for n in names if n != "schemas.export"), key=name_of)
-    return [m for m in found if messages(m)]
+    loaded = sorted((importlib.import_module(n) for n in names if n != "schemas.export"), key=name_of)
+    return [m for m in loaded if messages(m)]
 
 
 def name_of(module: ModuleType) -> str:

@@ -47,7 +47,7 @@ _TOGETHER_BYTES = 32_000
 def together(posts: Sequence[Post]) -> list[list[Post]]:
     """Posts of one session, as they go out: those of one channel and kind are one message, as long as none of another
     kind lies between them on their channel."""
-    found: list[list[Post]] = []
+    groups: list[list[Post]] = []
     last: dict[str, tuple[list[Post], int]] = {}
     """Channel -> its last message, and the bytes in it."""
     for post in posts:
@@ -58,9 +58,9 @@ def together(posts: Sequence[Post]) -> list[list[Post]]:
             last[post.channel] = before[0], before[1] + size
         else:
             mine = [post]
-            found.append(mine)
+            groups.append(mine)
             last[post.channel] = mine, size
-    return found
+    return groups
 
 
 def posted(posts: Sequence[Post]) -> bytes:

@@ -104,23 +104,23 @@ def _checked(thing: Any, group: str) -> Any:
 
 def usable(group: str) -> dict[str, Callable[[], Any]]:
     """Names of a group that can be loaded now, each with what loads it."""
-    found: dict[str, Callable[[], Any]] = {}
+    loaders: dict[str, Callable[[], Any]] = {}
     for name in entries(group):
         try:
             load(group, name)
         except NotUsable:
             continue
-        found[name] = entries(group)[name].load
-    return found
+        loaders[name] = entries(group)[name].load
+    return loaders
 
 
 def everything() -> tuple[Brought, ...]:
     """All that installed packages bring; each is loaded, so that what is broken says why."""
-    found = []
+    brought = []
     for group in GROUPS:
         usable(group)
-        found += [_brought(group, entry) for entry in entries(group).values()]
-    return tuple(found)
+        brought += [_brought(group, entry) for entry in entries(group).values()]
+    return tuple(brought)
 
 
 def _brought(group: str, entry: "EntryPoint") -> Brought:
@@ -132,7 +132,7 @@ def _brought(group: str, entry: "EntryPoint") -> Brought:
 @lru_cache(maxsize=1)
 def _named() -> str:
     """What the metadata of installed packages says of entry points of Parley's, in one text."""
-    found = []
+    texts = []
     for folder in map(Path, sys.path):
         if not folder.is_dir():
             continue
@@ -143,8 +143,8 @@ def _named() -> str:
                 except OSError:
                     continue
                 if "[parley." in text:
-                    found.append(text)
-    return "".join(found)
+                    texts.append(text)
+    return "".join(texts)
 
 
 class Rooms(Mapping[str, T], Generic[T]):
@@ -181,8 +181,8 @@ class Rooms(Mapping[str, T], Generic[T]):
 
     def _names(self) -> frozenset[str]:
         if self._own is None:
-            found = pkgutil.iter_modules(import_module(self._package).__path__)
-            self._own = frozenset(m.name for m in found if m.ispkg)
+            modules = pkgutil.iter_modules(import_module(self._package).__path__)
+            self._own = frozenset(m.name for m in modules if m.ispkg)
         return self._own
 
     def _installed(self) -> dict[str, Callable[[], Any]]:

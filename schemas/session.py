@@ -150,9 +150,9 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
         not_empty("question", self.question, MAX_QUESTION)
         in_range("turn_timeout_s", self.turn_timeout_s, 0.25, 86_400.0)
         if self.continues and not SESSION_ID.fullmatch(self.continues):
-            raise InvalidValue("continues", self.continues[:80], "it is no session's id")
+            raise InvalidValue("continues", self.continues[:80], "it is not a session's id")
         if self.parent and not SESSION_ID.fullmatch(self.parent):
-            raise InvalidValue("parent", self.parent[:80], "it is no session's id")
+            raise InvalidValue("parent", self.parent[:80], "it is not a session's id")
         if len(self.seats) > MAX_SEATS:
             raise InvalidValue("seats", len(self.seats), f"allowed are at most {MAX_SEATS}")
         size = sum(len(d.text) for d in self.documents)
@@ -187,7 +187,7 @@ class ForkSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
 
     def __post_init__(self) -> None:
         if not SESSION_ID.fullmatch(self.of):
-            raise InvalidValue("of", self.of[:80], "it is no session's id")
+            raise InvalidValue("of", self.of[:80], "it is not a session's id")
         if self.turn_timeout_s is not None:
             in_range("turn_timeout_s", self.turn_timeout_s, 0.25, 86_400.0)
         if len(self.seats) > MAX_SEATS:

@@ -46,9 +46,9 @@ def normalise(answer: str) -> str:
     return " ".join(tokens(answer)) or squeeze(answer).casefold()
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """Whether two answers are the same answer."""
-    return normalise(one) == normalise(other)
+    return normalise(first) == normalise(second)
 
 
 def stands_in(quote: str, text: str) -> bool:

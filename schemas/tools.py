@@ -65,19 +65,19 @@ def ended_words(call: ToolCall) -> str:
     if isinstance(call.ended, UnsetType):
         before = _BEFORE.match(call.result) if call.ok else None
         return before[0] if before else "failed"
-    told = " ".join(call.ended.split())[:_MOST_ENDED]
-    return told if told and told != PASSED else "failed"
+    text = " ".join(call.ended.split())[:_MOST_ENDED]
+    return text if text and text != PASSED else "failed"
 
 
 def main_argument(arguments: str) -> str:
     """The argument that says what a call is about; of a patch the files; empty: there is none. `arguments`: as JSON,
     which may be cut."""
     try:
-        found = json.loads(arguments or "{}")
+        parsed = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         return arguments
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         return arguments
-    name = next((n for n in _TELLING if isinstance(found.get(n), str) and found[n]), "")
-    value = str(found.get(name, "")) or next((v for v in found.values() if isinstance(v, str) and v), "")
+    name = next((n for n in _TELLING if isinstance(parsed.get(n), str) and parsed[n]), "")
+    value = str(parsed.get(name, "")) or next((v for v in parsed.values() if isinstance(v, str) and v), "")
     return ", ".join(_PATCHED.findall(value)) or value if name == "patch" else value

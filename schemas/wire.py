@@ -109,9 +109,9 @@ def figure(value: float, places: int = 6, apart: str = "") -> str:
     thousands."""
     if not math.isfinite(value) or abs(value) >= 1e12:
         return f"{value:g}"
-    told = f"{value:{apart}.{places}f}"
-    told = told.rstrip("0").rstrip(".") if "." in told else told
-    return "0" if told == "-0" else told
+    text = f"{value:{apart}.{places}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def in_range(field: str, value: float, low: float, high: float) -> None:

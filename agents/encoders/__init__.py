@@ -44,22 +44,22 @@ def make_encoder(
     EncoderMisconfigured
         No such encoder, an option that it does not take, a missing key or package.
     """
-    given = dict(options or {})
+    settings = dict(options or {})
     match name:
         case "embedded":
-            return Cached(importlib.import_module("agents.encoders.embedded").make(given))
+            return Cached(importlib.import_module("agents.encoders.embedded").make(settings))
         case "openai":
-            own = os.environ if environ is None else environ
-            return Cached(importlib.import_module("agents.encoders.openai").make(given, own))
+            variables = os.environ if environ is None else environ
+            return Cached(importlib.import_module("agents.encoders.openai").make(settings, variables))
         case "sentence-transformers":
-            return Cached(importlib.import_module("agents.encoders.sentence").make(given))
-        case "none" if not given:
+            return Cached(importlib.import_module("agents.encoders.sentence").make(settings))
+        case "none" if not settings:
             return None
         case "none":
-            raise EncoderMisconfigured(f"encoder.{next(iter(given))}: without an encoder there are no options")
+            raise EncoderMisconfigured(f"encoder.{next(iter(settings))}: without an encoder there are no options")
     if name in rooms.entries(_GROUP):
         try:
-            return Cached(rooms.load(_GROUP, name)(given))
+            return Cached(rooms.load(_GROUP, name)(settings))
         except rooms.NotUsable as error:
             raise EncoderMisconfigured(f"encoder: {error}") from error
     near = difflib.get_close_matches(str(name), (*NAMES, *rooms.entries(_GROUP)), 1)

@@ -79,11 +79,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("to", type=Path)
     parser.add_argument("--reference", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     original = SentenceTransformer(str(get_model_path()), device="cpu", model_kwargs={"attn_implementation": "eager"})
-    export(original, given.to)
-    if given.reference is not None:
-        reference(original, given.reference)
+    export(original, options.to)
+    if options.reference is not None:
+        reference(original, options.reference)
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
         As of `load_spec`; it is no folder, has no specification, or two of one id.
     """
     if not folder.is_dir():
-        raise ExpertError(str(folder), "", "is no folder")
+        raise ExpertError(str(folder), "", "is not a folder")
     paths = files_in(folder)
     if not paths:
         raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md)")

@@ -84,8 +84,8 @@ class Encoding:
         if why != self._told:
             self._told = why
             _LOGGER.warning("texts are compared by their words: %s", why)
-        told = () if why == NOT_WANTED else (f"{WHY}{why}"[:200],)
-        return Done(await asyncio.to_thread(by_words), False, (BY_WORDS, *told), _usage(encoder, spent))
+        reason = () if why == NOT_WANTED else (f"{WHY}{why}"[:200],)
+        return Done(await asyncio.to_thread(by_words), False, (BY_WORDS, *reason), _usage(encoder, spent))
 
 
 def _seconds_left(shown: Shown) -> float | None:

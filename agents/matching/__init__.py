@@ -87,9 +87,9 @@ class Matcher:
             size = -(-len(texts) // _AT_ONCE) or 1
             read = _of(self._readers, prepared).encode
             parts = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
-            told = iter([row for some in parts for row in some])
+            results = iter([row for some in parts for row in some])
             for i, some in zip(unsure, each, strict=True):
-                rows[i] = _row(prepared, [next(told) for _ in some])
+                rows[i] = _row(prepared, [next(results) for _ in some])
         return [decide(prepared, h, row, of) for h, row, (of, _) in zip(heard, rows, by_words, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:

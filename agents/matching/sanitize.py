@@ -52,8 +52,8 @@ def sanitized(prompt: str, experts: tuple[str, ...]) -> str:
     names = _names(experts)
     left = []
     for sentence in _SENTENCE.split(text):
-        told = gives_orders(sentence) or _ASKS_FOR_OURS.search(sentence)
-        if told or (_CHOICE.search(sentence) and _named(sentence, names)) or _heap(sentence):
+        steers = gives_orders(sentence) or _ASKS_FOR_OURS.search(sentence)
+        if steers or (_CHOICE.search(sentence) and _named(sentence, names)) or _heap(sentence):
             continue
         left.append(_ID.sub(lambda m: " " if "-" in m.group() and m.group().lower() in names else m.group(), sentence))
     return "\n".join(s for s in (" ".join(s.split()) for s in left) if s)

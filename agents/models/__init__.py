@@ -54,19 +54,19 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
     ModelMisconfigured
         No such model, or an option that it does not take.
     """
-    given = dict(options or {})
+    settings = dict(options or {})
     if name == "extractive":
         from agents.extractive.model import make as make_extractive
 
-        return make_extractive(given)
+        return make_extractive(settings)
     if name == "openai":
         from agents.openai.model import make as make_openai
 
-        return make_openai(given, environ)
+        return make_openai(settings, environ)
     if name == "recorded":
         from agents.models import recorded
 
-        return recorded.make(given)
+        return recorded.make(settings)
     factory = _brought(name) if ":" not in name else _imported(name)
     from agents.models.function import Agent  # prompts: for who names such a model alone
 
@@ -74,7 +74,7 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
         raise ModelMisconfigured(
             f"model: {name!r} is of class {type(factory).__name__}, expected a function of options"
         )
-    made: Model = factory.model() if isinstance(factory, Agent) else factory(given)
+    made: Model = factory.model() if isinstance(factory, Agent) else factory(settings)
     if lacking := [attribute for attribute in _PARTS if not hasattr(made, attribute)]:
         raise ModelMisconfigured(f"model: {name!r} made a {type(made).__name__}, which has no {', '.join(lacking)}")
     return made

@@ -26,16 +26,16 @@ has `called` is told there of each call of a tool, in a line."""
 
 def tell_retrying(emit: Emit, why: str) -> None:
     """Tell whoever watches that the call is made again, if they want to know. `why` holds no key and no address."""
-    told = getattr(emit, "retrying", None)
-    if told is not None:
-        told(why)
+    report = getattr(emit, "retrying", None)
+    if report is not None:
+        report(why)
 
 
 def tell_called(emit: Emit, what: str) -> None:
     """Tell whoever watches of a call of a tool, in a line; as live text where nobody takes it otherwise."""
-    told = getattr(emit, "called", None)
-    if told is not None:
-        told(what)
+    report = getattr(emit, "called", None)
+    if report is not None:
+        report(what)
     else:
         emit(f"\n{what}\n")
 

@@ -327,8 +327,8 @@ def readable(value: Any, depth: int = 0) -> str:
     """A message as lines `name: value`, what is empty left out."""
     plain = msgspec.to_builtins(value)
     if isinstance(plain, dict):
-        told = ((str(k).replace("_", " "), v) for k, v in plain.items() if v not in (None, "", (), [], {}))
-        parts = [_named(name, v, depth) for name, v in told]
+        pairs = ((str(k).replace("_", " "), v) for k, v in plain.items() if v not in (None, "", (), [], {}))
+        parts = [_named(name, v, depth) for name, v in pairs]
         return "\n".join(parts)
     if isinstance(plain, list | tuple):
         return "\n".join(f"- {readable(item, depth + 1).lstrip()}" for item in plain)

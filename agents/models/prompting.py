@@ -124,10 +124,10 @@ def build(
         begun = _first(shown, asked_for, boundary, int(_FIRST * cap), native)
     except ModelMisconfigured:
         begun = _first(shown, asked_for, boundary, room, native)
-    told = "" if late is None else _compact(late)
+    late_text = "" if late is None else _compact(late)
     fences = _Fences(shown.boundary)
     way = dialogue.Way(native, fences.fence, fences.escape)
-    more, cut = dialogue.grown(steps, way, cap - begun.input_tokens, tail, told)
+    more, cut = dialogue.grown(steps, way, cap - begun.input_tokens, tail, late_text)
     if tail and not more:
         begun.messages[-1]["content"] += f"\n\n{tail}"
     messages = [*begun.messages, *more]
@@ -142,9 +142,9 @@ def build(
 
 def _first(shown: Shown, asked_for: str, boundary: Callable[[], str], room: int | None, native: bool) -> Prompt:
     """The first two messages."""
-    given = shown.boundary if _BOUNDARY.fullmatch(shown.boundary) else boundary()
+    fence = shown.boundary if _BOUNDARY.fullmatch(shown.boundary) else boundary()
     others: Texts = [_post(shown, o.body) for o in shown.others]
-    pieces = _Pieces(shown, given, template(shown.protocol, shown.kind), asked_for, others, native)
+    pieces = _Pieces(shown, fence, template(shown.protocol, shown.kind), asked_for, others, native)
     cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
     documents = [d.text for d in shown.documents]
     whole = pieces.messages(documents, others)
@@ -312,14 +312,16 @@ class _Pieces:
         rounds = {o.round for o in self._shown.others if kind.sums_up and o.kind == kind.sums_up}
         gone = [o for o, text in zip(self._shown.others, others, strict=True) if text is None]
         self.summed_up = sorted({o.round for o in gone} & rounds)
-        told = "Not everything fitted: texts marked as cut go on beyond what you see, so do not conclude anything from "
-        told += "what they lack."
+        warning = (
+            "Not everything fitted: texts marked as cut go on beyond what you see, so do not conclude anything from "
+        )
+        warning += "what they lack."
         if self.summed_up:
             named = ", ".join(map(str, self.summed_up))
-            told += f" What was said in round {named} is left out: your own summary stands for it."
+            warning += f" What was said in round {named} is left out: your own summary stands for it."
         if any(o.round not in rounds for o in gone):
-            told += " Notes are left out."
-        return told
+            warning += " Notes are left out."
+        return warning
 
     def _said(self, other: Other, text: str, of: int) -> str:
         note = self._kind.aside and other.channel != "public"
@@ -419,8 +421,8 @@ def _brief(shown: Shown) -> str:
 
 def _specification(shown: Shown) -> str:
     shown_as = kind_of(shown.protocol, shown.kind).prompt_spec
-    told = shown.expert if shown_as is None else shown_as(shown.expert)
-    return told if isinstance(told, str) else _compact(told)
+    specification = shown.expert if shown_as is None else shown_as(shown.expert)
+    return specification if isinstance(specification, str) else _compact(specification)
 
 
 def _post(shown: Shown, body: Any) -> str:

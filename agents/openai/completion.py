@@ -232,8 +232,8 @@ class Reading:
             if function is not None:
                 made.name = made.name or (_part(function.name, str) or "")[:_MOST_NAME]
                 text = _part(function.arguments, str)
-                given = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
-                made.arguments += given
+                arguments = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
+                made.arguments += arguments
             if call.extra_content and len(call.extra_content) <= _MOST_THOUGHT:
                 made.extra = _object(call.extra_content) or made.extra
 

@@ -63,7 +63,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return self.price or Price()
 
 
-def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Options:
+def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Options:
     """Options from a mapping as it stands in an agent file.
 
     Parameters
@@ -76,25 +76,25 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
     ModelMisconfigured
         Names the option, the value (never a key's) and what is allowed.
     """
-    for name in given:
+    for name in options:
         if name not in NAMES:
             near = difflib.get_close_matches(str(name), NAMES, 1)
             hint = f"did you mean {near[0]}?" if near else "known: " + ", ".join(NAMES)
             raise ModelMisconfigured(f"options.{name}: no such option; {hint}")
-    chosen = provider(_text(given, "provider") or ("openai_compatible" if given.get("base_url") else "openai"))
-    base_url = _base_url(_text(given, "base_url"), chosen)
+    chosen = provider(_text(options, "provider") or ("openai_compatible" if options.get("base_url") else "openai"))
+    base_url = _base_url(_text(options, "base_url"), chosen)
     preset = preset_of(chosen, base_url)
-    model = _text(given, "model")
+    model = _text(options, "model")
     if not model:
         raise ModelMisconfigured("options.model: which model? Name one here or in LLM_MODEL")
-    structured = _text(given, "structured")
+    structured = _text(options, "structured")
     if structured and structured not in RUNGS:
         raise ModelMisconfigured(f"options.structured: got {structured!r}, allowed are {', '.join(RUNGS)}")
-    extra = given.get("extra", {})
+    extra = options.get("extra", {})
     if not isinstance(extra, dict):
         raise ModelMisconfigured("options.extra: expected a mapping")
-    key, names = _key(given, chosen, os.environ if environ is None else environ)
-    state, record = _text(given, "state"), _text(given, "record")
+    key, names = _key(options, chosen, os.environ if environ is None else environ)
+    state, record = _text(options, "state"), _text(options, "record")
     return Options(
         provider=chosen,
         preset=preset,
@@ -102,22 +102,22 @@ def parse(given: Mapping[str, Any], environ: Mapping[str, str] | None = None) ->
         base_url=base_url,
         api_key=key,
         key_names=names,
-        temperature=_number(given, "temperature", 0.0, preset.highest_temperature),
-        concurrency=int(_number(given, "concurrency", 1, 10_000) or 8),
-        silence_s=_number(given, "silence_s", 0.05, 86_400) or 120.0,
-        limits=_limits(given),
+        temperature=_number(options, "temperature", 0.0, preset.highest_temperature),
+        concurrency=int(_number(options, "concurrency", 1, 10_000) or 8),
+        silence_s=_number(options, "silence_s", 0.05, 86_400) or 120.0,
+        limits=_limits(options),
         highest_rung=RUNGS[structured] if structured else preset.rung,
-        reasoning_tokens=_reasoning(given),
-        price=_price(given, model, preset),
-        family=_text(given, "family"),
+        reasoning_tokens=_reasoning(options),
+        price=_price(options, model, preset),
+        family=_text(options, "family"),
         extra=extra,
         state=Path(state) if state else None,
         record=Path(record) if record else None,
     )
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name, "")
+def _text(options: Mapping[str, Any], name: str) -> str:
+    value = options.get(name, "")
     if isinstance(value, Path):
         return str(value)
     if not isinstance(value, str):
@@ -125,8 +125,8 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     return value.strip()
 
 
-def _number(given: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
-    value = given.get(name)
+def _number(options: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    value = options.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -134,21 +134,21 @@ def _number(given: Mapping[str, Any], name: str, low: float, high: float) -> flo
     return float(value)
 
 
-def _limits(given: Mapping[str, Any]) -> Limits:
+def _limits(options: Mapping[str, Any]) -> Limits:
     usual = Limits()
     return Limits(
-        reply_s=_number(given, "reply_s", 0.05, 86_400) or usual.reply_s,
-        reply_bytes=int(_number(given, "reply_bytes", 10_000, 1_000_000_000) or usual.reply_bytes),
+        reply_s=_number(options, "reply_s", 0.05, 86_400) or usual.reply_s,
+        reply_bytes=int(_number(options, "reply_bytes", 10_000, 1_000_000_000) or usual.reply_bytes),
     )
 
 
-def _reasoning(given: Mapping[str, Any]) -> int:
-    number = _number(given, "reasoning_tokens", 0, 1_000_000)
+def _reasoning(options: Mapping[str, Any]) -> int:
+    number = _number(options, "reasoning_tokens", 0, 1_000_000)
     return REASONING_TOKENS if number is None else int(number)
 
 
-def _base_url(given: str, chosen: str) -> str:
-    url = given or preset_of(chosen).base_url
+def _base_url(address: str, chosen: str) -> str:
+    url = address or preset_of(chosen).base_url
     if not url:
         raise ModelMisconfigured(
             f"options.base_url: provider {chosen} needs an address; set it here or in LLM_BASE_URL"
@@ -165,14 +165,14 @@ def _base_url(given: str, chosen: str) -> str:
     return url.rstrip("/")
 
 
-def _key(given: Mapping[str, Any], chosen: str, environ: Mapping[str, str]) -> tuple[Secret | None, tuple[str, ...]]:
+def _key(options: Mapping[str, Any], chosen: str, environ: Mapping[str, str]) -> tuple[Secret | None, tuple[str, ...]]:
     """The key, and the variables that it may come from."""
-    key = given.get("api_key")
+    key = options.get("api_key")
     if key is not None and not isinstance(key, Secret):
         raise ModelMisconfigured(
             "options.api_key: keys do not belong in agent files; set LLM_API_KEY, or name a variable in key_variable"
         )
-    named = _text(given, "key_variable")
+    named = _text(options, "key_variable")
     names = (named,) if named else (*preset_of(chosen).keys, "LLM_API_KEY")
     if key is None:
         key = key_from(names, environ)
@@ -182,17 +182,17 @@ def _key(given: Mapping[str, Any], chosen: str, environ: Mapping[str, str]) -> t
     return key, names
 
 
-def _price(given: Mapping[str, Any], model: str, preset: Preset) -> Price | None:
+def _price(options: Mapping[str, Any], model: str, preset: Preset) -> Price | None:
     """The price given, else the one of the table; a model on a machine of one's own costs nothing."""
     fields = {"input": "usd_per_million_input", "output": "usd_per_million_output"}
     both = {
-        short: prices.check(f"options.{name}", given[name])
+        short: prices.check(f"options.{name}", options[name])
         for short, name in fields.items()
-        if given.get(name) is not None
+        if options.get(name) is not None
     }
-    cached = given.get("usd_per_million_cached")
+    cached = options.get("usd_per_million_cached")
     own = None if cached is None else prices.check("options.usd_per_million_cached", cached)
-    table = prices.load(Path(_text(given, "prices"))) if given.get("prices") else prices.load()
+    table = prices.load(Path(_text(options, "prices"))) if options.get("prices") else prices.load()
     if len(both) == 1:
         missing = next(name for short, name in fields.items() if short not in both)
         raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")

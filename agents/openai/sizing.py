@@ -69,10 +69,10 @@ async def _window(model: "ConnectedModel") -> int | None:
     ]  # fmt: skip
     try:
         async with asyncio.timeout(WITHIN_S):
-            told = await asyncio.gather(*ways)
+            answers = await asyncio.gather(*ways)
     except TimeoutError:
         return None
-    return min((n for numbers in told for n in numbers), default=None)
+    return min((n for numbers in answers for n in numbers), default=None)
 
 
 async def _models(endpoint: Endpoint, name: str) -> list[int]:

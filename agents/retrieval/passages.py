@@ -67,9 +67,9 @@ def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
                 left_out, whole = True, text[run.start : run.end].strip()
                 if _instructs(whole):
                     continue
-            own = stems(text[run.start : run.end])
-            if own:
-                pieces.append(Piece(name, whole, above + own))
+            run_stems = stems(text[run.start : run.end])
+            if run_stems:
+                pieces.append(Piece(name, whole, above + run_stems))
     return tuple(pieces), left_out
 
 

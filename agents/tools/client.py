@@ -320,8 +320,8 @@ class Toolbox:
             if not _is_answer(error):
                 await self._end(call.server)
             return _Answer(False, f"the server failed: {type(error).__name__}: {str(error)[:500]}")
-        told = (result.meta or {}).get(ENDED, "")
-        ended = " ".join(told.split())[:MOST_ENDED] if isinstance(told, str) else ""
+        ending = (result.meta or {}).get(ENDED, "")
+        ended = " ".join(ending.split())[:MOST_ENDED] if isinstance(ending, str) else ""
         return _Answer(not result.is_error, _text(result), ended)
 
     async def _end(self, name: str) -> None:

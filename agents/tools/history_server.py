@@ -181,9 +181,9 @@ class Past:
         return {b.b + i: b.a + i for b in blocks for i in range(b.size)}
 
 
-def _path(given: str) -> str:
+def _path(path: str) -> str:
     """A path without what says nothing; empty: the folder."""
-    return "/".join(part for part in given.split("/") if part not in ("", "."))
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def _lines(text: str) -> list[str]:

@@ -31,5 +31,5 @@ async def not_there(allowed: AllowList) -> str:
 async def _look(allowed: AllowList) -> str:
     with TaskFolder() as folder:
         async with Toolbox(allowed, folder) as box:
-            told = "; ".join(f"{record.server}: {record.result}" for record in box.missing)
-    return " ".join(told.split())[:MOST_WORDS]
+            failures = "; ".join(f"{record.server}: {record.result}" for record in box.missing)
+    return " ".join(failures.split())[:MOST_WORDS]

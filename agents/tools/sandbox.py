@@ -204,8 +204,8 @@ class _Run:
             os.close(theirs)
             if filter_ is not None:
                 os.close(filter_)
-        told = os.fdopen(mine, "rb")
-        self._first = int((await asyncio.to_thread(_told, told)).get("child-pid", 0))
+        status = os.fdopen(mine, "rb")
+        self._first = int((await asyncio.to_thread(_told, status)).get("child-pid", 0))
         reading = asyncio.create_task(self._read())
         watching = asyncio.create_task(self._watch(group))
         try:
@@ -215,12 +215,12 @@ class _Run:
             await asyncio.wait({reading}, timeout=5.0)
             async with asyncio.timeout(5.0):
                 await self._process.wait()
-            self.status = (await asyncio.to_thread(_told, told)).get("exit-code")
+            self.status = (await asyncio.to_thread(_told, status)).get("exit-code")
             if self.status is None and not self.ended:
                 said = " ".join(self.text().split())[-300:]
                 self.ended = f"the sandbox could not be set up, or was killed: {said or 'it said nothing'}"
         finally:
-            told.close()
+            status.close()
             for task in (reading, watching):
                 task.cancel()
             await asyncio.gather(reading, watching, return_exceptions=True)
@@ -302,10 +302,10 @@ def _told(file: IO[bytes]) -> dict[str, Any]:
     """The next thing that bubblewrap says: its first process's number here, at the end the exit status; nothing, where
     it is gone."""
     try:
-        told = json.loads(file.readline() or b"{}")
+        status = json.loads(file.readline() or b"{}")
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return status if isinstance(status, dict) else {}
 
 
 # ---------------------------------------------------------------- what it sees
@@ -413,8 +413,8 @@ def _visible(path: Path) -> Iterator[str]:
 
 def _search_path() -> str:
     """PATH as the command has it: this process's, where the sandbox shows that, and the system's."""
-    own = os.environ.get("PATH", "").split(os.pathsep)
-    return os.pathsep.join(dict.fromkeys([*(p for p in own if p.startswith("/")), *_PATH.split(":")]))
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys([*(p for p in folders if p.startswith("/")), *_PATH.split(":")]))
 
 
 __all__ = ["FOLDER", "CannotRun", "Limits", "Ran", "cut", "possible", "run", "unavailable"]

@@ -70,13 +70,13 @@ class Unwanted:
         full = self._root / path
         if (full.name == ".git") if folder else full.name in (".git", ".hg"):
             return ""
-        told, rule = self._told(full, folder)
-        if told:
+        decision, rule = self._told(full, folder)
+        if decision:
             return ""
         name = f"{path}/" if folder else path
         if _may_be_secret(path, folder) and not _names_secret(rule):
             return MAY_BE_SECRET
-        if told is not None:
+        if decision is not None:
             return self._too_large(path, folder)
         if self._left.match_file(name):
             return ""
@@ -94,9 +94,9 @@ class Unwanted:
         for here in full.parents:
             if here not in self._rules:
                 self._rules[here] = _spec(here / ".gitignore")
-            told = _match(self._rules[here], full.relative_to(here), folder)
-            if told[0] is not None:
-                return told
+            decision = _match(self._rules[here], full.relative_to(here), folder)
+            if decision[0] is not None:
+                return decision
             if here == self._top:
                 break
         return _match(self._excluded, full.relative_to(self._top), folder)

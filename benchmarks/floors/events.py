@@ -65,9 +65,9 @@ async def _debater(nc: Client, number: int) -> None:
     js, tasks = nc.jetstream(), _Tasks()
 
     async def answer(msg: Msg) -> None:
-        sid, told = msg.subject.partition(".")[2], _decode(msg.data)
-        await asyncio.sleep(told["latency_s"])
-        await js.publish(f"answer.{sid}", _encode({"round": told["round"], "by": number, "text": _ANSWER}))
+        sid, message = msg.subject.partition(".")[2], _decode(msg.data)
+        await asyncio.sleep(message["latency_s"])
+        await js.publish(f"answer.{sid}", _encode({"round": message["round"], "by": number, "text": _ANSWER}))
         await msg.ack()
 
     async def take(msg: Msg) -> None:
@@ -82,8 +82,8 @@ async def _judge(nc: Client) -> None:
 
     async def ask(sid: str, debate: dict[str, Any], last: list[str], verdict: str) -> None:
         debate["answers"], debate["messages"] = {}, []
-        told = {"round": debate["round"], "last": last, "verdict": verdict, "latency_s": debate["latency_s"]}
-        await js.publish(f"round.{sid}", _encode(told))
+        message = {"round": debate["round"], "last": last, "verdict": verdict, "latency_s": debate["latency_s"]}
+        await js.publish(f"round.{sid}", _encode(message))
 
     async def begin(msg: Msg) -> None:
         sid = msg.subject.partition(".")[2]
@@ -108,9 +108,9 @@ async def _judge(nc: Client) -> None:
         tasks.start(begin(msg))
 
     async def on_answer(msg: Msg) -> None:
-        sid, told = msg.subject.partition(".")[2], _decode(msg.data)
+        sid, message = msg.subject.partition(".")[2], _decode(msg.data)
         debate = debates[sid]
-        debate["answers"][told["by"]] = told["text"]
+        debate["answers"][message["by"]] = message["text"]
         debate["messages"].append(msg)
         if len(debate["answers"]) == debate["debaters"]:
             tasks.start(judge(sid, debate, debate["messages"]))
@@ -152,8 +152,8 @@ class Events:
         self._count += 1
         sid = f"s{self._count}"
         over = self._over[sid] = asyncio.get_running_loop().create_future()
-        told = {"debaters": case.debaters, "rounds": case.rounds, "latency_s": case.latency_s}
-        await self._js.publish(f"start.{sid}", _encode(told))
+        message = {"debaters": case.debaters, "rounds": case.rounds, "latency_s": case.latency_s}
+        await self._js.publish(f"start.{sid}", _encode(message))
         async with asyncio.timeout(_DEADLINE_S):
             await over
 
@@ -215,9 +215,9 @@ async def events(folder: Path, debaters: int) -> AsyncIterator[Events]:
                 pids[seat] = child.pid
                 assert child.stdout is not None
                 await asyncio.to_thread(child.stdout.readline)
-            found = Events(nc, pids)
-            await found.listen()
-            yield found
+            listener = Events(nc, pids)
+            await listener.listen()
+            yield listener
         finally:
             await nc.close()
     finally:
@@ -227,13 +227,13 @@ async def events(folder: Path, debaters: int) -> AsyncIterator[Events]:
 
 async def floor(cases: list[Case]) -> list[Run]:
     """Each case on processes of its own, after some debates that do not count."""
-    found = []
+    runs = []
     for case in cases:
         with tempfile.TemporaryDirectory(prefix="parley-events-") as folder:
             async with events(Path(folder), case.debaters) as running:
                 await running.run(msgspec.structs.replace(case, at_once=20, total=40))
-                found.append(await running.run(case))
-    return found
+                runs.append(await running.run(case))
+    return runs
 
 
 if __name__ == "__main__":

@@ -171,14 +171,14 @@ async def regions(delay_s: float) -> AsyncIterator[Regions]:
 async def measure(count: int, delay_s: float) -> dict[str, Played]:
     """The three kinds, a few sessions of each at a time."""
     kinds = {"all near": (NEAR, NEAR), "agent far": (NEAR, FAR), "client far": (FAR, NEAR)}
-    found: dict[str, list[Played]] = {kind: [] for kind in kinds}
+    by_kind: dict[str, list[Played]] = {kind: [] for kind in kinds}
     async with regions(delay_s) as running:
         for _ in range(_TIMES):
             for kind, (client, debaters) in kinds.items():
-                found[kind].append(await running.sessions(count // _TIMES, client, debaters))
+                by_kind[kind].append(await running.sessions(count // _TIMES, client, debaters))
     return {
         kind: Played(**{f: tuple(x for p in parts for x in getattr(p, f)) for f in Played.__struct_fields__})
-        for kind, parts in found.items()
+        for kind, parts in by_kind.items()
     }
 
 
@@ -190,15 +190,15 @@ def lines(figures: dict[str, Played], delay_s: float) -> list[str]:
         "whole_s": "until client hears end",
     }  # fmt: skip
     count = len(first.whole_s)
-    found = [f"{count} debates N3R3 a kind, one at a time, models of 0 ms, {delay_s * 1e3:g} ms each way; medians"]
-    found.append(f"  {'':12}" + "".join(f"{title:>26}" for title in columns.values()))
+    printed = [f"{count} debates N3R3 a kind, one at a time, models of 0 ms, {delay_s * 1e3:g} ms each way; medians"]
+    printed.append(f"  {'':12}" + "".join(f"{title:>26}" for title in columns.values()))
     for kind, played in figures.items():
         cells = []
         for field in columns:
             mine, near = (statistics.median(getattr(p, field)) for p in (played, first))
             cells.append(f"{mine * 1e3:,.1f} ({mine / near:.2f}, +{(mine - near) * 1e3:,.0f})")
-        found.append(f"  {kind:12}" + "".join(f"{cell:>26}" for cell in cells))
-    return found
+        printed.append(f"  {kind:12}" + "".join(f"{cell:>26}" for cell in cells))
+    return printed
 
 
 def main() -> None:

@@ -66,15 +66,15 @@ async def batch(
 
 async def _one(connection: Connection, stream: str, body: dict[str, Any], *, exact: bool) -> Got | None:
     if not (exact and connection.clustered):
-        asked = json.dumps(body).encode()
-        return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", asked, _WAIT_S))
+        request = json.dumps(body).encode()
+        return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", request, _WAIT_S))
     try:
-        found = (await connection.api(f"STREAM.MSG.GET.{stream}", body, _WAIT_S))["message"]
+        message = (await connection.api(f"STREAM.MSG.GET.{stream}", body, _WAIT_S))["message"]
     except ApiError as error:
         if error.err_code == _NO_MESSAGE:
             return None
         raise
-    return Got(int(found["seq"]), found["subject"], base64.b64decode(found.get("data", "")))
+    return Got(int(message["seq"]), message["subject"], base64.b64decode(message.get("data", "")))
 
 
 async def _page(connection: Connection, stream: str, subject: str, after: int, count: int) -> list[Got]:
@@ -95,10 +95,10 @@ async def _page(connection: Connection, stream: str, subject: str, after: int, c
                     msg = await got.get()
             except TimeoutError:
                 raise BusError(f"stream {stream} did not answer within {_WAIT_S:g} s") from None
-            found = _got(stream, msg)
-            if found is None:
+            message = _got(stream, msg)
+            if message is None:
                 return page
-            page.append(found)
+            page.append(message)
     finally:
         with contextlib.suppress(Exception):
             await sub.unsubscribe()

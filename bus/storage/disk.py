@@ -32,8 +32,8 @@ def free(path: Path) -> int:
     """
     while not path.exists() and path != path.parent:
         path = path.parent
-    found = os.statvfs(path)
-    return found.f_bavail * found.f_frsize
+    usage = os.statvfs(path)
+    return usage.f_bavail * usage.f_frsize
 
 
 def check(path: Path) -> None:

@@ -134,10 +134,10 @@ class Index:
     async def _between(self, wanted: str, low: int, high: int) -> list[SessionRow] | None:
         """The rows from one sequence to another; None where they are too many to be read at once."""
         most = min(high - low + 1, _READ_AT_ONCE)
-        found = await direct.batch(self._connection, INDEX, wanted, low - 1, most, exact=False)
-        if high - low + 1 > most == len(found) and found[-1].seq < high:
+        messages = await direct.batch(self._connection, INDEX, wanted, low - 1, most, exact=False)
+        if high - low + 1 > most == len(messages) and messages[-1].seq < high:
             return None
-        return [msgspec.structs.replace(decode(g.data, SessionRow), seq=g.seq) for g in found if g.seq <= high]
+        return [msgspec.structs.replace(decode(g.data, SessionRow), seq=g.seq) for g in messages if g.seq <= high]
 
     async def fill(self) -> None:
         """Say that every session of the log stands in the index."""

@@ -46,8 +46,8 @@ class Scan:
             "num_replicas": 1, "inactive_threshold": _IDLE_NS,
         }  # fmt: skip
         body = {"stream_name": self._stream, "config": config}
-        made = await self._connection.api(f"CONSUMER.CREATE.{self._stream}.{self._name}", body, 10.0)
-        self.count = int(made.get("num_pending", 0))
+        consumer = await self._connection.api(f"CONSUMER.CREATE.{self._stream}.{self._name}", body, 10.0)
+        self.count = int(consumer.get("num_pending", 0))
         return self
 
     async def _whole(self) -> None:
@@ -70,18 +70,18 @@ class Scan:
             got.put_nowait(msg)
 
         sub = await self._connection.nc.subscribe(inbox, cb=receive)
-        found: list[tuple[int, str]] = []
+        page: list[tuple[int, str]] = []
         try:
             ask = json.dumps({"batch": _FETCH, "no_wait": True}).encode()
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
             await self._connection.nc.publish(subject, ask, reply=inbox)
-            while len(found) < _FETCH:
+            while len(page) < _FETCH:
                 async with asyncio.timeout(_FETCH_S):
                     msg = await got.get()
                 if not msg.reply:  # a status: there are no more
-                    return found
-                found.append((int(msg.reply.split(".")[-4]), msg.subject))
-            return found
+                    return page
+                page.append((int(msg.reply.split(".")[-4]), msg.subject))
+            return page
         except TimeoutError:
             raise BusError(f"stream {self._stream} did not list its messages within {_FETCH_S:g} s") from None
         finally:

@@ -105,11 +105,11 @@ class Command(NamedTuple):
 
 
 ROUND_LIMIT = (
-    Option("--round-limit", int | None, "Rounds at most."),
+    Option("--round-limit", int | None, "Largest number of rounds."),
     Option("--max-rounds", int | None, "The former name of --round-limit.", sets="round_limit", hidden=True),
 )
 """Of every protocol that argues in rounds."""
-PANEL = Option("--panel", int | None, "How many argue: panelists (default: 3), or debaters (default: 2).")
+PANEL = Option("--panel", int | None, "Number of panelists (default: 3) or debaters (default: 2).")
 """Of every protocol that seats as many in one role as a setting says: its name is that setting, or another of it."""
 
 

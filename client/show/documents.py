@@ -32,11 +32,11 @@ def document(session: Record | Seen) -> dict[str, Any]:
     }
 
 
-def _opened(found: Seen) -> dict[str, Any] | None:
+def _opened(session: Seen) -> dict[str, Any] | None:
     """The opening; to whom the log is closed as much of it as the list of sessions has; None: nobody asked there."""
-    if found.opened is not None:
-        return dict(msgspec.to_builtins(found.opened))
-    row = found.row
+    if session.opened is not None:
+        return dict(msgspec.to_builtins(session.opened))
+    row = session.row
     return None if row is None else {
         "protocol": row.protocol, "question": row.question, "owner": row.owner, "opened_ns": row.opened_ns,
     }  # fmt: skip

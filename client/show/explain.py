@@ -27,10 +27,10 @@ from schemas.stops import STOPS
 CLOSED_LOG = "Settings, models and replies that were refused stand in the log, which an owner's credentials read."
 
 
-def figures(found: Record | Seen) -> dict[str, Any]:
+def figures(source: Record | Seen) -> dict[str, Any]:
     """Everything that the words rest on, as JSON values. Of a session whose log is closed to whoever asks (Seen): what
     its posts, its result and its row in the list say; the rest is None."""
-    session = seen(found, everything=True)
+    session = seen(source, everything=True)
     if session.record is None:
         return _seen_figures(session)
     result, entries, opened = session.result, entries_of(session.record), opening(session.record)
@@ -53,20 +53,20 @@ def figures(found: Record | Seen) -> dict[str, Any]:
     }
 
 
-def _seen_figures(found: Seen) -> dict[str, Any]:
-    result, fork = found.result, found.fork
-    seats = dict.fromkeys(post.seat for post in found.posts if post.seat)
+def _seen_figures(session: Seen) -> dict[str, Any]:
+    result, fork = session.result, session.fork
+    seats = dict.fromkeys(post.seat for post in session.posts if post.seat)
     return {
-        **_result_figures(_presenter(found), result),
-        "session": found.sid,
-        "protocol": found.protocol,
-        "question": found.question,
+        **_result_figures(_presenter(session), result),
+        "session": session.sid,
+        "protocol": session.protocol,
+        "question": session.question,
         "settings": None,
         "seats": [{"seat": seat, "role": None, "weight": None, "model": None} for seat in seats],
         "transitions": None,
         "failures": None,
         "fork": None if fork is None else msgspec.to_builtins(fork),
-        "feedback": [msgspec.to_builtins(f) for f in feedback_of(found.posts)],
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(session.posts)],
         "duration_s": result.duration_s if result else None,
     }
 

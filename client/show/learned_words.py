@@ -48,13 +48,13 @@ def _records(known: Mapping[str, Any]) -> Iterator[str]:
         f"from {count(known.get('sessions', 0), 'past session')} and known answers{_as_of(known)}."
     )
     for seat, row in seats.items():
-        told = "no record"
+        figures = "no record"
         if "mean" in row:
-            told = (
+            figures = (
                 f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {line(row['name'])}"
                 f"{', ' + line(row['kind']) if row['kind'] else ''}"
             )
-        yield f"  {line(seat)}: {told}; weight times {row['factor']:.2f}"
+        yield f"  {line(seat)}: {figures}; weight times {row['factor']:.2f}"
 
 
 def _policy(taken: Mapping[str, Any]) -> Iterator[str]:

@@ -35,8 +35,8 @@ class RoundOfCards(msgspec.Struct, frozen=True):
 
 def card_of(post: Post, presenter: Presenter) -> Card:
     """The card of a post that the presenter just took, as any protocol's where another version wrote it."""
-    found = shaped(lambda: [presenter.card(post)], lambda: [Presenter().card(post)])
-    return control_card(post) or bounded(found[0])
+    cards = shaped(lambda: [presenter.card(post)], lambda: [Presenter().card(post)])
+    return control_card(post) or bounded(cards[0])
 
 
 def control_card(post: Post) -> Card | None:

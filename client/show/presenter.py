@@ -197,10 +197,10 @@ class Presenter:
     def stop_words(self, result: Result) -> str:
         """Why it ended, on one line."""
         stop = result.stop
-        told = self.why_stopped(stop, result.rounds) or stop.reason
+        reason = self.why_stopped(stop, result.rounds) or stop.reason
         why = self.kept_apart(stop.certificate)
         agreed = f"{self.agreement}: " if stop.converged and self.agreement else ""
-        return f"{agreed}{line(told)} ({line(stop.reason)})" + (f": {why}" if why else "")
+        return f"{agreed}{line(reason)} ({line(stop.reason)})" + (f": {why}" if why else "")
 
     def answer(self, result: Result) -> str:
         """What a session came to in one sentence; empty: nothing."""
@@ -295,8 +295,8 @@ class Presenter:
     def in_short(self, result: Result) -> str:
         """What a reader needs, in one sentence: the last line of a brief view."""
         answer = self.answer(result)
-        told = self.why_stopped(result.stop, result.rounds) or "it ended"
-        return f"{line(answer, _BRIEF) if answer else 'no answer'}; {told}"
+        reason = self.why_stopped(result.stop, result.rounds) or "it ended"
+        return f"{line(answer, _BRIEF) if answer else 'no answer'}; {reason}"
 
     def reasoning(self, result: Result) -> str:
         """What the answer rests on, in the session's own words."""
@@ -328,8 +328,8 @@ class Presenter:
         gone = [words(seat) for seat in items(last.get("missing"))]
         if gone:
             seats, round_ = self.seats(result), int(number(last.get("round")) or 0)
-            told = ", ".join(f"{line(s)} missing{because(why.get((round_, s)))}" for s in gone)
-            yield "score", f"{max(0, seats - len(gone))} of {seats} seats; {told}"
+            seats_words = ", ".join(f"{line(s)} missing{because(why.get((round_, s)))}" for s in gone)
+            yield "score", f"{max(0, seats - len(gone))} of {seats} seats; {seats_words}"
 
     def seats(self, result: Result) -> int:
         """How many took part."""
@@ -449,9 +449,9 @@ def stop_post(presenter: Presenter, post: Post) -> Iterator[StyledLine]:
     body = object_of(post.body)
     reason, converged = words(body.get("reason")), bool(body.get("converged"))
     certificate = mapping(body.get("certificate"))
-    told = presenter.why_stopped(Stop(reason=reason, converged=converged, certificate=dict(certificate)))
+    reason_words = presenter.why_stopped(Stop(reason=reason, converged=converged, certificate=dict(certificate)))
     why = presenter.kept_apart(certificate)
-    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(told)}" + (f": {why}" if why else "")
+    yield "stop" if converged else "score", f"stop: {line(reason)}: {line(reason_words)}" + (f": {why}" if why else "")
     yield from presenter.stop_lines(reason, certificate)
     what = certificate.get("what")
     if what:

@@ -296,9 +296,9 @@ def read_by_nobody(result: Result) -> str:
 
 def _in_short(result: Result, presenter: Presenter) -> StyledLine:
     """The last line."""
-    (told,) = shaped(lambda: [presenter.in_short(result)], lambda: [Presenter().in_short(result)])
+    (summary,) = shaped(lambda: [presenter.in_short(result)], lambda: [Presenter().in_short(result)])
     unread = read_by_nobody(result)
-    return "answer", f"In short: {told}{f'; {unread}' if unread else ''}"
+    return "answer", f"In short: {summary}{f'; {unread}' if unread else ''}"
 
 
 def answer_of(result: Result) -> str:

@@ -65,10 +65,10 @@ def figures(values: Mapping[str, Any], told: Iterable[str] = (), width: int = _W
             yield f"{line(str(name))}: {line(words(value), width)}"
 
 
-def shaped(told: Callable[[], Iterable[T]], otherwise: Callable[[], Iterable[T]]) -> list[T]:
-    """What `told` gives; where a value has not the shape that it expects (another version, or an altered record), all
+def shaped(make: Callable[[], Iterable[T]], otherwise: Callable[[], Iterable[T]]) -> list[T]:
+    """What `make` gives; where a value has not the shape that it expects (another version, or an altered record), all
     of what `otherwise` gives."""
     try:
-        return list(told())
+        return list(make())
     except _ODD:
         return list(otherwise())

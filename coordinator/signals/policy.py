@@ -20,21 +20,21 @@ def of(opened: Opened) -> Policy | None:
 
 def arms(opened: Opened) -> tuple[Arm, ...]:
     """What the bandit begins with; empty: it begins anew."""
-    found = of(opened)
-    return () if found is None else found.arms
+    policy = of(opened)
+    return () if policy is None else policy.arms
 
 
 def certified(opened: Opened) -> dict[str, Any]:
     """For the certificate, under `policy`: the chosen settings that are in force, beside the published ones, what each
     action of the bandit earned and cost, and what that rests on; empty: nothing was learned."""
-    found = of(opened)
-    if found is None:
+    policy = of(opened)
+    if policy is None:
         return {}
-    settings = {name: value for name, value in found.settings.items() if opened.settings.get(name) == value}
-    told = msgspec.to_builtins(found)
+    settings = {name: value for name, value in policy.settings.items() if opened.settings.get(name) == value}
+    told = msgspec.to_builtins(policy)
     told["settings"] = settings
-    told["choices"] = [msgspec.to_builtins(c) for c in found.choices if not c.settings or _in_force(c, settings)]
-    told["arms"] = [{"pulls": arm.pulls, "mean": arm.mean, "tokens": arm.tokens} for arm in found.arms]
+    told["choices"] = [msgspec.to_builtins(c) for c in policy.choices if not c.settings or _in_force(c, settings)]
+    told["arms"] = [{"pulls": arm.pulls, "mean": arm.mean, "tokens": arm.tokens} for arm in policy.arms]
     return {"policy": told}
 
 

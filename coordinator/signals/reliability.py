@@ -75,10 +75,10 @@ def learned(opened: Opened) -> Learned | None:
 
 def trust(opened: Opened, seats: Sequence[Seat], outcomes: int = 2) -> dict[str, float]:
     """By seat, the factor of its weight; empty: no record was given, and weights are as without one."""
-    found = learned(opened)
-    if found is None or found.reliability is msgspec.UNSET:
+    records = learned(opened)
+    if records is None or records.reliability is msgspec.UNSET:
         return {}
-    rows = {seat.seat: standing(found.reliability, seat, found.kind) for seat in seats}
+    rows = {seat.seat: standing(records.reliability, seat, records.kind) for seat in seats}
     return shares({seat: None if row is None else row.mean for seat, row in rows.items()}, max(2, outcomes))
 
 
@@ -91,16 +91,16 @@ def certified(opened: Opened, role: str) -> dict[str, Any]:
     role
         Whose seats' records count.
     """
-    found = learned(opened)
-    if found is None or found.reliability is msgspec.UNSET:
+    records = learned(opened)
+    if records is None or records.reliability is msgspec.UNSET:
         return {}
-    table, seats = found.reliability, [seat for seat in opened.seats if seat.role == role]
+    table, seats = records.reliability, [seat for seat in opened.seats if seat.role == role]
     factors = trust(opened, seats)
     told = {}
     for seat in seats:
-        row = standing(table, seat, found.kind)
+        row = standing(table, seat, records.kind)
         known = {} if row is None else msgspec.to_builtins(row)
         told[seat.seat] = {**known, "factor": factors[seat.seat]}
     rests_on = msgspec.to_builtins(msgspec.structs.replace(table, rows=()))
     del rests_on["rows"]
-    return {"reliability": {"kind": found.kind, "seats": told, **rests_on}}
+    return {"reliability": {"kind": records.kind, "seats": told, **rests_on}}

@@ -22,52 +22,52 @@ Key = dict[str, dict[str, tuple[str, Prompted]]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0; 1: some reviews are missing; 2: a file or an argument is not as it should be."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        status: int = given.run(given)
+        status: int = options.run(options)
         return status
     except (BadData, ModelError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
 
 
-def _prompts(given: argparse.Namespace) -> int:
-    given.out.mkdir(parents=True, exist_ok=True)
-    for case in _chosen(given):
-        for prompt in given.prompt or PROMPTS:
-            body = asyncio.run(asking.request(case, prompt, given.model))
-            file = given.out / f"{case.id}-{prompt}.json"
+def _prompts(options: argparse.Namespace) -> int:
+    options.out.mkdir(parents=True, exist_ok=True)
+    for case in _chosen(options):
+        for prompt in options.prompt or PROMPTS:
+            body = asyncio.run(asking.request(case, prompt, options.model))
+            file = options.out / f"{case.id}-{prompt}.json"
             file.write_bytes(msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
     return 0
 
 
-def _bundle(given: argparse.Namespace) -> int:
+def _bundle(options: argparse.Namespace) -> int:
     """Each player gets every case once: one the odd ones with the expert's prompt, the other the even ones."""
-    chosen = cases.drawn(cases.read(), given.each, given.seed)
-    dice = random.Random(given.seed)
+    chosen = cases.drawn(cases.read(), options.each, options.seed)
+    dice = random.Random(options.seed)
     key: Key = {}
     for first, player in enumerate(PLAYERS):
         sheets = [(case, PROMPTS[(n + first) % 2]) for n, case in enumerate(chosen)]
         dice.shuffle(sheets)
-        folder = given.out / player
+        folder = options.out / player
         folder.mkdir(parents=True, exist_ok=True)
         key[player] = {f"{n:02}": (case.id, prompt) for n, (case, prompt) in enumerate(sheets, 1)}
         for n, (case, prompt) in enumerate(sheets, 1):
             body = asyncio.run(asking.request(case, prompt, "by-hand"))
             (folder / f"{n:02}.txt").write_text(asking.sheet(body), encoding="utf-8")
-    (given.out / "key.json").write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
+    (options.out / "key.json").write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
     return 0
 
 
-def _take(given: argparse.Namespace) -> int:
+def _take(options: argparse.Namespace) -> int:
     try:
-        key = msgspec.json.decode(given.key.read_bytes(), type=Key)
+        key = msgspec.json.decode(options.key.read_bytes(), type=Key)
     except msgspec.DecodeError as error:
-        raise BadData(f"{given.key}: {error}") from None
+        raise BadData(f"{options.key}: {error}") from None
     taken, lacking = [], []
     for player, sheets in key.items():
         for number, (case, prompt) in sheets.items():
-            file = given.replies / player / f"{number}.json"
+            file = options.replies / player / f"{number}.json"
             try:
                 review = asking.read_reply(file.read_text(encoding="utf-8"))
             except FileNotFoundError:
@@ -76,33 +76,33 @@ def _take(given: argparse.Namespace) -> int:
                 lacking.append(f"{file}: {error}")
             else:
                 taken.append(Reviewed(case=case, prompt=prompt, model=f"player {player}", review=review))
-    given.out.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in taken))
+    options.out.write_bytes(b"".join(msgspec.json.encode(review) + b"\n" for review in taken))
     return _told(lacking)
 
 
-def _review(given: argparse.Namespace) -> int:
-    return asyncio.run(_asked(given))
+def _review(options: argparse.Namespace) -> int:
+    return asyncio.run(_asked(options))
 
 
-async def _asked(given: argparse.Namespace) -> int:
+async def _asked(options: argparse.Namespace) -> int:
     failed = []
     asked = asking.reviews(
-        _chosen(given), given.prompt or PROMPTS, given.model_url, given.model,
-        at_once=given.at_once, seconds=given.seconds,
+        _chosen(options), options.prompt or PROMPTS, options.model_url, options.model,
+        at_once=options.at_once, seconds=options.seconds,
     )  # fmt: skip
-    with given.out.open("ab") as out:
-        async for one in asked:
-            if isinstance(one, str):
-                failed.append(one)
+    with options.out.open("ab") as out:
+        async for review in asked:
+            if isinstance(review, str):
+                failed.append(review)
                 continue
-            out.write(msgspec.json.encode(one) + b"\n")
+            out.write(msgspec.json.encode(review) + b"\n")
             out.flush()
     return _told(failed)
 
 
-def _score(given: argparse.Namespace) -> int:
-    found = scoring.report(cases.read(), [one for file in given.files for one in _lines(file)])
-    print(msgspec.json.encode(found).decode() if given.json else scoring.text(found))
+def _score(options: argparse.Namespace) -> int:
+    scored = scoring.report(cases.read(), [review for file in options.files for review in _lines(file)])
+    print(msgspec.json.encode(scored).decode() if options.json else scoring.text(scored))
     return 0
 
 
@@ -120,8 +120,8 @@ def _told(failed: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
-def _chosen(given: argparse.Namespace) -> tuple[Case, ...]:
-    return cases.read([id for id in given.cases.split(",") if id])
+def _chosen(options: argparse.Namespace) -> tuple[Case, ...]:
+    return cases.read([id for id in options.cases.split(",") if id])
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -116,26 +116,26 @@ def score(case: Case, reviewed: Reviewed) -> Scored:
         return points_at(finding.location, case.defect) if reviewed.judged is None else n in reviewed.judged
 
     serious = [names_it(n, f) for n, f in enumerate(findings, 1) if f.severity in SERIOUS]
-    found = None if case.defect is None else any(serious)
-    return Scored(case=case.id, prompt=reviewed.prompt, found=found, false_alarms=serious.count(False))
+    detected = None if case.defect is None else any(serious)
+    return Scored(case=case.id, prompt=reviewed.prompt, found=detected, false_alarms=serious.count(False))
 
 
 def report(cases: Sequence[Case], reviewed: Sequence[Reviewed]) -> Report:
     """All figures. Raises BadData: a review is of no case, or there are two of one case with one prompt."""
     by_id = {case.id: case for case in cases}
     scored: dict[tuple[str, Prompted], Scored] = {}
-    for one in reviewed:
-        if one.case not in by_id:
-            raise BadData(f"case {one.case}: there is none")
-        if (one.case, one.prompt) in scored:
-            raise BadData(f"case {one.case}, {one.prompt}: it is reviewed twice")
-        scored[one.case, one.prompt] = score(by_id[one.case], one)
+    for review in reviewed:
+        if review.case not in by_id:
+            raise BadData(f"case {review.case}: there is none")
+        if (review.case, review.prompt) in scored:
+            raise BadData(f"case {review.case}, {review.prompt}: it is reviewed twice")
+        scored[review.case, review.prompt] = score(by_id[review.case], review)
     every = tuple(scored[key] for key in sorted(scored))
-    found = {(s.case, s.prompt): s.found for s in every if s.found is not None}
+    detected = {(s.case, s.prompt): s.found for s in every if s.found is not None}
     alarmed = {(s.case, s.prompt): s.false_alarms > 0 for s in every}
     figures = {p: _figures([s for s in every if s.prompt == p]) for p in PROMPTS}
     return Report(
-        prompts={p: f for p, f in figures.items() if f.reviews}, found=_paired(found), alarmed=_paired(alarmed),
+        prompts={p: f for p, f in figures.items() if f.reviews}, found=_paired(detected), alarmed=_paired(alarmed),
         scored=every,
     )  # fmt: skip
 
@@ -164,24 +164,24 @@ def _paired(said: Mapping[tuple[str, Prompted], bool]) -> Paired | None:
     )  # fmt: skip
 
 
-def sign_test(one: int, other: int) -> float:
+def sign_test(first: int, second: int) -> float:
     """Two-sided, exact: how likely the cases that differ divide at least so unevenly by chance."""
-    n = one + other
-    tail = sum(math.comb(n, k) for k in range(min(one, other) + 1))
+    n = first + second
+    tail = sum(math.comb(n, k) for k in range(min(first, second) + 1))
     return min(1.0, tail / 2.0 ** (n - 1))
 
 
-def text(found: Report) -> str:
+def text(figures: Report) -> str:
     """The figures for a person."""
     lines = []
-    for prompt, f in found.prompts.items():
+    for prompt, f in figures.prompts.items():
         lines += [
             f"{prompt}: {f.reviews} reviews",
             f"  found                        {_share(f.found)}",
             f"  cases with a false alarm     {_share(f.alarmed)}, {f.false_alarms} false alarms",
             f"  of those without a defect    {_share(f.alarmed_clean)}, {f.false_alarms_clean} false alarms",
         ]
-    for name, pairs in (("found", found.found), ("false alarm", found.alarmed)):
+    for name, pairs in (("found", figures.found), ("false alarm", figures.alarmed)):
         if pairs is not None:
             lines.append(
                 f"paired, {name}: both {pairs.both}, only expert {pairs.only_expert}, only plain {pairs.only_plain},"

@@ -48,12 +48,12 @@ def agreed(answers: Sequence[tuple[str, str, int]], members: Sequence[str]) -> d
         warnings.simplefilter("ignore", FutureWarning)
         fitted: Any = DawidSkene(n_iter=ITERATIONS).fit(table)
     priors = fitted.priors_
-    found = {}
+    rates = {}
     for member in members:
         if member in fitted.errors_.index.get_level_values("worker"):
             matrix = fitted.errors_.loc[member]
-            found[member] = float(sum(priors[y] * matrix.loc[y, y] for y in priors.index if y in matrix.index))
-    return found
+            rates[member] = float(sum(priors[y] * matrix.loc[y, y] for y in priors.index if y in matrix.index))
+    return rates
 
 
 def by_agreement(debates: Sequence[RecordedDebate]) -> Records:
@@ -68,8 +68,8 @@ def by_agreement(debates: Sequence[RecordedDebate]) -> Records:
                 answers[debate.kind].append(row)
     rows = [row for mine in answers.values() for row in mine]
     means = {"": agreed(rows, members)} | {kind: agreed(mine, members) for kind, mine in answers.items() if kind}
-    return {kind: tuple(found.get(member, means[""].get(member, 0.5)) for member in members)
-            for kind, found in means.items()}  # fmt: skip
+    return {kind: tuple(rates.get(member, means[""].get(member, 0.5)) for member in members)
+            for kind, rates in means.items()}  # fmt: skip
 
 
 class ByAgreement(ByRecord):

@@ -21,14 +21,14 @@ from schemas.control import RoundValue
 
 def exported(name: str, price: float, data: Path) -> RoundValue:
     """The fit. Raises NoData, BadData, and KeyError where there is no such set."""
-    data_set = {found.name: found for found in loaded().sets()}[name]
+    data_set = {data_set.name: data_set for data_set in loaded().sets()}[name]
     debates = of_half(data_set.split or name, list(data_set.load(data)), "fit")
     groups = sorted({debate.group for debate in debates})
     records = {group: counted([d for d in debates if d.group == group]) for group in groups}
     merged = {f"{group}/{kind}": means for group, known in records.items() for kind, means in known.items()}
     apart = [msgspec.structs.replace(d, kind=f"{d.group}/{d.kind}") for d in debates]
-    found = fitted(apart, {**merged, "": ()}, price, f"{name}-fit-1")
-    return msgspec.structs.replace(found, fitted_on=f"{len(debates):,} debates of the fit half of {name}")
+    fit = fitted(apart, {**merged, "": ()}, price, f"{name}-fit-1")
+    return msgspec.structs.replace(fit, fitted_on=f"{len(debates):,} debates of the fit half of {name}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,14 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="where the data sets lie")
     parser.add_argument("--set", default="ford", metavar="NAME", help="the recorded set (default: ford)")
     parser.add_argument("--price", type=float, default=0.5, help="share of right answers for 1,000 tokens")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        found = exported(given.set, given.price, given.data)
+        value = exported(options.set, options.price, options.data)
     except (NoData, BadData, KeyError) as error:
         print(error, file=sys.stderr)
         return 2
     takes = next(p.name for p in PROTOCOLS.values() if hasattr(p.settings, "round_value"))
-    print(msgspec.yaml.encode({takes: {"round_value": msgspec.to_builtins(found)}}).decode(), end="")
+    print(msgspec.yaml.encode({takes: {"round_value": msgspec.to_builtins(value)}}).decode(), end="")
     return 0
 
 

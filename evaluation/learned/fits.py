@@ -72,10 +72,10 @@ def beta(stated: Sequence[float], right: Sequence[float], version: str, on: str,
         slope = x.T @ (1 / (1 + np.exp(-z)) - y) / len(y) + 2e-6 * coefficients
         return value, slope
 
-    found = minimize(
+    solution = minimize(
         loss, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0, 50), (0, 50), (-50, 50)]
     ).x
-    a, b, c = (round(float(figure), 6) for figure in found)
+    a, b, c = (round(float(figure), 6) for figure in solution)
     return Calibration(
         version=version, protocol=protocol, method="beta", beta=(a, b, c), fitted_on=on, outcomes=len(stated)
     )

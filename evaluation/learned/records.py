@@ -92,9 +92,9 @@ class ByRecord(Method):
         if last < 0:
             return nothing(debate)
         standing = tuple(debate.standing())[last]
-        given = posterior(standing, self.means(debate), len(debate.options))
+        probabilities = posterior(standing, self.means(debate), len(debate.options))
         silent = all(answer is None for answer in standing)
-        return after(debate, last, given, answers=() if silent else None, stop="" if self.play else "blind")
+        return after(debate, last, probabilities, answers=() if silent else None, stop="" if self.play else "blind")
 
 
 class BestByRecord(ByRecord):
@@ -112,9 +112,11 @@ class BestByRecord(ByRecord):
             answer = answers[member]
             if answer is not None:
                 rest = (1 - means[member]) / (len(debate.options) - 1)
-                given = tuple(means[member] if place == answer else rest for place in range(len(debate.options)))
+                probabilities = tuple(
+                    means[member] if place == answer else rest for place in range(len(debate.options))
+                )
                 return Outcome(
-                    probabilities=given, leading=(answer,), words=words, tokens=tokens, calls=calls, early=True,
+                    probabilities=probabilities, leading=(answer,), words=words, tokens=tokens, calls=calls, early=True,
                     stop="blind", unexplained=0,
                 )  # fmt: skip
         silent = nothing(debate)

@@ -79,19 +79,19 @@ def _row(method: Method, results: Sequence[Scored], base: Sequence[Scored]) -> R
     )
 
 
-def _interval(found: Interval, *, sign: bool = False) -> str:
+def _interval(interval: Interval, *, sign: bool = False) -> str:
     form = "+.1f" if sign else ".1f"
-    low, value, high = (format(100 * x, form) for x in (found.low, found.value, found.high))
+    low, value, high = (format(100 * x, form) for x in (interval.low, interval.value, interval.high))
     return f"{value} [{low}, {high}]".replace("-", "\N{MINUS SIGN}")
 
 
-def table(found: Sequence[Row], against: str) -> str:
+def table(rows: Sequence[Row], against: str) -> str:
     """The rows as Markdown."""
     lines = [
         f"| method | accuracy, % | against {against} | same within a point | words, % | rounds, % | debiased ECE, % |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for row in found:
+    for row in rows:
         same = "yes" if row.same < ALPHA else "no"
         ece = "" if row.ece is None else _interval(row.ece)
         right, gain = _interval(row.accuracy), _interval(row.gain, sign=True)

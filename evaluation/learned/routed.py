@@ -45,14 +45,14 @@ def fold(debate: RecordedDebate) -> int:
 
 def crossed(method: Method, debates: Sequence[RecordedDebate]) -> dict[str, Outcome]:
     """By debate: the outcome of the method, fitted on the other folds."""
-    found: dict[str, Outcome] = {}
+    by_debate: dict[str, Outcome] = {}
     for part in range(FOLDS):
         mine = [debate for debate in debates if fold(debate) == part]
         others = [debate for debate in debates if fold(debate) != part]
         if mine and others:
             fitted = method.fit(others)
-            found |= {debate.id: fitted.run(debate.hidden(), UNLIMITED) for debate in mine}
-    return found
+            by_debate |= {debate.id: fitted.run(debate.hidden(), UNLIMITED) for debate in mine}
+    return by_debate
 
 
 class Routed(Method):
@@ -80,7 +80,7 @@ class Routed(Method):
             by_kind[debate.kind].append(debate)
         known = {kind: mine for kind, mine in by_kind.items() if len(mine) >= LEAST}
         learned.expected = {
-            kind: {way: expected(found, mine) for way, found in outcomes.items()}
+            kind: {way: expected(by_debate, mine) for way, by_debate in outcomes.items()}
             for kind, mine in {**known, "": list(debates)}.items()
         }
         learned.ways = {way: method.fit(debates) for way, method in self.ways.items()}

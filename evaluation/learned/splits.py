@@ -68,7 +68,7 @@ def half_of(questions: Collection[str]) -> Half:
 
 def sets() -> dict[str, DataSet]:
     """Recorded sets with gold, one for each split."""
-    return {found.name: found for found in loaded().sets() if not found.split}
+    return {data_set.name: data_set for data_set in loaded().sets() if not data_set.split}
 
 
 def made(data_set: DataSet, data: Path = DATA) -> Split:

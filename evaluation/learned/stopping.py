@@ -51,8 +51,8 @@ class Step(msgspec.Struct, frozen=True):
 def _signals(options: int, course: tuple[Seen, ...], trust: tuple[float, ...]) -> tuple[Signals, ...]:
     """The controller's signals after each round. Many debates take the same course."""
     names = tuple(f"o{place}" for place in range(options))
-    given = {f"m{place}": factor for place, factor in enumerate(trust)} or None
-    state = begin(CONTROL, names, course[0].observation(), trust=given)
+    weights = {f"m{place}": factor for place, factor in enumerate(trust)} or None
+    state = begin(CONTROL, names, course[0].observation(), trust=weights)
     for step in course[1:]:
         state = advance(CONTROL, state, step.observation())
     return state.rounds
@@ -71,15 +71,15 @@ def steps(debate: RecordedDebate, means: Sequence[float] = ()) -> list[Step]:
     trust = tuple(shares(named, options).values()) if means else ()
     course = tuple(islice(seen(debate, tokens=False), len(debate.rounds)))
     signals = _signals(options, course, trust)
-    found: list[Step] = []
+    steps_of: list[Step] = []
     most = before = 0
     for last, standing in enumerate(debate.standing()):
         words = debate.words(last)
         most, before = max(most, words - before), words
         verdict = debate.rounds[last].verdict
-        given = verdict or posterior(standing, means or (0.6,) * len(standing), options)
-        found.append(Step(round_value.features(signals[: last + 1]), most, given))
-    return found
+        probabilities = verdict or posterior(standing, means or (0.6,) * len(standing), options)
+        steps_of.append(Step(round_value.features(signals[: last + 1]), most, probabilities))
+    return steps_of
 
 
 def right(debate: RecordedDebate, step: Step) -> float:
@@ -98,10 +98,10 @@ def fitted(debates: Sequence[RecordedDebate], records: Records | None, price: fl
             rows.append([known[last].features[name] for name in FEATURES])
             gains.append(now[last + 1] - now[last])
             words.append(debate.words(last + 1) - debate.words(last))
-    found = fits.ridge(np.array(rows), np.array(gains)) if rows else np.zeros(len(FEATURES))
+    coefficients = fits.ridge(np.array(rows), np.array(gains)) if rows else np.zeros(len(FEATURES))
     return RoundValue(
         version=version,
-        coefficients={name: round(float(c), 6) for name, c in zip(FEATURES, found, strict=True)},
+        coefficients={name: round(float(c), 6) for name, c in zip(FEATURES, coefficients, strict=True)},
         price=price,
         tokens=round(float(np.mean(words)), 1) if words else 0.0,
         fitted_on=f"{len(debates):,} debates of the fit half",
@@ -144,12 +144,12 @@ class LearnedStop(Method):
         last = 0
         while last < most and self.worth(known[last]):
             last += 1
-        given = known[last].probabilities
-        first = leading(given)
+        probabilities = known[last].probabilities
+        first = leading(probabilities)
         standing = tuple(debate.standing())[last]
         silent = not debate.rounds[last].verdict and all(answer is None for answer in standing)
         return after(
-            debate, last, read_as(self.reading, given), answers=() if silent else first,
+            debate, last, read_as(self.reading, probabilities), answers=() if silent else first,
             stop="no_gain" if last < most else "",
         )  # fmt: skip
 
@@ -159,16 +159,18 @@ class LearnedStop(Method):
         return round_value.gain(self.value, step.features) > cost
 
 
-def read_as(fit: Calibration | None, given: tuple[float, ...]) -> tuple[float, ...]:
+def read_as(fit: Calibration | None, probabilities: tuple[float, ...]) -> tuple[float, ...]:
     """The probabilities with the leading one as the fit reads it; the others keep their ratios."""
     if fit is None:
-        return given
-    most = max(given)
-    best = given.index(most)
+        return probabilities
+    most = max(probabilities)
+    best = probabilities.index(most)
     now = calibrated(fit, most)
     if most >= 1:
-        return tuple(now if place == best else (1 - now) / (len(given) - 1) for place in range(len(given)))
-    return tuple(now if place == best else p * (1 - now) / (1 - most) for place, p in enumerate(given))
+        return tuple(
+            now if place == best else (1 - now) / (len(probabilities) - 1) for place in range(len(probabilities))
+        )
+    return tuple(now if place == best else p * (1 - now) / (1 - most) for place, p in enumerate(probabilities))
 
 
 class JudgeRead(LearnedStop):
@@ -179,8 +181,8 @@ class JudgeRead(LearnedStop):
         return True
 
 
-def _add(name: str, make: Any, *given: Any, **more: Any) -> None:
-    add_method(name, partial(make, name, *given, **more))
+def _add(name: str, make: Any, *arguments: Any, **more: Any) -> None:
+    add_method(name, partial(make, name, *arguments, **more))
 
 
 _add("learned_stop", LearnedStop, "learned stop, with records, words have a price", PRICES["learned_stop"])

@@ -115,22 +115,22 @@ class Score(nn.Module):  # type: ignore[misc]
         self.weights = nn.Parameter(torch.tensor([0.7, 0.2, 0.2]))
         self.nobody = nn.Parameter(torch.tensor(0.55))
 
-    def forward(self, tasks: Any, of: Registry, rows: tuple[Any, Any, Any], own: Any) -> tuple[Any, Any]:
+    def forward(self, tasks: Any, of: Registry, rows: tuple[Any, Any, Any], masked: Any) -> tuple[Any, Any]:
         """(cosines with the phrases, (tasks, experts + 1): the last one is nobody's).
 
         Parameters
         ----------
         rows
             Vectors of the phrases, of the profiles, and of what is left to others.
-        own
+        masked
             (tasks, phrases): the phrase is the task itself.
         """
         phrases, profiles, leaves = rows
         cosines = tasks @ phrases.T
         sharp = self.sharp.exp()
         whose = functional.one_hot(torch.tensor([i for _, i in of.phrases]), len(of.profiles)).float()
-        sums = torch.exp((cosines * sharp).masked_fill(own, -1e4)) @ whose
-        pooled = torch.log(sums / ((~own).float() @ whose).clamp(min=1) + 1e-9) / sharp
+        sums = torch.exp((cosines * sharp).masked_fill(masked, -1e4)) @ whose
+        pooled = torch.log(sums / ((~masked).float() @ whose).clamp(min=1) + 1e-9) / sharp
         score = pooled + self.weights[0] * (tasks @ profiles.T)
         if of.leaves:
             near = functional.relu(tasks @ leaves.T)
@@ -183,7 +183,7 @@ class Training:
         """Vectors of length 1. Texts of about one length go together."""
         rows = [self.words.ids(t, LONGEST) for t in texts]
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-        found, at = [], 0
+        vectors, at = [], 0
         while at < len(order):
             size = max(8, min(96, _TOKENS // len(rows[order[min(at + 24, len(order) - 1)]])))
             ids, mask = padded([rows[i] for i in order[at : at + size]])
@@ -191,18 +191,18 @@ class Training:
             hide = (torch.rand(ids.shape) < hidden) & (mask > 0) & (ids != _FIRST) & (ids != _LAST)
             said = self.transformer(input_ids=ids.masked_fill(hide, _MASK), attention_mask=mask).last_hidden_state
             weight = mask.unsqueeze(-1).float()
-            found.append(functional.normalize((said * weight).sum(1) / weight.sum(1), dim=1))
+            vectors.append(functional.normalize((said * weight).sum(1) / weight.sum(1), dim=1))
         back = torch.empty(len(order), dtype=torch.long)
         back[torch.tensor(order)] = torch.arange(len(order))
-        return torch.cat(found)[back]
+        return torch.cat(vectors)[back]
 
     def scored(self, of: Registry, texts: Sequence[str], hidden: float = 0.0) -> tuple[Any, Any]:
         """As Score says, of texts."""
         said = [*texts, *(t for t, _ in of.phrases), *of.profiles, *(t for t, _, _ in of.leaves)]
         counts = [len(texts), len(of.phrases), len(of.profiles), len(of.leaves)]
         tasks, *rows = self.encode(said, hidden).split(counts)
-        own = torch.tensor([[t == p for p, _ in of.phrases] for t in texts])
-        cosines, scores = self.score(tasks, of, tuple(rows), own)
+        masked = torch.tensor([[t == p for p, _ in of.phrases] for t in texts])
+        cosines, scores = self.score(tasks, of, tuple(rows), masked)
         return cosines, scores
 
     def loss(self, of: Registry) -> Any:
@@ -290,11 +290,11 @@ def main() -> None:
     parser.add_argument("to", type=Path)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--teacher", type=Path, metavar="DIR", help="all-mpnet-base-v2; without it, nobody is asked")
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(2)
-    training = Training(given.teacher)
-    training.run(given.epochs)
-    export(Pooled(training.transformer.eval()), given.to)
+    training = Training(options.teacher)
+    training.run(options.epochs)
+    export(Pooled(training.transformer.eval()), options.to)
 
 
 if __name__ == "__main__":

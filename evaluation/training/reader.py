@@ -137,9 +137,9 @@ def trained(epochs: int, folder: Path) -> Model:
 def _batches(rows: Sequence[Sequence[int]], chance: random.Random) -> list[list[int]]:
     """Texts of about one length go together."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]) // 8 + chance.random() * 6)
-    found = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
-    chance.shuffle(found)
-    return found
+    batches = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
+    chance.shuffle(batches)
+    return batches
 
 
 def _right(model: Model, words: Any, cases: Sequence[Case]) -> float:
@@ -181,9 +181,9 @@ def main() -> None:
     parser.add_argument("to", type=Path)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--golden", type=Path, default=GOLDEN, metavar="DIR")
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    export(trained(given.epochs, given.golden), given.to)
+    export(trained(options.epochs, options.golden), options.to)
 
 
 if __name__ == "__main__":

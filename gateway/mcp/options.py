@@ -22,7 +22,7 @@ from gateway.mcp.following import Asking
 PANEL = panel_setup().name
 """The protocol in which a panel debates."""
 _NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
-_HOW = f"How they argue: {_NAMES}, or a saved panel of this server. Default: "
+_HOW = f"The protocol: {_NAMES}, or a saved panel of this server. Default: "
 _SHOWN = 80
 
 
@@ -45,7 +45,8 @@ class Iterations(Asked):
     """A debate of a panel, with the source's parameters."""
 
     maxIterations: Annotated[
-        int | None, Field(description="Rounds at most. Default: 5.", json_schema_extra={"minimum": 1, "maximum": 50})
+        int | None,
+        Field(description="Largest number of rounds. Default: 5.", json_schema_extra={"minimum": 1, "maximum": 50}),
     ] = None
     consensusThreshold: Annotated[
         float | None,

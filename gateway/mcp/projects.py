@@ -48,7 +48,7 @@ def under(roots: Sequence[Path], path: str) -> Path:
     if not inside:
         raise BadInput(FIELD, f"got {path!r}, allowed are folders under {', '.join(map(str, roots))}")
     if not folder.is_dir():
-        raise BadInput(FIELD, f"got {path!r}, which is no folder")
+        raise BadInput(FIELD, f"got {path!r}, which is not a folder")
     return folder
 
 

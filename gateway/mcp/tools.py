@@ -137,7 +137,7 @@ class Tools:
         self,
         session: Sid,
         ctx: Asking,
-        reason: Annotated[str, Field(description="Why, for the record.", max_length=2_000)] = "",
+        reason: Annotated[str, Field(description="The reason, which the record keeps.", max_length=2_000)] = "",
     ) -> Stopped:
         """End a session before its protocol does. What it has used so far stays used."""
         with errors():

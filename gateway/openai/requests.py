@@ -153,7 +153,7 @@ def _continues(body: Mapping[str, Any], own: Mapping[str, Any], messages: Sequen
         if value:
             sid = str(value).removeprefix(RESPONSE).removeprefix(CHAT)
             if not SESSION_ID.fullmatch(sid):
-                raise ApiError(f"{param}: got {str(value)[:80]!r}, which is no session's id", param=param)
+                raise ApiError(f"{param}: got {str(value)[:80]!r}, which is not a session's id", param=param)
             return sid
     return next((message.session for message in reversed(messages) if message.role == "assistant"), "")
 

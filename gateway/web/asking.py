@@ -47,7 +47,7 @@ def sid_of(request: Request) -> str:
 def known_id(sid: str) -> str:
     """A session's id. Raises BadInput."""
     if not SESSION_ID.fullmatch(sid):
-        raise BadInput("session", f"{sid[:80]!r} is no session's id")
+        raise BadInput("session", f"{sid[:80]!r} is not a session's id")
     return sid
 
 

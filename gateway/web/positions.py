@@ -47,7 +47,7 @@ def parse_positions(text: str, sids: Sequence[str]) -> dict[str, Position]:
     for part in text.split(";") if text else ():
         sid, _, position = part.partition("=")
         if not SESSION_ID.fullmatch(sid):
-            raise BadInput("from", f"{sid[:40]!r} is no session's id")
+            raise BadInput("from", f"{sid[:40]!r} is not a session's id")
         parsed = parse_position(position)
         if sid in positions:
             positions[sid] = parsed

@@ -156,7 +156,7 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
     previous = None
     if asked.continues:
         if not SESSION_ID.fullmatch(asked.continues):
-            raise BadInput("continue", f"{asked.continues[:80]!r} is no session's id")
+            raise BadInput("continue", f"{asked.continues[:80]!r} is not a session's id")
         previous = await asking.previous(await client_of(request), asked.continues)
     beneath = setup_of(protocol).beneath(settings)
     if beneath is not None:

@@ -68,10 +68,10 @@ def _notes(summary: str, alert: str) -> dict[str, str]:
     return {"summary": summary, "runbook": f"{RUNBOOK}#{alert.lower()}"}
 
 
-def render(made: Mapping[str, list[Rule]]) -> str:
+def render(groups: Mapping[str, list[Rule]]) -> str:
     """The file of rules: YAML whose scalars are JSON's."""
     lines = [_HEAD + "groups:"]
-    for group, rules in made.items():
+    for group, rules in groups.items():
         lines += [f"  - name: {group}", "    rules:"]
         for rule in rules:
             start = "      - "
@@ -91,9 +91,9 @@ def hurried(text: str, times: float) -> str:
     Windows do not fall below ten seconds; names of series stay as they are.
     """
 
-    def shorter(found: re.Match[str]) -> str:
-        seconds = int(found[2]) * _UNITS[found[3]] / times
-        return f"{found[1]}{max(10 if found[1] == '[' else 0, round(seconds))}s{found[4]}"
+    def shorter(match: re.Match[str]) -> str:
+        seconds = int(match[2]) * _UNITS[match[3]] / times
+        return f"{match[1]}{max(10 if match[1] == '[' else 0, round(seconds))}s{match[4]}"
 
     text = re.sub(r"(\[)(\d+)([smhd])(\])", shorter, text)
     return re.sub(r'(for: ")(\d+)([smhd])(")', shorter, text)

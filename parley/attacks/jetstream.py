@@ -253,8 +253,8 @@ def _taking(actor: Actor) -> Iterator[Attack]:
         yield f"takes turns of {victim.user}", partial(_each, actor, ways)
     yield "takes submissions", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.IN.moderators", b"{")
     yield "takes what one session tells another", lambda: actor.asks(API + "CONSUMER.MSG.NEXT.INNER.moderators", b"{")
-    told = ["$JS.ACK.INNER.moderators.1.999999999.999999999.0.0"]
-    yield "settles what one session told another", _settles(actor, told, *(word for _, word in _SETTLE))
+    subjects_told = ["$JS.ACK.INNER.moderators.1.999999999.999999999.0.0"]
+    yield "settles what one session told another", _settles(actor, subjects_told, *(word for _, word in _SETTLE))
     submission = ["$JS.ACK.IN.moderators.1.999999999.999999999.0.0"]
     yield "settles a submission", _settles(actor, submission, *(word for _, word in _SETTLE))
     for victim in actor.others(accounts.AGENT):

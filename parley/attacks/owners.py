@@ -299,15 +299,15 @@ async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
     verdicts = []
     for author in (actor.name, owned.owner):
         try:
-            told = await scene.fate(actor.name, author, channels.CLIENT, sid, owned.seq, 0.0)
+            answer = await scene.fate(actor.name, author, channels.CLIENT, sid, owned.seq, 0.0)
         except Denied as denied:
             verdicts.append(violation(denied))
             continue
         except BusError as error:
             verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
             continue
-        outcome = REFUSED if told.fate == "pending" else SUCCEEDED
-        verdicts.append(Verdict(outcome, f"the moderator says: {told.fate}"))
+        outcome = REFUSED if answer.fate == "pending" else SUCCEEDED
+        verdicts.append(Verdict(outcome, f"the moderator says: {answer.fate}"))
     return worst(verdicts)
 
 
@@ -338,7 +338,7 @@ def _changing(actor: Actor, owned: Owned) -> Iterator[Attack]:
     orders = [subjects.inbox(channels.OWNER, name, sid) for name in (who, actor.name)]
     opening = OpenSession(question="?", protocol=PROTOCOL.name)
     ended = SessionEnded(protocol=PROTOCOL.name, status="finished")
-    told = TellSession(place="1-0", kind="check", body=raw({}))
+    forged = TellSession(place="1-0", kind="check", body=raw({}))
     rows: dict[str, tuple[str, Any, list[str]]] = {
         f"cancels a session of {who}": (sid, CancelSession(reason="stolen"), [theirs(sid), *orders]),
         f"decides in a session of {who}": (sid, DecideItem(item="1", choice="yes"), [theirs(sid), *orders]),
@@ -357,7 +357,7 @@ def _changing(actor: Actor, owned: Owned) -> Iterator[Attack]:
         ),
         f"tells a session of {who} that one beneath it is over": (sid, ended, [subjects.inner(beneath, sid)]),
         f"tells a session of {who} something in another's name": (
-            sid, told, [subjects.inner(beneath, sid), subjects.inbox(channels.SESSION, beneath, sid)],
+            sid, forged, [subjects.inner(beneath, sid), subjects.inbox(channels.SESSION, beneath, sid)],
         ),
     }  # fmt: skip
     for what, (to, message, ways) in rows.items():
@@ -423,14 +423,14 @@ async def _swallow(actor: Actor, last: str) -> Verdict:
     scene = actor.scene
     sid, to = scene.fresh(), scene.fresh()
     id = f"{sid}-{last}"
-    told = encode(TellSession(place=secrets.token_hex(4), kind="check", body=raw({})))
+    message = encode(TellSession(place=secrets.token_hex(4), kind="check", body=raw({})))
     await actor.conn.store(subjects.inbox(channels.CLIENT, actor.name, sid), encode(CancelSession()), msg_id=id)
     denied = False
     try:
-        await actor.conn.publish(subjects.inner(sid, to), told, {"Nats-Msg-Id": id}, confirm=True)
+        await actor.conn.publish(subjects.inner(sid, to), message, {"Nats-Msg-Id": id}, confirm=True)
     except Denied:
         denied = True
-    ack = await scene.referee.store(subjects.inner(sid, to), told, msg_id=id)
+    ack = await scene.referee.store(subjects.inner(sid, to), message, msg_id=id)
     if ack.duplicate:
         return Verdict(SUCCEEDED, "what the moderator said was taken for a repeat")
     if not denied:

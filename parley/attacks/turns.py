@@ -102,8 +102,8 @@ async def _ask(actor: Actor) -> Verdict:
             verdicts.append(violation(denied))
             continue
         answer = decode(msg.data, Checked)
-        told = answer.open or "not open" in answer.why
-        verdicts.append(Verdict(SUCCEEDED if told else REFUSED, f"the moderator: {answer.why or 'it is open'}"))
+        answered = answer.open or "not open" in answer.why
+        verdicts.append(Verdict(SUCCEEDED if answered else REFUSED, f"the moderator: {answer.why or 'it is open'}"))
     return worst(verdicts)
 
 

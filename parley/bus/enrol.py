@@ -89,14 +89,14 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
         raise BadInput("dir", str(error)) from error
     except OSError as error:
         raise BadInput("dir", f"{error.filename or folder}: {error.strerror}") from error
-    told = [
+    enrolled = [
         expert_files.row(spec)
         | {"queue": name, "credentials": str(keys.file(folder, name)), "key": what[name]}
         | {"replaces": ends.get(spec.id, "")}
         for spec in specs
         for name in (queue_of(spec.id),)
     ]
-    return {"enrolled": told, **done}
+    return {"enrolled": enrolled, **done}
 
 
 def enroll_words(done: dict[str, Any]) -> Iterator[str]:

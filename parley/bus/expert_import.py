@@ -20,7 +20,7 @@ def import_all(folder: Path, out: Path | None) -> dict[str, Any]:
     Links are not followed, and a file that is there is not written over.
     """
     if not folder.is_dir():
-        raise BadInput(str(folder), "is no folder")
+        raise BadInput(str(folder), "is not a folder")
     if out is not None and out.resolve() == folder.resolve():
         raise BadInput("--out", f"{out} is the folder that is read; name another one")
     paths = sorted(p for p in folder.rglob("*.md") if p.stem.upper() != "README")
@@ -31,27 +31,27 @@ def import_all(folder: Path, out: Path | None) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     taken: dict[str, Path] = {}
     for path in paths:
-        made = _drafted(path)
-        spec, notes, target = made.spec, list(made.notes), None
+        draft = _drafted(path)
+        spec, notes, target = draft.spec, list(draft.notes), None
         if spec is not None and spec.id in taken:
             notes = [f"id: got {spec.id!r}, which {taken[spec.id]} has already: rename one of them"]
             spec = None
         if spec is not None:
             taken[spec.id] = path
             if out is not None:
-                target, why = _written(out, spec.id, made.text)
+                target, why = _written(out, spec.id, draft.text)
                 notes += [why] if why else []
-        told = {"file": str(path), "ok": spec is not None and (out is None or target is not None), "notes": notes}
-        rows.append(told | ({"expert": row(spec)} if spec else {}) | ({"written": str(target)} if target else {}))
+        entry = {"file": str(path), "ok": spec is not None and (out is None or target is not None), "notes": notes}
+        rows.append(entry | ({"expert": row(spec)} if spec else {}) | ({"written": str(target)} if target else {}))
     return {"ok": all(r["ok"] for r in rows), "files": rows}
 
 
 def import_words(report: dict[str, Any]) -> Iterator[str]:
     """A line for each file, and one for each note."""
-    for told in report["files"]:
-        became = told["expert"]["id"] if "expert" in told else "not taken"
-        yield f"{became:24} {line(told['file'])}" + (f" -> {line(told['written'])}" if "written" in told else "")
-        yield from (f"    {line(note, 400)}" for note in told["notes"])
+    for entry in report["files"]:
+        became = entry["expert"]["id"] if "expert" in entry else "not taken"
+        yield f"{became:24} {line(entry['file'])}" + (f" -> {line(entry['written'])}" if "written" in entry else "")
+        yield from (f"    {line(note, 400)}" for note in entry["notes"])
     good = sum(r["ok"] for r in report["files"])
     yield f"{good} of {len(report['files'])} files became experts"
 

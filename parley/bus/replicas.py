@@ -84,9 +84,9 @@ async def _rows(conn: Connection, wanted: int | None, spread: bool) -> list[dict
 
 async def stream_names(conn: Connection) -> list[str]:
     """The streams of Parley that the bus has. Raises BusError."""
-    found = await conn.api("STREAM.NAMES")
+    reply = await conn.api("STREAM.NAMES")
     mine = tuple(streams.STREAMS)
-    return [name for name in found.get("streams") or () if name.startswith(mine)]
+    return [name for name in reply.get("streams") or () if name.startswith(mine)]
 
 
 async def _change(conn: Connection, name: str, wanted: int) -> None:

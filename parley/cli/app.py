@@ -29,6 +29,8 @@ from parley.cli.options import (
     PanelFile,
     Port,
     Protocol,
+    ServedProtocol,
+    ServiceNats,
     Sets,
     Sid,
     State,
@@ -101,16 +103,17 @@ app.command("ask", cls=ProtocolCommand)(ask)
 @app.command(cls=ProtocolCommand)
 @takes("stack_options")
 def up(
-    protocol: Protocol = None,
+    protocol: ServedProtocol = None,
     panel_file: PanelFile = None,
     own: Given = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
     cluster: Annotated[
-        int | None, typer.Option(metavar="3|5", help="Servers of the bus; more than one outlive one of them.")
+        int | None,
+        typer.Option(metavar="3|5", help="Number of servers of the bus. It goes on if one of several is lost."),
     ] = None,
     clients: Annotated[
-        list[str] | None, typer.Option("--client", help="Further client credentials by name; repeatable.")
+        list[str] | None, typer.Option("--client", help="Name of a further client that gets credentials; repeatable.")
     ] = None,
     humans: Humans = None,
     free: Annotated[
@@ -162,7 +165,7 @@ def sit(
         str,
         typer.Option(
             metavar="agent|miss|wait",
-            help="After that time: the agent takes the seat, the turn is missed, or all wait.",
+            help="When that time is over, the agent takes the seat, the turn is missed, or everybody waits.",
         ),
     ] = "agent",
     nats: Nats = None,
@@ -172,8 +175,8 @@ def sit(
 ) -> None:
     """Take a seat of a running session.
 
-    Its turns come to this terminal, with the clock running. Ctrl-C gives the seat back to its agent.
-    Exit status: 0 the session is over or you left, 3 your time was over and the agent has the seat again.
+    Its turns come to this terminal, and each has a time limit. Ctrl-C gives the seat back to its agent.
+    Exit status: 0 the session is over or you left, 3 your time was over and the agent took the seat back.
 
     \b
     Examples:
@@ -192,7 +195,7 @@ def sit(
 @app.command()
 def moderator(
     token_key: Annotated[Path, typer.Option(help="The moderators' key.", envvar="PARLEY_TOKEN_KEY")],
-    nats: Nats = None,
+    nats: ServiceNats = None,
     creds: Creds = None,
     log_max_age: LogMaxAge = None,
     notify_url: Annotated[
@@ -233,7 +236,7 @@ def agent(
         typer.Argument(help="An agent file, a built-in name (panelist_1), or a function (my_module:answer)."),
     ],
     queue: Annotated[str, typer.Option(help="Which queue a function serves, such as panelist_1.")] = "",
-    nats: Nats = None,
+    nats: ServiceNats = None,
     creds: Creds = None,
     room: Annotated[
         int | None,
@@ -337,7 +340,9 @@ def explain(
 
 @app.command()
 def schema(
-    name: Annotated[str | None, typer.Argument(help="One module's messages, such as consensus or log.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Print only the messages of this module, such as consensus or log.")
+    ] = None,
 ) -> None:
     """Print the JSON Schemas of all messages, as one JSON document.
 
@@ -396,9 +401,9 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder (default: here).")] = Path(),
     json: Json = False,
 ) -> None:
-    """Create the files to begin with in a folder.
+    """Create the first files of a project in a folder.
 
-    It gets .env, panel.yaml, parley.yaml, and an example with documents. Nothing is overwritten.
+    The files are .env, panel.yaml, parley.yaml, and an example with documents. Nothing is overwritten.
 
     \b
     Example:

@@ -50,47 +50,54 @@ def ask(
     ] = None,
     panel_file: PanelFile = None,
     continues: Annotated[
-        str | None, typer.Option("--continue", metavar="ID", help="A finished session that this question follows up.")
+        str | None, typer.Option("--continue", metavar="ID", help="Ask a follow-up question to this finished session.")
     ] = None,
     sets: Sets = None,
     own: Given = NOTHING,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write an approved change into --folder, if it has not changed meanwhile.")
+        bool,
+        typer.Option(
+            "--apply", help="Write an approved change into --folder, if the folder has not changed meanwhile."
+        ),
     ] = False,
     branch: Branch = "",
     kind: Annotated[
-        str | None, typer.Option(metavar="WORD", help="What kind of question it is: records of this kind count first.")
+        str | None, typer.Option(metavar="WORD", help="Kind of the question. Records of this kind count first.")
     ] = None,
     humans: Humans = None,
     wait_for_human: WaitForHuman = None,
     everything: Everything = False,
-    budget_tokens: Annotated[int | None, typer.Option(help="Tokens, input and output together.")] = None,
-    budget_calls: Annotated[int | None, typer.Option(help="Model calls.")] = None,
-    budget_usd: Annotated[float | None, typer.Option(help="US dollars.")] = None,
-    budget_seconds: Annotated[float | None, typer.Option(help="Seconds for the whole session.")] = None,
-    turn_timeout: Annotated[float | None, typer.Option(help="Seconds for one turn.")] = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Limit of tokens, input and output together.")] = None,
+    budget_calls: Annotated[int | None, typer.Option(help="Limit of model calls.")] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="Limit of cost, in US dollars.")] = None,
+    budget_seconds: Annotated[float | None, typer.Option(help="Time limit of the session, in seconds.")] = None,
+    turn_timeout: Annotated[float | None, typer.Option(help="Time limit of one turn, in seconds.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the order in which positions are shown.")] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Start nothing; print the turns, calls, tokens and money that it may take."),
+        typer.Option(
+            "--dry-run", help="Start nothing. Print the turns, calls, tokens and money that the session may take."
+        ),
     ] = False,
     json: Json = False,
     plain: Plain = False,
     verbose: Verbose = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer.")] = False,
     open_: Annotated[
-        bool, typer.Option("--open", help="Show the session on a page in the browser too, for as long as this runs.")
+        bool, typer.Option("--open", help="Also show the session on a page in the browser, while this command runs.")
     ] = False,
-    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing: state in a temporary folder.")] = False,
+    ephemeral: Annotated[
+        bool, typer.Option("--ephemeral", help="Keep nothing: the state is in a temporary folder.")
+    ] = False,
     nats: Nats = None,
     creds: Creds = None,
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Ask one question, and watch them argue.
+    """Ask one question and watch the agents argue.
 
-    Exit status: 0 it is settled, or was played to its end; 1 it failed, or an approved change could not be applied;
-    2 bad input; 3 it ended and nothing is settled; 130 interrupted.
+    Exit status: 0 the session is settled or was played to its end; 1 it failed, or an approved change could not be
+    applied; 2 the input is bad; 3 it ended and nothing is settled; 130 it was interrupted.
 
     \b
     Examples:
@@ -141,7 +148,7 @@ def ask(
         if settings_given:
             plan = plan.over(settings_given)
         if question == "-" and "-" in (evidence or ()):
-            raise BadInput("evidence", "- is the question already, and standard input can be read only once")
+            raise BadInput("evidence", "the question is read from standard input already, and it can be read only once")
         if folder is None:
             plan = plan.without_folder()
         nothing = unlearned(plan.settings, plan.protocol, motion.question, plan.own)

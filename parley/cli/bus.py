@@ -12,14 +12,15 @@ from parley.cli.output import write_lines
 from parley.cli.protocol_options import NOTHING, Given, ProtocolCommand, takes
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Configure a bus, attack it as a check, revoke users."
+    no_args_is_help=True, rich_markup_mode=None, help="Configure a bus, check it with attacks, and revoke users."
 )
 
 Keys = Annotated[
     Path, typer.Option("--dir", help="Folder with the keys of all users: that of parley bus config, or STATE/keys.")
 ]
 Address = Annotated[
-    str | None, typer.Option("--nats", "--url", help="The bus (default: the embedded stack that the keys are of).")
+    str | None,
+    typer.Option("--nats", "--url", help="Address of the bus (default: the embedded stack that has these keys)."),
 ]
 
 
@@ -36,13 +37,15 @@ def bus_config(
         list[str] | None,
         typer.Option(
             "--reader",
-            help="NAME=CLIENT: NAME also reads CLIENT's sessions; NAME=*: all clients'; NAME=: no others'; repeatable.",
+            help="NAME=CLIENT: NAME also reads CLIENT's sessions; NAME=*: all clients'; NAME=: its own; repeatable.",
         ),
     ] = None,
     viewers: Annotated[
         list[str] | None,
         typer.Option(
-            "--viewer", metavar="NAME[=CLIENT]", help="NAME only reads: all clients' sessions, or CLIENT's; repeatable."
+            "--viewer",
+            metavar="NAME[=CLIENT]",
+            help="NAME may only read: the sessions of all clients, or of CLIENT; repeatable.",
         ),
     ] = None,
     probes: Annotated[
@@ -72,7 +75,8 @@ def bus_config(
         ),
     ] = None,
     cluster: Annotated[
-        int | None, typer.Option(metavar="3|5", help="A bus of so many servers: a folder for each, DIR/servers/NAME.")
+        int | None,
+        typer.Option(metavar="3|5", help="Number of servers of the bus. Each gets a folder, DIR/servers/NAME."),
     ] = None,
     servers: Annotated[
         list[str] | None,
@@ -90,7 +94,7 @@ def bus_config(
 ) -> None:
     """Write a nats-server configuration, and credentials.
 
-    Everybody gets credentials of their own (mode 600).
+    Each user gets its own credentials (mode 600).
 
     \b
     Example:
@@ -171,7 +175,7 @@ def bus_check(
 ) -> None:
     """Try attacks on a running bus as each of its users, or as some queues through their leaf nodes.
 
-    Exit status: 1 unless all are refused.
+    Exit status: 0 every attack was refused, 1 otherwise.
 
     \b
     Examples:
@@ -195,7 +199,7 @@ def bus_check(
 def bus_certificates(folder: Keys, json: Json = False) -> None:
     """Give every server of a cluster a fresh certificate.
 
-    Copy each folder to its server, and have it read its configuration again (SIGHUP), one after another.
+    Copy each folder to its server. Then let one server after another read its configuration again (SIGHUP).
 
     \b
     Example:
@@ -215,13 +219,13 @@ def bus_certificates(folder: Keys, json: Json = False) -> None:
 def bus_replicas(
     folder: Keys,
     wanted: Annotated[
-        int | None, typer.Argument(metavar="[N]", help="On how many servers each stream is to lie.", min=1, max=5)
+        int | None, typer.Argument(metavar="[N]", help="Number of servers that should hold each stream.", min=1, max=5)
     ] = None,
     spread: Annotated[bool, typer.Option("--spread", help="Spread the leaders of the log's partitions.")] = False,
     nats: Address = None,
     json: Json = False,
 ) -> None:
-    """Show on how many servers each stream of a running bus lies, or change it.
+    """Show or change how many servers hold each stream of a running bus.
 
     Sessions go on meanwhile.
 
@@ -288,9 +292,7 @@ def bus_leaf(
 
 @app.command("move")
 def bus_move(
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="Folder with the jetstream of a server that is ended.")
-    ],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="JetStream folder of a server that has stopped.")],
     folder: Keys,
     nats: Address = None,
     json: Json = False,
@@ -348,8 +350,9 @@ def bus_token(
 ) -> None:
     """Make a token with which a user comes through the gateway.
 
-    It is printed once, and stands nowhere: NAME.token holds its digest. Who has it may do what the user may do on the
-    bus. Made again, the former one is void, and its cookies with it; remove NAME.token to take it away.
+    The token is printed once and stored nowhere: NAME.token holds only its digest. Whoever has the token has the
+    user's rights on the bus. A new token makes the former one and its cookies invalid. To withdraw a token, remove
+    NAME.token.
 
     \b
     Examples:
@@ -359,9 +362,9 @@ def bus_token(
     with options.errors(json):
         from parley.bus.token import token_for
 
-        made = token_for(folder, name, into)
+        token = token_for(folder, name, into)
         if json:
-            options.print_json(made)
+            options.print_json(token)
         else:
-            print(made["token"])
-            print(f"parley: the token of {name}, shown this once; its digest is in {made['kept']}", file=sys.stderr)
+            print(token["token"])
+            print(f"parley: the token of {name}, shown this once; its digest is in {token['kept']}", file=sys.stderr)

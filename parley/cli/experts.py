@@ -33,7 +33,7 @@ def experts_enroll(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Let the bus know experts; it does not start them.
+    """Add experts to the bus, without starting them.
 
     Each gets a queue and a key of its own, pinned to its specification. parley agent starts one, beside parley up.
 
@@ -64,7 +64,7 @@ def experts_list(
 ) -> None:
     """List experts that run, and those that are only enrolled.
 
-    Those run that the moderators hear.
+    An expert runs if the moderators hear from it.
 
     \b
     Example:

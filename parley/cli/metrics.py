@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Host, Json, Level, Nats, Port
+from parley.cli.options import Config, Creds, Host, Json, Level, Port, ServiceNats
 
 
 def metrics(
-    nats: Nats = None,
+    nats: ServiceNats = None,
     creds: Creds = None,
     monitor: Annotated[
         str,
@@ -24,7 +24,7 @@ def metrics(
     log_level: Level = "INFO",
     config: Config = None,
 ) -> None:
-    """Count all sessions and show it to Prometheus, until SIGTERM.
+    """Count all sessions and give the totals to Prometheus, until SIGTERM.
 
     It reads the log of the bus and goes on where the last copy stopped. Any number of copies show the same totals.
     With --once it counts what the log has now, prints the series and ends; --json prints them as one JSON document.

@@ -15,23 +15,24 @@ if TYPE_CHECKING:
     from parley.settings import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, no live view.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print plain lines instead of a live view.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything that is said (default: one screen).")]
 Config = Annotated[
-    Path | None, typer.Option("--config", help="Settings file (default: parley.yaml here, if there is one).")
+    Path | None, typer.Option("--config", help="Settings file (default: parley.yaml in this folder, if it exists).")
 ]
 Nats = Annotated[
     str | None,
-    typer.Option(
-        "--nats", help="Address of a running bus (of several servers: URL,URL); without it, an embedded stack."
-    ),
+    typer.Option("--nats", help="Address of a running bus; URL,URL for several servers (default: an embedded stack)."),
+]
+ServiceNats = Annotated[
+    str | None, typer.Option("--nats", help="Address of the bus; URL,URL for several servers (default: nats.url).")
 ]
 Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
 State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
 ]
-PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="Who sits where with which model (YAML).")]
+PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="File that gives each seat its model (YAML).")]
 Panels = Annotated[
     Path | None,
     typer.Option("--panels", metavar="DIR", help="Folder of saved panel files. Each is a panel with the file's name."),
@@ -49,15 +50,19 @@ Humans = Annotated[
 Protocol = Annotated[
     str | None,
     typer.Option(
-        help="How they argue (default: the experts that a task calls for); auto: as past sessions say.",
+        help="Protocol of the session (default: the one for tasks of experts); auto: chosen from past sessions.",
         autocompletion=completing.protocols,
     ),
+]
+ServedProtocol = Annotated[
+    str | None,
+    typer.Option(help="Serve only this protocol (default: every protocol).", autocompletion=completing.protocols),
 ]
 WaitForHuman = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="With --human: seconds that each turn of the seat waits for the person, from the start on.",
+        help="With --human: seconds that each turn of the seat waits for the person, from the first turn on.",
     ),
 ]
 LogMaxAge = Annotated[

@@ -19,23 +19,28 @@ Experts = Annotated[
 def route(
     task: Annotated[str | None, typer.Argument(help="The task; - reads it from standard input.")] = None,
     files: Annotated[
-        list[str] | None, typer.Option("--files", metavar="NAME", help="A file that it is about; repeatable.")
+        list[str] | None, typer.Option("--files", metavar="NAME", help="A file that the task is about; repeatable.")
     ] = None,
     experts: Experts = None,
     file: Annotated[
         str | None,
-        typer.Option("--file", metavar="FILE", help='Many tasks, {"prompt": ..., "files": [...]} a line; - is stdin.'),
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help='File of many tasks, {"prompt": ..., "files": [...]} on each line; - reads standard input.',
+        ),
     ] = None,
     keyword: Annotated[
-        bool, typer.Option("--keyword", help="Route as degraded coordination does: by trigger words, without claims.")
+        bool,
+        typer.Option("--keyword", help="Route by trigger words and without claims, as degraded coordination does."),
     ] = False,
     json: Json = False,
 ) -> None:
     """Show which experts would take a task.
 
-    It also says how deep the coordination goes. Nothing is worked on, and no bus is needed. With --file, one JSON
-    document a line, in the order of the tasks; a bad line gets one that says why. Exit status: 0 all were routed,
-    1 some lines were bad, 2 none was good.
+    It also shows how much the experts would coordinate. Nobody works on the task, and no bus is needed. With --file it
+    prints one JSON document for each task, in their order. The document of a bad line says what is wrong. Exit
+    status: 0 all tasks were routed, 1 some lines were bad, 2 all lines were bad.
 
     \b
     Examples:
@@ -76,30 +81,36 @@ def eval_routing(
         typer.Option(
             "--set",
             metavar="NAME",
-            help="Only this one: golden, clinc150, nlbse24_issues or marge_experts; repeatable.",
+            help="Measure only this set: golden, clinc150, nlbse24_issues or marge_experts; repeatable.",
         ),
     ] = None,
     registries: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Measure these alone: folders with experts/*.yaml and prompts.yaml; no model is asked."
+            metavar="DIR",
+            help="Measure only the registries of this folder (experts/*.yaml, prompts.yaml). No model is called.",
         ),
     ] = None,
     replies: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Of --registries: a language model's replies, a JSON object a line."),
+        typer.Option(
+            metavar="FILE", help="With --registries: a language model's replies, one JSON object on each line."
+        ),
     ] = None,
     ask_below: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Confidence below which a model is asked (default 0.8, as it runs)."),
+        typer.Option(min=0, max=1, help="Confidence below which a model is asked (default: 0.8, as in sessions)."),
     ] = None,
     questions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Of --registries: write what a model would be asked, and measure nothing."),
+        typer.Option(
+            metavar="FILE",
+            help="With --registries: write the questions for a model into this file, and measure nothing.",
+        ),
     ] = None,
     most: Annotated[
         float,
-        typer.Option(min=0, max=0.99, help="Of --questions without --ask-below: the share of prompts to ask about."),
+        typer.Option(min=0, max=0.99, help="With --questions, without --ask-below: the share of prompts to ask about."),
     ] = 0.3,
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE", help="Write the figures as a page, and print nothing.")
@@ -108,9 +119,9 @@ def eval_routing(
 ) -> None:
     """Measure how often tasks find a right lead, with intervals.
 
-    It compares the baseline and the better matcher: what is right, by kind and by depth; abstention; calibration;
-    who is taken for whom. The last matcher of each set is
-    what a task comes to after claims and challenges. A public set that is not there is named and left out.
+    It compares the baseline with the better matcher. For each it prints the share of right leads by kind and by depth,
+    abstention, calibration, and which experts are confused. The last matcher of each set is the result after claims
+    and challenges. A public set that is missing is named and left out.
 
     \b
     Examples:
@@ -123,15 +134,15 @@ def eval_routing(
     with options.errors(json):
         options.apart(golden=golden, set=sets or None)
         options.apart(page=page, json=json)
-        for name, given in (("golden", golden), ("experts", experts), ("page", page), ("set", sets or None)):
-            options.apart(registries=registries, **{name: given})
+        for name, value in (("golden", golden), ("experts", experts), ("page", page), ("set", sets or None)):
+            options.apart(registries=registries, **{name: value})
         options.apart(replies=replies, questions=questions)
         process.one_thread()
         from client.errors import BadInput
         from parley.routing import evaluate
 
         if registries is None and (replies or questions or ask_below is not None):
-            raise BadInput("--registries", "--replies, --questions and --ask-below are of --registries; it is missing")
+            raise BadInput("--registries", "--replies, --questions and --ask-below need --registries, which is missing")
         if registries is not None and questions is not None:
             count, of, below = evaluate.write_questions(registries, questions, ask_below, most)
             print(f"{count:,} of {of:,} prompts would be asked about, below a confidence of {below:g}: {questions}")

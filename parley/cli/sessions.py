@@ -15,9 +15,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, show,
 
 @app.command("list")
 def sessions_list(
-    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=100_000)] = 50,
+    limit: Annotated[int, typer.Option(help="Largest number of sessions.", min=1, max=100_000)] = 50,
     standing: Annotated[
-        bool, typer.Option("--all", help="Also sessions that moderators open for themselves. They stay open.")
+        bool, typer.Option("--all", help="Also list sessions that moderators opened for themselves. They stay open.")
     ] = False,
     json: Json = False,
     nats: Nats = None,
@@ -25,7 +25,7 @@ def sessions_list(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """The sessions that changed last: of an owner's credentials all, of a client's its own.
+    """List the sessions that changed last. An owner sees all, a client its own.
 
     \b
     Example:
@@ -55,8 +55,10 @@ def sessions_rebuild_index(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Enter the sessions of earlier releases in the lists, from the log; an owner's credentials. It may be interrupted
-    and repeated at any time, and sessions go on meanwhile.
+    """Add the sessions of earlier releases to the lists.
+
+    It reads the log and needs an owner's credentials. You can interrupt and repeat it at any time. Sessions go on
+    meanwhile.
 
     \b
     Examples:
@@ -82,17 +84,17 @@ def sessions_search(
     wanted: Annotated[
         list[str], typer.Argument(metavar="WORDS", help="Words that must all stand in the question or the answer.")
     ],
-    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1_000)] = 20,
-    among: Annotated[int, typer.Option(help="Of so many of the newest sessions.", min=1, max=10_000)] = 200,
+    limit: Annotated[int, typer.Option(help="Largest number of sessions.", min=1, max=1_000)] = 20,
+    among: Annotated[int, typer.Option(help="Search only so many of the newest sessions.", min=1, max=10_000)] = 200,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Sessions whose texts have these words, newest first.
+    """Find sessions by the words in their texts, newest first.
 
-    All of them stand in question and answer; upper and lower case are the same.
+    Every word must be in the question or the answer. Upper and lower case are the same.
 
     \b
     Example:
@@ -120,7 +122,7 @@ def sessions_show(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Everything that was said in a session.
+    """Show everything that was said in a session.
 
     \b
     Example:
@@ -172,7 +174,7 @@ def sessions_watch(
 @app.command("cancel")
 def sessions_cancel(
     session: Sid,
-    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason, which the record keeps.")] = "",
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -214,9 +216,9 @@ def sessions_export(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """A session's log, to keep, to replay or to read.
+    """Write a session's log, to keep, replay or read it.
 
-    Of a competition it is what its audience hears; with --all it is everything.
+    For a competition it holds what the audience hears; with --all it holds everything.
 
     \b
     Examples:
@@ -240,14 +242,12 @@ def sessions_export(
 def sessions_apply(
     session: Sid,
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="The folder that the task worked on a copy of.")
+        Path, typer.Option("--folder", metavar="DIR", help="The folder of the task, which worked on a copy of it.")
     ] = Path(),
     branch: Branch = "",
     unapproved: Annotated[
         bool,
-        typer.Option(
-            "--unapproved", help="Apply it also where nobody approved it, or where its check speaks against it."
-        ),
+        typer.Option("--unapproved", help="Apply the change even if nobody approved it or its check failed."),
     ] = False,
     json: Json = False,
     nats: Nats = None,
@@ -255,10 +255,10 @@ def sessions_apply(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Put a finished task's change where it belongs.
+    """Apply the change of a finished task.
 
-    It is written into the task's folder, if the folder has not changed since the task began; or, with --branch, it is
-    committed on a new branch. Exit status: 0 it is there, 1 it was not applied, 2 bad input.
+    The change is written into the task's folder, if the folder has not changed since the task began. With --branch it
+    is committed on a new branch. Exit status: 0 the change is applied, 1 it is not applied, 2 the input is bad.
 
     \b
     Examples:
@@ -270,9 +270,9 @@ def sessions_apply(
         from parley.applying import Into, apply_session
 
         into = Into(apply=not branch, branch=branch, unapproved=unapproved)
-        code, told = apply_session(settings, session, folder, into, json=json)
+        code, report = apply_session(settings, session, folder, into, json=json)
         if json:
-            options.print_json({"session": session, **told})
+            options.print_json({"session": session, **report})
     raise typer.Exit(code)
 
 
@@ -288,7 +288,7 @@ def sessions_results(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Write the whole results of tools, where the session's record holds the beginning of them.
+    """Write the full results of tools whose beginning the record holds.
 
     \b
     Example:
@@ -311,14 +311,14 @@ def sessions_results(
 def sessions_erase(
     session: Sid,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Cancel it first where it is open.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Cancel the session first if it is open.")] = False,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Remove a session's texts from the bus; what remains is said. It cannot be undone.
+    """Remove a session's texts from the bus, and print what remains. This cannot be undone.
 
     \b
     Example:

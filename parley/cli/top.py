@@ -14,9 +14,9 @@ def top(
         list[str] | None,
         typer.Option("--metrics", metavar="URL", help="Address of a service's metrics; repeatable."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="One look, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Show the figures once, and end.")] = False,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Between two looks, at least 0.5.", min=0.5, max=3600)
+        float, typer.Option(metavar="SECONDS", help="Seconds between two updates, at least 0.5.", min=0.5, max=3600)
     ] = 2.0,
     json: Json = False,
     state: State = None,
@@ -24,7 +24,7 @@ def top(
 ) -> None:
     """Show the figures of the dashboards in this terminal, live, without Prometheus.
 
-    Without --metrics it reads the services of the stack that runs here. --json takes one look.
+    Without --metrics it reads the services of the stack that runs here. --json prints the figures once.
 
     \b
     Examples:

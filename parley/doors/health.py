@@ -17,23 +17,23 @@ from parley.stack.lease import METRICS, default_state, read_running
 async def look(plan: Plan) -> Health:
     """Look once. No model is asked where that is paid for."""
     try:
-        found = await examine(plan)
+        report = await examine(plan)
     except (BadInput, TimeoutError) as error:
         why = str(error) or "it took too long"
         return Health(missing=(Lack(what=f"this machine could not be looked at: {why}", mend="parley doctor"),))
     return Health(
-        models={m.seat: ModelHealth(status=m.status, seconds=m.seconds) for m in found.models},
+        models={m.seat: ModelHealth(status=m.status, seconds=m.seconds) for m in report.models},
         waiting=await _waiting(plan),
-        missing=tuple(Lack(what=m.what, mend=m.mend) for m in found.missing),
+        missing=tuple(Lack(what=m.what, mend=m.mend) for m in report.missing),
     )
 
 
 async def _waiting(plan: Plan) -> dict[str, int] | None:
     """How long the queues are; None: there is no observer's credential for this bus here."""
-    found = _observer(plan)
-    if found is None:
+    address = _observer(plan)
+    if address is None:
         return None
-    url, credentials = found
+    url, credentials = address
     with contextlib.suppress(BusError, TimeoutError):
         async with await connect(url, credentials, name=credentials.user) as connection:
             return await depths(connection)

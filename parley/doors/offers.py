@@ -87,7 +87,7 @@ def _learned(plan: Plan) -> Callable[[OpenSession], OpenSession]:
 def _read(folder: Path) -> dict[str, Panel]:
     """Name -> panel, in the order of the names. Raises BadInput."""
     if not folder.is_dir():
-        raise BadInput("panels", f"{folder} is no folder")
+        raise BadInput("panels", f"{folder} is not a folder")
     panels: dict[str, Panel] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix not in SUFFIXES or path.name.startswith("."):

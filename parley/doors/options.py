@@ -15,17 +15,17 @@ TASK_BASE_URL, TASK_API_KEY = "PARLEY_TASK_BASE_URL", "PARLEY_TASK_API_KEY"
 def root_of(path: Path) -> Path:
     """A folder under which a projectPath may lie, without links. Raises BadInput where it is none."""
     if not path.is_dir():
-        raise BadInput("root", f"{path} is no folder")
+        raise BadInput("root", f"{path} is not a folder")
     return path.resolve()
 
 
-def on_disconnect_of(given: str) -> OnDisconnect:
+def on_disconnect_of(word: str) -> OnDisconnect:
     """What becomes of a session whose client goes away. Raises BadInput."""
     for choice in get_args(OnDisconnect):
-        if given == choice:
+        if word == choice:
             on_disconnect: OnDisconnect = choice
             return on_disconnect
-    raise BadInput("on-disconnect", f"got {given!r}, allowed are {' and '.join(get_args(OnDisconnect))}")
+    raise BadInput("on-disconnect", f"got {word!r}, allowed are {' and '.join(get_args(OnDisconnect))}")
 
 
 def task_model_of(model: str, environment: Mapping[str, str]) -> TaskModel | None:

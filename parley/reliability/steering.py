@@ -40,9 +40,9 @@ def learned_policies(settings: Settings, kind: str = "", now_ns: int | None = No
     }  # fmt: skip
 
 
-def policy_words(found: Mapping[str, Policy], on: bool, kind: str = "") -> Iterator[str]:
+def policy_words(policies: Mapping[str, Policy], on: bool, kind: str = "") -> Iterator[str]:
     """What was learned, in lines. `on`: whether sessions use it. `kind`: of question, that was asked for."""
-    for protocol, learned in found.items():
+    for protocol, learned in policies.items():
         if kind and not learned.kind:
             yield (
                 f"{protocol}: fewer than {LEAST} past sessions are of the kind {line(kind)}, "

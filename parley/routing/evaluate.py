@@ -92,16 +92,16 @@ def evaluate_registries(folder: Path, replies: Path | None = None, below: float 
     """
     sets = _registries(folder)
     try:
-        told = None if replies is None else routing_registries.replies(replies, sets)
+        by_registry = None if replies is None else routing_registries.replies(replies, sets)
     except (BadData, NoData) as error:
         raise BadInput("--replies", f"--replies: {error}") from error
     reports: list[Report] = []
     together: dict[str, tuple[list[Case], list[Routed]]] = {}
     for of in sets:
         each = {name: asyncio.run(matched(name, of)) for name in MATCHERS[1:]}
-        if told is not None:
+        if by_registry is not None:
             try:
-                each[f"better, asked below {below:g}"] = asyncio.run(asked(of, told[of.name], below))
+                each[f"better, asked below {below:g}"] = asyncio.run(asked(of, by_registry[of.name], below))
             except BadData as error:
                 raise BadInput("--replies", f"--replies: {error}") from error
         for name, matches in each.items():
@@ -194,10 +194,10 @@ async def _reports(of: RoutingSet) -> list[Report]:
         reports = await measured(of, MATCHERS)
         reports.append(figures.report(of.name, AGREED, of.cases, await agreed(of)))
         if of.name == routing_data.TEST_HALF:
-            told = await asked(of, routing_data.answers(of), BELOW)
-            reports.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in told]))
+            matches = await asked(of, routing_data.answers(of), BELOW)
+            reports.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in matches]))
             here = router(of.specs)
-            after = [_routed(here.routed(tasked(case), m)) for case, m in zip(of.cases, told, strict=True)]
+            after = [_routed(here.routed(tasked(case), m)) for case, m in zip(of.cases, matches, strict=True)]
             reports.append(figures.report(of.name, f"{ASKED}, after claims", of.cases, after))
         return reports
     except (BadData, NoData) as error:

@@ -128,8 +128,8 @@ class _Helper:
             code = await self._process.wait()
             raise HelperLost(f"a process that routes ended with {code}") from error
         if data.startswith(b"{"):
-            told = decode(data, dict[str, str])
-            raise BadInput(told["field"], told["why"])
+            refusal = decode(data, dict[str, str])
+            raise BadInput(refusal["field"], refusal["why"])
         return [bytes(r) for r in decode(data, list[msgspec.Raw])]
 
 

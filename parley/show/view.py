@@ -112,12 +112,12 @@ class AnswerView(QuietView):
 
     def result(self, result: Result) -> None:
         """Shows the result: the session is over."""
-        answer, told = clean(transcript.answer_of(result)), transcript.stop_words(result)
+        answer, reason = clean(transcript.answer_of(result)), transcript.stop_words(result)
         if not answer:
-            self.note(f"parley: no answer: {told}")
+            self.note(f"parley: no answer: {reason}")
             super().result(result)
         elif STOPS[result.stop.reason].exit_status(result.stop.converged):
-            answer = f"Not settled: {told}\nFound so far: {answer}"
+            answer = f"Not settled: {reason}\nFound so far: {answer}"
         print(answer, flush=True)
         if unread := transcript.read_by_nobody(result):
             self.note(f"parley: {unread}")

@@ -94,8 +94,8 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
             raise BadInput(f"agent {row.queue}", str(error)) from error
         if options.price is None:
             unpriced.setdefault(options.model, []).append(row.queue)
-    told = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in unpriced.items())
-    return f"no price is known, calls count as free of charge: {told}" if told else ""
+    models = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in unpriced.items())
+    return f"no price is known, calls count as free of charge: {models}" if models else ""
 
 
 def wishes_words(rows: tuple[AgentRow, ...]) -> str:

@@ -120,7 +120,10 @@ def _beyond(spec: "AgentSpec", environ: Mapping[str, str]) -> dict[str, str]:
 def in_files(own: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, int]]:
     """An anonymous file for each, open while this lasts; user -> descriptor."""
     with contextlib.ExitStack() as closing:
-        yield {user: closing.enter_context(anonymous(msgspec.json.encode(dict(given)))) for user, given in own.items()}
+        yield {
+            user: closing.enter_context(anonymous(msgspec.json.encode(dict(credentials))))
+            for user, credentials in own.items()
+        }
 
 
 @contextlib.contextmanager

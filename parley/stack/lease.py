@@ -117,9 +117,9 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
 def default_state() -> Path:
     """$PARLEY_STATE, or `parley` in $XDG_STATE_HOME, or `~/.local/state/parley`."""
-    given = os.environ.get("PARLEY_STATE")
-    if given:
-        return Path(given)
+    folder = os.environ.get("PARLEY_STATE")
+    if folder:
+        return Path(folder)
     home = os.environ.get("XDG_STATE_HOME")
     return (Path(home) if home else Path.home() / ".local" / "state") / "parley"
 
@@ -330,7 +330,7 @@ class Lease:
         deadline = time.monotonic() + _START_S
         while not _try(lock, fcntl.LOCK_SH):
             if time.monotonic() > deadline:
-                raise StackFailed(f"the stack in {self.state} is ending, and was not over within {_START_S:g} s")
+                raise StackFailed(f"the stack in {self.state} is stopping, and did not stop within {_START_S:g} s")
             time.sleep(_POLL_S)
 
     def _ensure(self, replaced: Order | None = None) -> None:
@@ -359,7 +359,7 @@ class Lease:
             ):
                 started = self._spawn(replaced)
             if time.monotonic() > deadline:
-                raise StackFailed(f"the stack in {self.state} was not up within {_START_S:g} s: {self._said()}")
+                raise StackFailed(f"the stack in {self.state} did not start within {_START_S:g} s: {self._said()}")
             time.sleep(_POLL_S)
 
     def _spawn(self, replaced: Order | None) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""Panel files: who sits where with which model.
+"""Panel files: they give each seat its model.
 
     protocol: consensus
     seats:
@@ -125,14 +125,14 @@ def read_panel(path: Path) -> Panel:
 
 
 def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
-    given = {key: getattr(s, key) for key in _OPTIONS if getattr(s, key) not in ("", None)}
-    options, model = {**s.options, **given}, s.model
+    named = {key: getattr(s, key) for key in _OPTIONS if getattr(s, key) not in ("", None)}
+    options, model = {**s.options, **named}, s.model
     where = f"seats.{name}"
     if s.spec and (s.model or options):
         raise BadInput(f"{where}.spec", "an agent file says which model; leave model and options out")
     if s.provider or s.base_url:
         if not model:
-            raise BadInput(f"{where}.model", f"which model of {s.provider or s.base_url}?")
+            raise BadInput(f"{where}.model", f"no model of {s.provider or s.base_url} is named")
         model, options = "openai", {**options, "model": model}
     elif model and not (model in _WITHOUT_PROVIDER or _FACTORY.fullmatch(model) or model in entries(BROUGHT)):
         why = f"whose model is {model!r}? Name its provider, or base_url; no installed package brings one of this name"
@@ -159,11 +159,11 @@ def role_of(row: AgentRow) -> str:
     except SpecError as error:
         if row.spec:
             raise BadInput(f"seats.{row.queue}.spec", str(error)) from error
-        raise BadInput(f"seats.{row.queue}.role", f"the name says none; name one of {known}") from error
+        raise BadInput(f"seats.{row.queue}.role", f"the name gives no role; add one of {known}") from error
 
 
-def _known(given: Mapping[Any, Any], names: list[str], prefix: str, path: Path) -> None:
-    for key in given:
+def _known(section: Mapping[Any, Any], names: list[str], prefix: str, path: Path) -> None:
+    for key in section:
         if key not in names:
             near = difflib.get_close_matches(str(key), names, 1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"

@@ -422,8 +422,8 @@ class Supervisor:
                     os.kill(child.pid, number)
 
 
-def _same(made: Any) -> Any:
-    return made
+def _same(value: Any) -> Any:
+    return value
 
 
 def _say(what: object = "") -> None:

@@ -36,7 +36,7 @@ def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
     if section.wait_for_human is None:
         return opening
     if not section.humans:
-        raise BadInput("wait_for_human", "for whom? Name the person's seat: --human pro_2")
+        raise BadInput("wait_for_human", "no seat is named for the person; add one, such as --human pro_2")
     return msgspec.structs.replace(opening, waits=dict.fromkeys(section.humans, section.wait_for_human))
 
 
@@ -78,8 +78,8 @@ async def when_served(lease: Lease | None, once: Callable[[], Awaitable[T]]) -> 
             until = until or min(now + _HEARD_S, deadline)
             if now > until:
                 why = _ADVICE.sub("", refusal.why)
-                told = f"{why}; the stack in {lease.state} has not got it: its logs and parley doctor say why"
-                raise Refusal(refusal.field, told) from refusal
+                reason = f"{why}; the stack in {lease.state} does not have it; its logs and parley doctor say why"
+                raise Refusal(refusal.field, reason) from refusal
         await asyncio.sleep(_AGAIN_S)
 
 

@@ -17,7 +17,7 @@ FIRST_S = 1.0
 """Between the two readings of a single look: rates need two."""
 
 
-def addresses(settings: Settings, given: Sequence[str]) -> list[str]:
+def addresses(settings: Settings, named: Sequence[str]) -> list[str]:
     """The services' pages: those that were named, or those of the stack that runs here.
 
     Raises
@@ -25,8 +25,8 @@ def addresses(settings: Settings, given: Sequence[str]) -> list[str]:
     BadInput
         None is named, and no stack runs here.
     """
-    if given:
-        return pages(given)
+    if named:
+        return pages(named)
     state = settings.state or default_state()
     running = read_running(state)
     urls = sorted({s.metrics for s in running.services.values() if s.metrics}) if running else []

@@ -39,11 +39,11 @@ def is_feedback(post: Post) -> bool:
 
 def feedback_of(posts: Iterable[Post]) -> tuple[Feedback, ...]:
     """All that was said of a session, in its order: the last one counts."""
-    found: list[Feedback] = []
+    feedback: list[Feedback] = []
     for post in posts:
         if is_feedback(post):
             try:
-                found.append(decode(post.body, Feedback))
+                feedback.append(decode(post.body, Feedback))
             except SchemaError:  # of another release
                 continue
-    return tuple(found)
+    return tuple(feedback)

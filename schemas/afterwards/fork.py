@@ -69,17 +69,17 @@ def carried_words(fork: Fork) -> list[str]:
     """What it carries and what that cost, a line each."""
     paid = fork.paid
     tokens, calls = paid.input_tokens + paid.output_tokens, paid.calls
-    found = [
+    lines = [
         f"{fork.carried:,} of {fork.position:,} recorded events carried it; session {fork.parent} paid for them:"
         f" {calls:,} calls, {tokens:,} tokens, {paid.cost_usd:.4f} USD"
     ]
     if fork.reworded:
-        found.append(f"{fork.reworded:,} of the carried turns would be told something else now; their answers stand")
+        lines.append(f"{fork.reworded:,} of the carried turns would be told something else now; their answers stand")
     if fork.parted is not None:
-        found.append(f"it parts from the record at transition {fork.parted}: {fork.how}")
+        lines.append(f"it parts from the record at transition {fork.parted}: {fork.how}")
     elif fork.how:
-        found.append(fork.how)
-    return found
+        lines.append(fork.how)
+    return lines
 
 
 def _value(value: Any) -> str:

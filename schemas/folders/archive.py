@@ -116,7 +116,7 @@ def _no_tar(why: str) -> BadArchive:
 def _entries(data: bytes) -> Iterator[tuple[str, bool, bytes, bool]]:
     """(path, whether it is a folder, bytes, whether it may be run) of each entry. Raises BadArchive."""
     at = 0
-    told = ""  # the next entry's path, where it does not fit into its header
+    long_path = ""  # the next entry's path, where it does not fit into its header
     while True:
         head = data[at : at + _BLOCK]
         if len(head) < _BLOCK:
@@ -130,15 +130,15 @@ def _entries(data: bytes) -> Iterator[tuple[str, bool, bytes, bool]]:
             raise _no_tar("an entry is cut")
         at += -(-size // _BLOCK) * _BLOCK
         if kind in (_PAX, _PAX_ALL, _LONG_NAME):
-            if told:
+            if long_path:
                 raise _no_tar("an entry has two names")
             if size > _MOST_HEADER:
                 raise TooLarge(f"archive: what is told about an entry has {size:,} bytes, at most {_MOST_HEADER:,}")
-            told = _long_name(content) if kind == _LONG_NAME else _pax_path(content)
-            if told and kind == _PAX_ALL:
+            long_path = _long_name(content) if kind == _LONG_NAME else _pax_path(content)
+            if long_path and kind == _PAX_ALL:
                 raise _no_tar("all entries have one path")
             continue
-        name, told = told or name, ""
+        name, long_path = long_path or name, ""
         is_folder = kind == _FOLDER
         if is_folder:
             name = name.removesuffix("/")
@@ -147,7 +147,7 @@ def _entries(data: bytes) -> Iterator[tuple[str, bool, bytes, bool]]:
         if is_folder and size:
             raise _no_tar("a folder has bytes")
         yield name, is_folder, content, runs
-    if told or data[at:].strip(b"\x00"):
+    if long_path or data[at:].strip(b"\x00"):
         raise _no_tar("something stands at its end")
 
 

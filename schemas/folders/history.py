@@ -56,31 +56,31 @@ def read(data: bytes) -> History:
     if files.keys() != {NAME}:
         raise BadArchive(f"history: wanted is one file, {NAME}")
     try:
-        found = msgspec.json.decode(files[NAME][0], type=History)
+        history = msgspec.json.decode(files[NAME][0], type=History)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise BadArchive(f"history: {error}") from None
-    if len(found.commits) > MOST_COMMITS:
-        raise BadArchive(f"history: {len(found.commits):,} commits, allowed are at most {MOST_COMMITS}")
-    ids = [c.id for c in found.commits]
-    for n, commit in enumerate(found.commits):
+    if len(history.commits) > MOST_COMMITS:
+        raise BadArchive(f"history: {len(history.commits):,} commits, allowed are at most {MOST_COMMITS}")
+    ids = [c.id for c in history.commits]
+    for n, commit in enumerate(history.commits):
         if not all(map(_ID.fullmatch, (commit.id, *commit.parents))):
             raise BadArchive(f"history: commit {n}: an id is none")
         if commit.id in ids[:n] or not set(ids[n:]).isdisjoint(commit.parents):
             raise BadArchive(f"history: commit {commit.id} stands twice, or before one of its parents")
         if wrong := next((f"{p[:200]!r}: {why}" for p in commit.files if (why := bad_name(p))), ""):
             raise BadArchive(f"history: commit {commit.id}: {wrong}")
-    return found
+    return history
 
 
 def trees(history: History) -> dict[str, dict[str, str]]:
     """Commit -> all files that it has: path -> id of its content."""
-    found: dict[str, dict[str, str]] = {}
+    by_commit: dict[str, dict[str, str]] = {}
     for commit in history.commits:
-        tree = dict(found.get(commit.parents[0], {})) if commit.parents else {}
+        tree = dict(by_commit.get(commit.parents[0], {})) if commit.parents else {}
         for path, content in commit.files.items():
             if content is None:
                 tree.pop(path, None)
             else:
                 tree[path] = content
-        found[commit.id] = tree
-    return found
+        by_commit[commit.id] = tree
+    return by_commit

@@ -47,15 +47,15 @@ def commands(files: Mapping[str, bytes]) -> tuple[Found, ...]:
     files
         Path in the folder -> its bytes; only files at the top are read.
     """
-    found: dict[str, Found] = {}
-    for one in (*_python(files), *_node(files), *_make(files), *_others(files), *_readme(files)):
-        found.setdefault(one.command, one)
-    return tuple(found.values())
+    by_command: dict[str, Found] = {}
+    for command in (*_python(files), *_node(files), *_make(files), *_others(files), *_readme(files)):
+        by_command.setdefault(command.command, command)
+    return tuple(by_command.values())
 
 
 def test_command(files: Mapping[str, bytes]) -> Found | None:
     """The command that tests the project; None: it names none."""
-    return next((found for found in commands(files) if found.kind == "test"), None)
+    return next((command for command in commands(files) if command.kind == "test"), None)
 
 
 def _text(files: Mapping[str, bytes], name: str) -> str:

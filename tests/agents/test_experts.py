@@ -295,7 +295,7 @@ def test_a_folder_is_read_by_id(tmp_path: Path) -> None:
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(ExpertError, match="has no specification"):
         read_all(tmp_path)
-    with pytest.raises(ExpertError, match="is no folder"):
+    with pytest.raises(ExpertError, match="is not a folder"):
         read_all(tmp_path / "none")
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     first.write_text(GOOD)

@@ -82,7 +82,7 @@ async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
         (entry,) = (await p.client.log(session.sid))[:1]
         assert f'"continues":"{first.session}"' in entry and f"previous/{first.session}.md" in entry
         await p.client.erase(first.session)
-        with pytest.raises(parley.BadInput, match="nothing is left of it"):
+        with pytest.raises(parley.BadInput, match="its record is gone"):
             await p.start("q", continues=first.session)
         with pytest.raises(parley.BadInput, match="continues"):
             request("q", continues="../x")

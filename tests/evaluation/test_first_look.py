@@ -21,7 +21,7 @@ def data() -> Path:
     """Where the data is; skips where it is not, naming the folder."""
     for name in (loaders.FORD, loaders.GSM8K):
         if not (loaders.DATA / name).is_dir():
-            pytest.skip(f"NOT CHECKED: no recorded debates: there is no folder {loaders.DATA / name}")
+            pytest.skip(f"NOT CHECKED: no recorded debates: there is not a folder {loaders.DATA / name}")
     return loaders.DATA
 
 

@@ -130,4 +130,4 @@ def test_the_public_sets_are_read_where_they_are() -> None:
 
 def test_the_page_says_how_many_tasks_a_set_has() -> None:
     found = report("golden, test half", "m", (A, B), (Routed(lead="b"), Routed(lead="a")))
-    assert "\n2 tasks over the shipped experts" in routing_page.text([found])
+    assert "\n2 tasks for the shipped experts" in routing_page.text([found])

@@ -281,7 +281,7 @@ async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
     settings = {s["name"]: s for s in offers["consensus"]["settings"]}
     assert settings["round_limit"] == {
         "name": "round_limit", "kind": "integer", "default": 5, "least": 1.0, "most": 50.0, "choices": [],
-        "help": "Rounds at most.", "replayable": True, "item": "text", "common": True,
+        "help": "Largest number of rounds.", "replayable": True, "item": "text", "common": True,
     }  # fmt: skip
     assert settings["panel"]["replayable"] is False and "in turn" in offers["consensus"]["dealt"]
     mine = await site.alice.get("/api/me")

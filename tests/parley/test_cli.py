@@ -113,7 +113,7 @@ def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked:
     code, out, _ = front.run("sessions", "search", "Kaunas Vilnius")
     assert (code, out) == (0, "0 found in 1 session\n"), "every word counts"
     code, _, err = front.run("sessions", "search", " ")
-    assert (code, err) == (2, "parley: words: no word is given\n")
+    assert (code, err) == (2, "parley: words: no words are given\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -165,7 +165,7 @@ def test_hostile_text_in_documents_and_questions_stays_text(fresh: Front) -> Non
 BAD = [
     (("ask", ""), "question: got '', it must not be empty"),
     (("ask", "x" * 20_001), "question: got '20,001 characters', allowed are at most 20,000"),
-    (("ask", "q", "--protocol", "consensu"), "protocol: 'consensu' is no protocol; did you mean consensus?"),
+    (("ask", "q", "--protocol", "consensu"), "protocol: 'consensu' is not a protocol; did you mean consensus?"),
     (("ask", "q", "--threshold", "101"), "consensus.threshold: got 101.0, allowed is above 0 to 100"),
     (
         ("ask", "q", "--set", "consensus.treshold=9"),

@@ -126,12 +126,12 @@ def test_a_priced_run_begins_with_its_estimate_and_stays_within_it(fresh: Front)
 BAD_PANELS = [
     ("seats: {panelist_1: {modle: x}}", "seats.panelist_1.modle in p.yaml is not a known field; did you mean model?"),
     ("seat: {}", "seat in p.yaml is not a known field; did you mean seats?"),
-    ("protocol: consensu\nseats: {a: {}}", "protocol: 'consensu' is no protocol; did you mean consensus?"),
+    ("protocol: consensu\nseats: {a: {}}", "protocol: 'consensu' is not a protocol; did you mean consensus?"),
     ("seats: {panelist_1: {}, analyst: {}}", "seats: consensus needs 2 of role panelist, p.yaml has 1"),
-    ("seats: {storage: {}}", "seats.storage.role: the name says none; name one of"),
+    ("seats: {storage: {}}", "seats.storage.role: the name gives no role; add one of"),
     ("seats: {storage: {role: panelst}}", "seats.storage.role: got 'panelst', known: "),
     ("seats: {panelist_1: {model: 'qwen3:8b'}}", "seats.panelist_1.provider: whose model is 'qwen3:8b'?"),
-    ("seats: {panelist_1: {provider: ollama}}", "seats.panelist_1.model: which model of ollama?"),
+    ("seats: {panelist_1: {provider: ollama}}", "seats.panelist_1.model: no model of ollama is named"),
     ("seats: {panelist_1: {spec: nope.yaml}}", "seats.panelist_1.spec:"),
     ("seats: {panelist_1: {weight: 50}}", "seats.panelist_1.weight: Input should be less than or equal to 10"),
     ("seats: {panelist_1: {copies: 0}}", "seats.panelist_1.copies: Input should be greater than or equal to 1"),
@@ -453,7 +453,7 @@ def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: 
     code, out, _ = front.run("sessions", "export", after[1], "--format", "markdown")
     assert f"Follows up session {before}." in out
     code, _, err = front.run("ask", "q", "--continue", "abcdefabcdefabcdef12")
-    assert (code, err) == (2, "parley: continue: there is no session abcdefabcdefabcdef12, or nothing is left of it\n")
+    assert (code, err) == (2, "parley: continue: there is no session abcdefabcdefabcdef12, or its record is gone\n")
     front.assert_nothing_left()
 
 

@@ -245,7 +245,7 @@ SETTINGS = [
     (("ask", "q", "--evidence", ""), "--evidence: got '', expected a path"),
     (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known: nats, tls, ws, wss (got 'http://x:1')"),
     (("ask", "q", "--threshold", "1.5"), "consensus.threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
-    (("up", "--protocol", "nope"), "protocol: 'nope' is no protocol; known: competition, consensus, critic, maci"),
+    (("up", "--protocol", "nope"), "protocol: 'nope' is not a protocol; known: competition, consensus, critic, maci"),
     (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
     (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
 ]

@@ -81,7 +81,7 @@ async def test_a_task_that_names_no_protocol_goes_to_the_experts_it_calls_for() 
     ("given", "why"),
     [
         ({"panel": 5}, "panel: got 5 with madp; it is for consensus and maci"),
-        ({"protocol": "cosensus"}, "protocol: 'cosensus' is no protocol; did you mean consensus?"),
+        ({"protocol": "cosensus"}, "protocol: 'cosensus' is not a protocol; did you mean consensus?"),
     ],
 )
 async def test_a_stack_that_cannot_be_is_refused_before_it_starts(given: dict[str, Any], why: str) -> None:

@@ -52,7 +52,7 @@ async def test_a_notebook_asks_and_waits_although_its_loop_runs(evidence: Path) 
     result = parley.ask(ASKED, protocol="maci", panel=3, evidence=evidence)
     assert sum(seat.startswith("debater") for seat in result.usage.by_seat) == 3
     assert asyncio.get_running_loop().is_running()
-    with pytest.raises(parley.BadInput, match="'cosensus' is no protocol"):
+    with pytest.raises(parley.BadInput, match="'cosensus' is not a protocol"):
         parley.ask(ASKED, protocol="cosensus")
 
 

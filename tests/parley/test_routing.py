@@ -150,7 +150,7 @@ def test_what_experts_say_of_themselves_reaches_no_terminal_as_a_command(tmp_pat
         ("x", ["a\x1b[2Jb"], None, "control character U+001B at character 2; none is allowed"),
         ("\x1b[2J\a", [], None, "prompt: got '', it must not be empty"),
         ("x", [""], None, "files: got '', it must not be empty"),
-        ("x", [], "/nowhere", "experts: /nowhere: is no folder"),
+        ("x", [], "/nowhere", "experts: /nowhere: is not a folder"),
     ],
 )
 def test_what_cannot_be_routed_is_named(prompt: str | None, files: list[str], experts: str | None, what: str) -> None:

@@ -163,7 +163,10 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         (("sit", "s1", "pro_1"), "there is no session s1 in"),
         (("sit", "s1", "pro_1", "--seconds", "0"), "sit.seconds: got 0.0, allowed is 1 to 86400"),
         (("sit", "s1", "pro_1", "--then", "run"), "then: got 'run', expected one of agent, miss, wait"),
-        (("ask", "What?", "--wait-for-human", "9"), "wait_for_human: for whom? Name the person's seat: --human pro_2"),
+        (
+            ("ask", "What?", "--wait-for-human", "9"),
+            "wait_for_human: no seat is named for the person; add one, such as --human pro_2",
+        ),
         (
             ("ask", "What?", "--human", "panelist_1", "--wait-for-human", "0"),
             "Input should be greater than or equal to 1",

@@ -122,7 +122,7 @@ def test_links_and_repositories_are_not_sent_and_that_is_said(sent: Sent) -> Non
 
 
 def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="nowhere is no folder"):
+    with pytest.raises(BadInput, match="nowhere is not a folder"):
         task_folder.read_folder(tmp_path / "nowhere")
     big = tmp_path / "big"
     big.mkdir()

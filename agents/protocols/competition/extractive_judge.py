@@ -77,7 +77,7 @@ def score(shown: Shown) -> tuple[Marks, bool]:
     parts = _parts(it, before, terms, brief.limit)
     over = brief.words > brief.limit
     quoted = _number_of(round(parts["quoted"]), "quotation")
-    told = f"{quoted}; on the motion {parts['motion']:.0%}, new to its team {parts['fresh']:.0%}"
+    basis = f"{quoted}; on the motion {parts['motion']:.0%}, new to its team {parts['fresh']:.0%}"
     return Marks(
         logic=_mark(0.45 * parts["evidence"] + 0.25 * parts["links"] + 0.3 * parts["motion"]),
         persuasion=_mark(0.4 * parts["evidence"] + 0.3 * parts["meets"] + 0.3 * parts["motion"]),
@@ -85,7 +85,7 @@ def score(shown: Shown) -> tuple[Marks, bool]:
         teamwork=_mark(0.6 * parts["fresh"] + 0.4 * parts["goes_on"]),
         rule_compliance=max(1.0, 10.0 - PER_BREACH * len(faults) - FOR_OVERTIME * over),
         violations=faults,
-        comment=f"{told}, taken up of the other side {parts['meets']:.0%}. {WHO}",
+        comment=f"{basis}, taken up of the other side {parts['meets']:.0%}. {WHO}",
     ), injected
 
 
@@ -100,7 +100,7 @@ def _parts(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[st
     quoted = _evidence(it)
     mates = [h for h in before if h.team == it.team]
     against = [h for h in before if h.team != it.team][-1:]
-    told = collapse(" ".join(h.text for h in mates))
+    team_text = collapse(" ".join(h.text for h in mates))
     theirs = {s for h in against for s in stems(h.text)} - terms
     ours = {s for h in mates for s in stems(h.text)} - terms
     spoken = words(it.text)
@@ -113,7 +113,7 @@ def _parts(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[st
         "meets": min(1.0, len(theirs & has) / max(TAKEN_UP, SHARE_TAKEN_UP * len(theirs))) if against else 0.5,
         "varied": max(0.0, min(1.0, (len(set(spoken)) / max(1, len(spoken)) - 0.3) / 0.5)),
         "time": min(1.0, size / max(1.0, FULL * limit)),
-        "fresh": 1.0 if not quoted else sum(1 for q in quoted if q not in told) / len(quoted),
+        "fresh": 1.0 if not quoted else sum(1 for q in quoted if q not in team_text) / len(quoted),
         "goes_on": 0.5 * bool(_BACK.search(it.text)) + 0.5 * (shared(ours, has) if mates else 1.0),
     }
 
@@ -134,10 +134,10 @@ def summarize(shown: Shown) -> tuple[StageSummary, bool]:
     here = [h for h in heard if h.said.stage == brief.stage]
     parts = [f"{clean(without_orders(brief.stage)) or 'The stage'}: {_number_of(len(here), 'speech')}."]
     for team in TEAMS:
-        own = [h for h in here if h.team == team]
+        of_team = [h for h in here if h.team == team]
         rival = [h for h in here if h.team != team]
-        claims = list(dict.fromkeys(c for h in own for c in h.claims))
-        parts.append(f"{team}: {_number_of(len(own), 'speech')}, {_number_of(len(claims), 'quotation')}.")
+        claims = list(dict.fromkeys(c for h in of_team for c in h.claims))
+        parts.append(f"{team}: {_number_of(len(of_team), 'speech')}, {_number_of(len(claims), 'quotation')}.")
         open_ = [c for c in claims if not _met(c, rival)]
         if claims:
             parts.append(f"Above all: “{clean(claims[0].text)}”")
@@ -157,13 +157,13 @@ def review(shown: Shown) -> tuple[Review, bool]:
     best = f" Best debater: {clean(brief.best)}." if brief.best and brief.winner else ""
     parts = [said.get(brief.winner, f"Team {clean(brief.winner)} has won.") + best, _totals(brief.totals)]
     for team in TEAMS:
-        own = [h for h in heard if h.team == team]
+        of_team = [h for h in heard if h.team == team]
         rival = [h for h in heard if h.team != team]
-        claims = list(dict.fromkeys(c for h in own for c in h.claims))
+        claims = list(dict.fromkeys(c for h in of_team for c in h.claims))
         open_ = [c for c in claims if not _met(c, rival)]
-        over = sum(1 for h in own if h.said.overtime)
-        told = f"{_number_of(len(own), 'speech')}, {_number_of(len(claims), 'quotation')}, {len(open_)} of them not met"
-        parts.append(f"{team}: {told}.")
+        over = sum(1 for h in of_team if h.said.overtime)
+        counts = f"{_number_of(len(of_team), 'speech')}, {_number_of(len(claims), 'quotation')}"
+        parts.append(f"{team}: {counts}, {len(open_)} of them not met.")
         if claims:
             strongest = max(claims, key=lambda c: (_worth(c, ""), c.text))
             parts.append(f"Its firmest: “{clean(strongest.text)}”")
@@ -185,8 +185,8 @@ def _met(claim: Sentence, rival: Sequence[PublicSpeech]) -> bool:
 
 
 def _totals(totals: dict[str, float]) -> str:
-    told = ", ".join(f"{team} {figure(totals[team], 2)}" for team in TEAMS if team in totals)
-    return f"Totals so far: {told}." if told else "There are no totals."
+    scores = ", ".join(f"{team} {figure(totals[team], 2)}" for team in TEAMS if team in totals)
+    return f"Totals so far: {scores}." if scores else "There are no totals."
 
 
 # ---------------------------------------------------------------- the audience

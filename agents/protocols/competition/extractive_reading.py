@@ -239,9 +239,9 @@ def style_of(me: Identity) -> str:
     if me.personality is None:
         return ""
     name = word_set(" ".join(words(me.personality.name)))
-    told = set(words(me.personality.characteristics))
+    traits = set(words(me.personality.characteristics))
     joined = "_".join(words(me.personality.name))
-    scores = {s: 9 * (s == joined) + 3 * len(name & w) + len(told & w) for s, w in STYLES.items()}
+    scores = {s: 9 * (s == joined) + 3 * len(name & w) + len(traits & w) for s, w in STYLES.items()}
     best = max(scores, key=lambda s: (scores[s], s))
     return best if scores[best] else ""
 

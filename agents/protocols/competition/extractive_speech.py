@@ -91,15 +91,15 @@ def _debate(draft: SpeechDraft, r: DebaterView) -> None:
 def _sum_up(draft: SpeechDraft, r: DebaterView) -> None:
     """What was asked and answered, then what stands."""
     draft.add("What did the cross-examination bring?")
-    for asked, given in pairwise(h for h in r.heard if h.said.act in ("question", "answer")):
-        if (asked.said.act, given.said.act) != ("question", "answer") or not asked.said.questions:
+    for question, answer in pairwise(h for h in r.heard if h.said.act in ("question", "answer")):
+        if (question.said.act, answer.said.act) != ("question", "answer") or not question.said.questions:
             continue
-        theirs = [q for q in asked.said.questions if not is_suspicious(q)][:1]
-        said = [c.text for c in given.claims][:1]
-        who, whom = ("We", "they") if asked.team == r.team else ("They", "we")
+        theirs = [q for q in question.said.questions if not is_suspicious(q)][:1]
+        said = [c.text for c in answer.claims][:1]
+        who, whom = ("We", "they") if question.team == r.team else ("They", "we")
         for q in theirs:
-            told = f"and {whom} answered “{shortened(said[0], 22)}”" if said else f"and {whom} showed nothing for it"
-            draft.add(f"{who} asked about “{shortened((quotes(q) or [q])[0], 22)}”, {told}.")
+            reply = f"and {whom} answered “{shortened(said[0], 22)}”" if said else f"and {whom} showed nothing for it"
+            draft.add(f"{who} asked about “{shortened((quotes(q) or [q])[0], 22)}”, {reply}.")
     _rebut(draft, r, most=1, speeches=[h for h in r.opposing if h.said.act == "answer"])
     _points(draft, r, ranked(r, target_of(r)), 2)
     draft.add("So far the answers leave our side of the motion standing.")

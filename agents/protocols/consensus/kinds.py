@@ -82,8 +82,8 @@ def _panelist(shown: Shown) -> dict[str, str]:
 
 def _stand(brief: PanelBrief) -> dict[str, Any]:
     """Where the panel stands. What it is told of the rounds is in the task."""
-    told = {"so_far": brief.so_far, "consensus_status": brief.consensus_status}
-    return {name: msgspec.to_builtins(x) for name, x in told.items() if x is not None and x is not msgspec.UNSET}
+    standing = {"so_far": brief.so_far, "consensus_status": brief.consensus_status}
+    return {name: msgspec.to_builtins(x) for name, x in standing.items() if x is not None and x is not msgspec.UNSET}
 
 
 _REASONED = (

@@ -64,27 +64,27 @@ def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
 def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
     """(one new objection or none, whether something that it read talks to the reader as to a machine)."""
     brief: CritiqueBrief = shown.brief
-    given = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
-    if given is None:
+    answer = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
+    if answer is None:
         return Critique(objection=NO_NEW_OBJECTION), False
-    evidence, injected = _evidence(shown, corpus, given.citations)
-    if same(given.answer, NOTHING):
+    evidence, injected = _evidence(shown, corpus, answer.citations)
+    if same(answer.answer, NOTHING):
         said_so = any(same(o.text, UNANSWERED) for o in brief.profile)
         return Critique(objection=NO_NEW_OBJECTION if said_so else UNANSWERED), injected
     known = {collapse(c.quote) for o in brief.profile for c in o.citations}
-    known |= {collapse(c.quote) for c in given.citations}
+    known |= {collapse(c.quote) for c in answer.citations}
     said = " ".join(o.text for o in brief.profile) + brief.again
     least = LEAST_PRESSED if brief.again else LEAST
-    for strength, w, rival in _against(candidates(parse_question(shown.question), evidence), given.answer):
+    for strength, w, rival in _against(candidates(parse_question(shown.question), evidence), answer.answer):
         text = w.evidence.sentence.text
         if strength < least:
             break
         if not w.evidence.own or text in known or text in collapse(said):
             continue
-        turn = f"speaks for {_short(rival)}, not for {_short(given.answer)}" if rival else "speaks against"
+        turn = f"speaks for {_short(rival)}, not for {_short(answer.answer)}" if rival else "speaks against"
         what = (
             f"{_quoted(w.evidence)} {turn}"
-            + ("" if rival else f" {_short(given.answer)}")
+            + ("" if rival else f" {_short(answer.answer)}")
             + "; the answer is silent on it."
         )
         return Critique(objection=what, citations=(_cite(w.evidence),)), injected

@@ -66,17 +66,17 @@ def rewrite(shown: Shown) -> Rewritten:
 def judge(shown: Shown) -> tuple[Judgement, bool]:
     """(the ruling, whether something that was said talks to the reader as to a machine)."""
     brief: JudgeBrief = shown.brief
-    given = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
+    answer = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
     said = next((o.body for o in shown.others if isinstance(o.body, Raised)), None)
-    if given is None:
+    if answer is None:
         return Judgement(score=0.0, comment="There is no answer to judge."), False
-    met = tuple(o.number for o in brief.profile if _meets(given, o))
+    met = tuple(o.number for o in brief.profile if _meets(answer, o))
     score = 100.0
     if said is not None:
-        own = [c for c in given.citations if collapse(c.quote) not in {collapse(x.quote) for x in said.citations}]
+        own = [c for c in answer.citations if collapse(c.quote) not in {collapse(x.quote) for x in said.citations}]
         for_it, against = _sum(own), _sum(said.citations) or UNQUOTED
         score = round(100 * for_it / (for_it + against), 1)
-    spoken = [given.answer, given.reasoning, *(c.quote for c in given.citations)]
+    spoken = [answer.answer, answer.reasoning, *(c.quote for c in answer.citations)]
     spoken += [said.objection] if said is not None else []
     missing = [o.number for o in brief.profile if o.number not in met]
     comment = f"Of the profile it meets: {_numbers(met)}; left open: {_numbers(missing)}. Counted, no language model."
@@ -86,20 +86,20 @@ def judge(shown: Shown) -> tuple[Judgement, bool]:
 def verdict(shown: Shown) -> Verdict:
     """The answer that stands, and what became of the objections to it."""
     brief: VerdictBrief = shown.brief
-    given = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
+    answer = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
     left = [o for o in brief.profile if not o.answered]
     met = [o for o in brief.profile if o.answered]
     words = STOPS[brief.reason].words
     parts = [f"The debate ended because {words}." if brief.converged else f"The debate was ended: {words}."]
     parts.append(f"Of {len(brief.profile)} objections the answer meets {len(met)}.")
     parts += [f"Left open, {o.number}: {o.text}" for o in left[:5]]
-    if given is not None and given.citations:
-        first = given.citations[0]
+    if answer is not None and answer.citations:
+        first = answer.citations[0]
         parts.append(f"The answer rests above all on “{collapse(first.quote)}” ({first.document}).")
     parts.append("Written without a language model.")
     overturned = bool(brief.overturned_by)
     return Verdict(
-        answer=given.answer if given else "No answer",
+        answer=answer.answer if answer else "No answer",
         reasoning=" ".join(parts),
         ruling=NARROWS if overturned else UPHOLDS,
     )
@@ -127,12 +127,12 @@ def quoted(text: str) -> str:
     return " ".join(_QUOTED.findall(text))
 
 
-def _meets(given: Answer, o: Past) -> bool:
-    how = next((collapse(a.how) for a in given.addresses if a.objection == o.number), "")
+def _meets(answer: Answer, o: Past) -> bool:
+    how = next((collapse(a.how) for a in answer.addresses if a.objection == o.number), "")
     quotes = {collapse(c.quote) for c in o.citations}
     if not how or (quotes and not any(q in how for q in quotes)):
         return False
-    rest = [_weight(c) for c in given.citations if collapse(c.quote) not in quotes]
+    rest = [_weight(c) for c in answer.citations if collapse(c.quote) not in quotes]
     most = max((_weight(c) for c in o.citations), default=UNQUOTED)
     return max(rest, default=0.0) >= most
 

@@ -59,11 +59,11 @@ def blind(shown: Shown) -> tuple[Blind, bool]:
     held = shares(outcomes, p)
     best = max(range(len(p)), key=lambda i: (p[i], -i))
     cited = [s.line for s in _weighed(evidence[best], weight) if s.value > 0][:SPANS]
-    told = ", ".join(f"{clean(s.outcome)} {s.p:.0%}" for s in sorted(held, key=lambda s: -s.p)[:4])
+    beliefs = ", ".join(f"{clean(s.outcome)} {s.p:.0%}" for s in sorted(held, key=lambda s: -s.p)[:4])
     near = sum(1 for line in read.lines if line in weight)
     why = (
         f"Weighed by words from {len(read.lines)} sentences, {near} of them read closely as this seat's own half of "
-        f"the sources: {told}. {_WHO}"
+        f"the sources: {beliefs}. {_WHO}"
     )
     return Blind(belief=held, reasoning=why, spans=tuple(x.span for x in cited)), read.injected
 
@@ -75,7 +75,7 @@ def argue(shown: Shown) -> tuple[Case, bool]:
     outcomes = brief.outcomes
     evidence = speaking(shown.question, outcomes, read.lines)
     own = {line: 1.0 for line in read.lines if close(shown.seat, line.source)}
-    told = {
+    announced = {
         line
         for post, argument in read.record
         if post not in brief.own
@@ -83,14 +83,16 @@ def argue(shown: Shown) -> tuple[Case, bool]:
         for line in read.lines
         if quotes_line(span.quote, span.passage, line)
     }
-    weight = own | {line: 1.0 for line in told}
+    weight = own | {line: 1.0 for line in announced}
     target = belief(outcomes, evidence, weight)
     before = {s.outcome: s.p for s in brief.belief}
     after = _towards(tuple(before.get(o, 0.0) for o in outcomes), target, brief.cl)
     case = Case(
         arguments=_arguments(shown, read, evidence, weight, after),
         belief=shares(outcomes, after),
-        changed=_changed(outcomes, before, after, sorted(told - set(own), key=lambda x: (x.passage, x.sentence.text))),
+        changed=_changed(
+            outcomes, before, after, sorted(announced - set(own), key=lambda x: (x.passage, x.sentence.text))
+        ),
     )
     return case, read.injected
 

@@ -65,9 +65,9 @@ def _belief(shares: Iterable[Share]) -> dict[str, Any]:
     """A belief as a map, the most probable first, so that one over hundreds of outcomes is short."""
     ordered = sorted(shares, key=lambda s: -s.p)
     named = [s for s in ordered if s.p >= NAMED_FROM][:MOST_NAMED] or ordered[:MOST_NAMED]
-    told: dict[str, Any] = {s.outcome: round(s.p, 3) for s in named}
+    shares_by_name: dict[str, Any] = {s.outcome: round(s.p, 3) for s in named}
     rest = ordered[len(named) :]
-    return {"named": told, "others": {"outcomes": len(rest), "together": round(sum(s.p for s in rest), 3)}}
+    return {"named": shares_by_name, "others": {"outcomes": len(rest), "together": round(sum(s.p for s in rest), 3)}}
 
 
 def _said(body: Any) -> Any:

@@ -66,7 +66,7 @@ def _passed(text: str) -> int | None:
             return sum(counts)
     ran = [int(n) for n in _RAN.findall(text)]
     if ran:
-        not_passed = sum(int(n) for given in _OF_RAN.findall(text) for n in re.findall(r"=(\d+)", given))
+        not_passed = sum(int(n) for counts in _OF_RAN.findall(text) for n in re.findall(r"=(\d+)", counts))
         return max(0, sum(ran) - not_passed)
     if re.search(r"^1\.\.\d+$", text, re.M):
         return len(re.findall(r"^ok \d+", text, re.M))

@@ -38,9 +38,9 @@ async def _ran(brief: CheckBrief, folder: TaskFolder, deadline_ns: int) -> Check
     left_s = (deadline_ns - time.time_ns()) / 1e9 - _BEFORE_THE_END_S if deadline_ns else brief.seconds
     limits = sandbox.Limits(seconds=max(1.0, min(brief.seconds, left_s)))
     ran = await sandbox.run(argv, folder.root, limits=limits)
-    told = check_output.parse(ran.output)
+    parsed = check_output.parse(ran.output)
     return Checked(
         when=brief.when, command=brief.command, exit=None if ran.ended else ran.exit, ended=ran.ended[:1_000],
-        passed=told.passed, failed=told.failed, output=sandbox.cut(ran.output, MOST_OUTPUT),
+        passed=parsed.passed, failed=parsed.failed, output=sandbox.cut(ran.output, MOST_OUTPUT),
         seconds=round(ran.seconds, 3), ran=ran.stopped or not ran.ended,
     )  # fmt: skip

@@ -244,8 +244,8 @@ def _beside(brief: Any) -> Iterator[Other]:
         case WorkBrief():
             if brief.previous:
                 yield laid_beside("Your work that was reviewed", brief.previous, "task", passing=True)
-            for given in brief.supported:
-                yield from _supported(given)
+            for support in brief.supported:
+                yield from _supported(support)
             if brief.diff and isinstance(brief.diff, str):
                 yield laid_beside("What has been changed in your folder so far", brief.diff, "task", passing=True)
             yield from _checks(brief.checks)
@@ -264,11 +264,11 @@ def _checks(checked: tuple[Checked, ...] | msgspec.UnsetType) -> Iterator[Other]
         yield laid_beside(f"The check {run.when} the work", text, "task", passing=run.when == "after")
 
 
-def _supported(given: Supported) -> Iterator[Other]:
-    told: dict[str, Any] = {"sub_task": given.sub_task, "summary": given.summary, "output": given.output}
-    if given.artifacts:
-        told["artifacts"] = msgspec.to_builtins(given.artifacts)
-    yield laid_beside(f"What {given.agent_id} gave back", told, "task", passing=True)
-    if given.diff:
-        label = f"What {given.agent_id} changed in a copy of the folder, which is not in yours"
-        yield laid_beside(label, given.diff, "task", passing=True)
+def _supported(support: Supported) -> Iterator[Other]:
+    fields: dict[str, Any] = {"sub_task": support.sub_task, "summary": support.summary, "output": support.output}
+    if support.artifacts:
+        fields["artifacts"] = msgspec.to_builtins(support.artifacts)
+    yield laid_beside(f"What {support.agent_id} gave back", fields, "task", passing=True)
+    if support.diff:
+        label = f"What {support.agent_id} changed in a copy of the folder, which is not in yours"
+        yield laid_beside(label, support.diff, "task", passing=True)

@@ -71,8 +71,8 @@ def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
         )
     )
     lines = _lines(quotes) if quotes else _plan(brief.responsibility, brief.task, shown.expert)
-    for given in brief.supported:
-        lines += ["", f"{given.agent_id} gave back, for: {_said(given.sub_task)}", _said(given.output)]
+    for support in brief.supported:
+        lines += ["", f"{support.agent_id} gave back, for: {_said(support.sub_task)}", _said(support.output)]
     if brief.findings:
         lines += ["", f"Findings of the last review. None is acted on, because {HERE}:"]
         lines += [
@@ -103,8 +103,8 @@ def _quoted(shown: Shown, about: str, corpus: Corpus) -> list[tuple[str, Sentenc
     for i in ranked:
         if scores[i] < LEAST or len(quotes) == MOST_QUOTED:
             break
-        own = set(texts[i][1].stems) & set(query)
-        if own and len(own | set(texts[i][1].context) & set(query)) >= least:
+        shared = set(texts[i][1].stems) & set(query)
+        if shared and len(shared | set(texts[i][1].context) & set(query)) >= least:
             quotes.setdefault(texts[i][1].text, texts[i])
     return list(quotes.values())
 

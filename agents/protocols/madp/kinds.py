@@ -271,9 +271,9 @@ def _challenge(brief: ChallengeBrief) -> dict[str, Any]:
 
 
 def _words(brief: WordsBrief) -> dict[str, Any]:
-    told: dict[str, Any] = {**_task(brief.task), "claims": {c.agent_id: _said(c) for c in brief.claims}}
+    fields: dict[str, Any] = {**_task(brief.task), "claims": {c.agent_id: _said(c) for c in brief.claims}}
     objections = [[c.challenger_id, c.challenged_id, c.proposed_resolution, c.reason] for c in brief.challenges]
-    return told | ({"challenges so far": objections} if objections else {})
+    return fields | ({"challenges so far": objections} if objections else {})
 
 
 def _who_claimed(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -299,9 +299,9 @@ def _field(spec: ExpertSpec) -> str:
 
 def _spec(spec: ExpertSpec) -> str:
     """The field, the claim, and when to hand over."""
-    told = f"{_field(spec)}\nYour claim: {spec.deliberation.claim}"
+    text = f"{_field(spec)}\nYour claim: {spec.deliberation.claim}"
     when = "; ".join(spec.deliberation.handoff_when)
-    return f"{told}\nYou hand over when: {when}" if when else told
+    return f"{text}\nYou hand over when: {when}" if when else text
 
 
 def _with_body(spec: ExpertSpec) -> str:
@@ -316,7 +316,7 @@ def _with_checklist(spec: ExpertSpec) -> str:
 
 
 def _work(brief: WorkBrief) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **_task(brief.task),
         "you": brief.expert,
         "your part": brief.responsibility,
@@ -324,16 +324,16 @@ def _work(brief: WorkBrief) -> dict[str, Any]:
         "others that are there": ", ".join(brief.others),
     }
     if brief.state.completed or brief.state.remaining:
-        told |= {"completed already": brief.state.completed, "remaining": brief.state.remaining}
+        fields |= {"completed already": brief.state.completed, "remaining": brief.state.remaining}
     if brief.state.artifacts:
-        told["artifacts so far"] = [{"id": a.id, "type": a.type, "path": a.path} for a in brief.state.artifacts]
+        fields["artifacts so far"] = [{"id": a.id, "type": a.type, "path": a.path} for a in brief.state.artifacts]
     if brief.handoff:
-        told["why it was handed over to you"] = brief.handoff
+        fields["why it was handed over to you"] = brief.handoff
     if brief.advice:
-        told["what was decided about what blocked the work"] = brief.advice
+        fields["what was decided about what blocked the work"] = brief.advice
     if brief.findings:
-        told["findings of the last review, to be answered"] = msgspec.to_builtins(brief.findings)
-    return told
+        fields["findings of the last review, to be answered"] = msgspec.to_builtins(brief.findings)
+    return fields
 
 
 def _support(brief: SupportBrief) -> dict[str, Any]:
@@ -341,17 +341,17 @@ def _support(brief: SupportBrief) -> dict[str, Any]:
 
 
 def _review(brief: ReviewBrief) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **_task(brief.task),
         "you": brief.expert,
         "the lead": brief.lead,
         "the lead's summary": brief.summary,
     }
     if brief.iteration > 1:
-        told["review number"] = brief.iteration
+        fields["review number"] = brief.iteration
     if brief.findings:
-        told["findings of the review before, which the work was to answer"] = msgspec.to_builtins(brief.findings)
-    return told
+        fields["findings of the review before, which the work was to answer"] = msgspec.to_builtins(brief.findings)
+    return fields
 
 
 def _kind(brief: Any, reply: Any, prompt_brief: Any, spec: Any = _spec, **more: Any) -> Kind:

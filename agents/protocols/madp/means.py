@@ -92,15 +92,15 @@ def of_review(shown: Shown) -> dict[str, str]:
 def _known(brief: ReviewBrief) -> list[str]:
     """What the machine knows of the work, whatever its lead says."""
     runs = brief.checks if isinstance(brief.checks, tuple) else ()
-    told: list[str] = []
+    facts: list[str] = []
     if brief.performed is False:
         not_run = " The check was not run after it." if runs else ""
-        told.append(
+        facts.append(
             "- The machine knows that nothing was done: no file is changed, and no tool was called with success in the "
             f"last turn of work.{not_run} A change that the lead tells of is not there: the result is a plan at most."
         )
-    told += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in runs]
-    return told
+    facts += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in runs]
+    return facts
 
 
 def _came_to(run: Checked) -> str:

@@ -47,7 +47,7 @@ def built_in() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FORMATS.glob("*.yaml")))
 
 
-def read_format(given: str) -> Format:
+def read_format(name: str) -> Format:
     """A format by its built-in name, or from a YAML file.
 
     Raises
@@ -55,11 +55,11 @@ def read_format(given: str) -> Format:
     BadInput
         Neither; a file that cannot be read; a field that cannot be right, with file, field, value and limit.
     """
-    path = FORMATS / f"{given}.yaml" if given in built_in() else Path(given)
+    path = FORMATS / f"{name}.yaml" if name in built_in() else Path(name)
     if not path.is_file():
-        near = difflib.get_close_matches(given, built_in(), 1)
+        near = difflib.get_close_matches(name, built_in(), 1)
         hint = f"did you mean {near[0]}?" if near else f"built in are {', '.join(built_in())}"
-        raise BadInput("format", f"{given!r} is no format and no file; {hint}")
+        raise BadInput("format", f"{name!r} is no format and no file; {hint}")
     return parsed(_mapping(path, "format"), str(path))
 
 
@@ -78,12 +78,12 @@ def personalities(path: Path | None = None) -> dict[str, Personality]:
         raise BadInput("personalities", str(error)) from error
 
 
-def topic(given: str, file: Path | None = None) -> tuple[Topic, Path | None]:
+def topic(reference: str, file: Path | None = None) -> tuple[Topic, Path | None]:
     """A topic and the folder of its evidence, if it has one.
 
     Parameters
     ----------
-    given
+    reference
         `FILE#NAME`, or the name alone where `file` is given; a file with a single topic needs no name.
 
     Raises
@@ -91,9 +91,9 @@ def topic(given: str, file: Path | None = None) -> tuple[Topic, Path | None]:
     BadInput
         No such file, no such topic (with the nearest one), or one that cannot be right.
     """
-    name, path = given, file
+    name, path = reference, file
     if path is None:
-        text, _, name = given.partition("#")
+        text, _, name = reference.partition("#")
         path = Path(text)
     data = _mapping(path, "topic")
     topics = data.get("topics", data)

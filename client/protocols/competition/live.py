@@ -60,14 +60,14 @@ def progress(story: Story, seat: str, text: str, due: Due | None) -> tuple[str, 
     words = story.words(text)
     so_far = words_told(words)
     does = _DOES.get(due.kind, "speaks") if due is not None else "speaks"
-    told, over = f"{so_far} words, {clock(story.seconds(words))}", False
+    figures, over = f"{so_far} words, {clock(story.seconds(words))}", False
     if due is not None and due.words is not None:
         over = words > due.words
         clocks = f"{clock(story.seconds(words))} of {clock(story.seconds(due.words))}"
-        told = f"{so_far} of {due.words:,} words, {clocks}"
+        figures = f"{so_far} of {due.words:,} words, {clocks}"
     if due is not None and due.seconds_left is not None:
-        told += f", team clock {clock(due.seconds_left - story.seconds(words))}"
-    return f"{speaker(seat, story)} {does}: {told}" + (f" {WARNING} OVERTIME" if over else ""), over
+        figures += f", team clock {clock(due.seconds_left - story.seconds(words))}"
+    return f"{speaker(seat, story)} {does}: {figures}" + (f" {WARNING} OVERTIME" if over else ""), over
 
 
 def _speaking(story: Story, seat: str, text: str, due: Due | None, width: int, rows: int) -> "RenderableType":

@@ -21,7 +21,7 @@ _WIDEST = 60
 
 
 def draw(story: Story, form: str) -> bytes:
-    """The picture as a file of this format, `png` or `svg`; the same story gives the same bytes. `found` has at least
+    """The picture as a file of this format, `png` or `svg`; the same story gives the same bytes. `story` has at least
     one speech with marks, or that was to have them."""
 
     def paint(figure: "Figure") -> None:

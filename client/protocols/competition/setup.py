@@ -68,7 +68,7 @@ def _styles(pairs: list[str]) -> dict[str, str]:
 
 
 _FORMAT = Option(
-    "--format", str | None, "competition: by what rules (default: four_stage).", metavar="NAME|FILE"
+    "--format", str | None, "competition: the rules of the debate (default: four_stage).", metavar="NAME|FILE"
 )  # fmt: skip
 
 SETUP = CompetitionSetup(
@@ -88,7 +88,7 @@ SETUP = CompetitionSetup(
             gives="question",
         ),
         Option(
-            "--topics", Path | None, "The file of --topic, where it gives the name alone.", sets="stances",
+            "--topics", Path | None, "competition: the file of topics, if --topic gives only a name.", sets="stances",
             gives="question",
         ),
         Option(

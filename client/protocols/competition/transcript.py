@@ -93,8 +93,8 @@ def _private(post: Post, body: Note | Bid | Decision) -> Iterator[Piece]:
         case Bid():
             yield "quiet", f"  {who} does not bid, to its team alone"
         case Decision():
-            told = line(body.direction, 2_000)
-            yield style, f"  {who}, captain, to its team alone: {line(body.speaker)} speaks: {told}"
+            direction = line(body.direction, 2_000)
+            yield style, f"  {who}, captain, to its team alone: {line(body.speaker)} speaks: {direction}"
 
 
 def _speech(post: Post, body: Said, story: Story) -> Block:
@@ -172,8 +172,8 @@ def violations(body: Scored) -> Iterator[str]:
     yield from (_fine(fine) for fine in body.fines)
     for breach in body.marks.violations if body.marks is not None else ():
         if breach.kind not in priced:
-            told = line(breach.quote or breach.note, _WIDE)
-            yield f"{WARNING} {words_of(breach.kind)}, costs nothing" + (f": “{told}”" if told else "")
+            reason = line(breach.quote or breach.note, _WIDE)
+            yield f"{WARNING} {words_of(breach.kind)}, costs nothing" + (f": “{reason}”" if reason else "")
 
 
 def _fine(fine: Fine) -> str:
@@ -355,8 +355,8 @@ def unscored_words(outcome: Outcome) -> str:
 def facts(outcome: Outcome) -> Iterator[str]:
     """What speaks against a clean debate, a line each; none: nothing did."""
     if outcome.violations:
-        told = ", ".join(f"{words_of(kind)} {n}" for kind, n in outcome.violations.items())
-        yield f"{WARNING} violations found: {told}"
+        counts = ", ".join(f"{words_of(kind)} {n}" for kind, n in outcome.violations.items())
+        yield f"{WARNING} violations found: {counts}"
     if outcome.fines:
         yield f"{WARNING} fines: {len(outcome.fines)}; " + _sums(outcome.fines)
     if outcome.unscored:
@@ -395,6 +395,6 @@ def stage_words(r: Mapping[str, Any]) -> Iterator[str]:
         words = f"{figure(s.get('words') or 0)} of {s.get('limit')} words"
         yield f"  {line(str(s.get('seat')))}, {act}: {words}{over}, {score}"
         yield from (f"    {_fine(msgspec.convert(fine, Fine))}" for fine in s.get("fines") or ())
-    yield from (f"  silent: {line(str(told))}" for told in r.get("silent") or ())
+    yield from (f"  silent: {line(str(seat))}" for seat in r.get("silent") or ())
     if r.get("summary"):
         yield f"  the judge: {line(str(r['summary']), _WIDE)}"

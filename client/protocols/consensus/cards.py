@@ -60,16 +60,16 @@ def _assessment(body: Body) -> Card:
     score = number(body.get("score"))
     groups = [mapping(g) for g in items(body.get("groups"))]
     moved = mapping(body.get("moved"))
-    told = [f"{words(g.get('label'))}: {', '.join(words(s) for s in items(g.get('seats')))}" for g in groups]
-    told += [f"They disagree: {words(d)}" for d in items(body.get("key_disagreements"))]
-    told += [f"{words(seat)} changed its answer {BY.get(str(by), words(by))}" for seat, by in moved.items()]
+    paragraphs = [f"{words(g.get('label'))}: {', '.join(words(s) for s in items(g.get('seats')))}" for g in groups]
+    paragraphs += [f"They disagree: {words(d)}" for d in items(body.get("key_disagreements"))]
+    paragraphs += [f"{words(seat)} changed its answer {BY.get(str(by), words(by))}" for seat, by in moved.items()]
     chips = [
         Chip(text=_BANDS.get(words(body[name]), words(body[name]))) for name in ("band", "direction") if body.get(name)
     ]
     if body.get("source") not in (None, "analyst"):
         chips.append(Chip(text=words(body["source"]), tone="warn"))
     head = "agreement" if score is None else f"agreement {score:g}"
-    return Card(place="score", head=head, text="\n\n".join(told), chips=tuple(chips))
+    return Card(place="score", head=head, text="\n\n".join(paragraphs), chips=tuple(chips))
 
 
 def signals(scores: Mapping[int, Any], settings: Body) -> tuple[Series, ...]:

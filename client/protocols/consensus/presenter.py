@@ -244,8 +244,8 @@ class ConsensusPresenter(Presenter):
         trend = certificate.get("trend") or []
         if trend:
             yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
-        told = ("trend", "score", "band", *(("threshold",) if score is not None else ()))
-        yield from self.certificate_figures(certificate, told)
+        fields = ("trend", "score", "band", *(("threshold",) if score is not None else ()))
+        yield from self.certificate_figures(certificate, fields)
 
     def round_figures(self, figures: dict[str, Any]) -> dict[str, Any]:
         """A round without the texts of its positions: its score, and who moved."""
@@ -318,11 +318,11 @@ def _changes(result: Result) -> str:
     came = _came_to_one(result)
     if not changes and not came:
         return "; all the same from the start" if len(result.rounds) < 2 else "; nobody changed its answer"
-    told = [f"{came} came to an answer later"] if came else []
+    texts = [f"{came} came to an answer later"] if came else []
     for by, rounds in changes.items():
         n = "one changed its answer" if len(rounds) == 1 else f"{len(rounds)} changed their answers"
-        told.append(f"{n} {_BY.get(by, line(by))} in round {' and '.join(dict.fromkeys(rounds))}")
-    return "; " + ", ".join(told)
+        texts.append(f"{n} {_BY.get(by, line(by))} in round {' and '.join(dict.fromkeys(rounds))}")
+    return "; " + ", ".join(texts)
 
 
 def _came_to_one(result: Result) -> int:
@@ -409,5 +409,5 @@ def _assessment(round_: int, body: Body, reasons: Mapping[str, str], width: int)
         moved = dict.fromkeys(body.get("flips_without_evidence") or (), "without new evidence")
     for seat, by in mapping(moved).items():
         why = line(reasons.get(str(seat), ""), width)
-        told = f": {why}" if why and by in ("quotation", "argument") else ""
-        yield "quiet", f"      {line(str(seat))} changed its answer {_BY.get(by, line(str(by)))}{told}"
+        reason = f": {why}" if why and by in ("quotation", "argument") else ""
+        yield "quiet", f"      {line(str(seat))} changed its answer {_BY.get(by, line(str(by)))}{reason}"

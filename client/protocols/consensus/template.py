@@ -19,7 +19,7 @@ _ENV = """\
 """
 
 _PANEL = """\
-# Who sits where with which model: parley ask --panel-file panel.yaml, parley up --panel-file panel.yaml
+# The model of each seat: parley ask --panel-file panel.yaml, parley up --panel-file panel.yaml
 # Variables of a seat, of its role or for everybody (.env) go over this file. A seat that names no model takes what they
 # say, else extractive.
 protocol: consensus

@@ -14,10 +14,10 @@ def card(kind: str, body: Body) -> Card | None:
     match kind:
         case "answer":
             addressed = [mapping(a) for a in items(body.get("addresses"))]
-            told = [f"Objection {words(a.get('objection'))}: {words(a.get('how', ''))}" for a in addressed]
+            answers = [f"Objection {words(a.get('objection'))}: {words(a.get('how', ''))}" for a in addressed]
             return Card(
                 head="answer", position=words(body.get("answer", "")), confidence=share(body.get("confidence")),
-                text="\n\n".join([words(body.get("reasoning", "")), *told]), quotes=quotes_of(body.get("citations")),
+                text="\n\n".join([words(body.get("reasoning", "")), *answers]), quotes=quotes_of(body.get("citations")),
                 chips=tuple(Chip(text=f"answers objection {words(a.get('objection'))}", tone="good")
                             for a in addressed),
             )  # fmt: skip

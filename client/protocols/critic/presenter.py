@@ -83,7 +83,7 @@ class CriticPresenter(Presenter):
     def _brief_post(self, post: Post) -> Iterator[StyledLine]:
         """Answers that are new, objections, duplicates, and the judge's confidence after each round."""
         body = object_of(post.body)
-        told = list(transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF))[:1]
+        lines = list(transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF))[:1]
         answer = words(body.get("answer", ""))
         shown = {
             "question": True,
@@ -95,7 +95,7 @@ class CriticPresenter(Presenter):
         if post.kind == "answer":
             self._answer = answer
         if shown:
-            yield from ((style, _cut(text)) for style, text in told)
+            yield from ((style, _cut(text)) for style, text in lines)
 
     def card(self, post: Post) -> Card:
         """A post as data."""
@@ -135,8 +135,8 @@ class CriticPresenter(Presenter):
             if not raised
             else f"{len(raised) - still} of {count(len(raised), 'objection')} met"
         )
-        given = [str(r["answer"].get("answer")) for r in result.rounds if r.get("answer")]
-        others = len({g for g in given if g != given[-1]})
+        answers = [str(r["answer"].get("answer")) for r in result.rounds if r.get("answer")]
+        others = len({g for g in answers if g != answers[-1]})
         be = "was" if others == 1 else "were"
         moved = f"there {be} {count(others, 'other answer')} on the way" if others else "the answer never changed"
         ruling = str(result.outcome.get("ruling", ""))

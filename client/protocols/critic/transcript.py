@@ -41,12 +41,12 @@ def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[Style
 
 def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     source = "" if body.get("source") == "helper" else f", {line(str(body.get('source')))}"
-    told = f"{float(body.get('similarity', 0)):.2f} like objection {body.get('nearest')}"
+    likeness = f"{float(body.get('similarity', 0)):.2f} like objection {body.get('nearest')}"
     limit = f"duplicate from {float(body.get('threshold', 0)):.2f}{source}"
     if not body.get("duplicate"):
-        yield "quiet", f"      new: {told} ({limit})"
+        yield "quiet", f"      new: {likeness} ({limit})"
         return
-    yield "score", f"      duplicate: {told} ({limit})"
+    yield "score", f"      duplicate: {likeness} ({limit})"
     yield "quiet", f"        now:    {line(str(body.get('objection', '')), _WIDE)}"
     yield "quiet", f"        before: {line(str(body.get('nearest_text', '')), _WIDE)}"
 
@@ -56,8 +56,11 @@ def by_words(rounds: Sequence[Body]) -> Iterator[StyledLine]:
     comparisons = [c for r in rounds for c in r.get("comparisons") or ()]
     failed = [str(c["why"]) for c in comparisons if c.get("why")]
     if failed:
-        told = "; ".join(line(why, _WIDE) for why in dict.fromkeys(failed))
-        yield "score", f"Warning: {len(failed)} of {len(comparisons)} objections were compared by words alone: {told}"
+        reasons = "; ".join(line(why, _WIDE) for why in dict.fromkeys(failed))
+        yield (
+            "score",
+            f"Warning: {len(failed)} of {len(comparisons)} objections were compared by words alone: {reasons}",
+        )
 
 
 def _pressed(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
@@ -130,8 +133,8 @@ def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
     yield "", f"Objections: {len(objections)}, of which {len(still) or 'none'} {'are' if len(still) > 1 else 'is'} open"
     for o in still:
         weight = o.get("weight")
-        told = "nobody judged its weight" if weight is None else f"weight {float(weight):.2f}"
-        yield "quiet", f"  open, {o.get('number')} ({told}): {line(str(o.get('text', '')), _WIDE)}"
+        weight_words = "nobody judged its weight" if weight is None else f"weight {float(weight):.2f}"
+        yield "quiet", f"  open, {o.get('number')} ({weight_words}): {line(str(o.get('text', '')), _WIDE)}"
 
 
 RULED = {

@@ -52,9 +52,9 @@ class Told:
         s, new = body.signals, self._new
         self._new = 0
         held = ", ".join(f"{line(share.outcome, _NAME)} {share.p:.2f}" for share in top(s.mixture, _TOP))
-        told = f"; {count(new, 'new argument') if new else 'no new argument'}" if s.round else ""
+        news = f"; {count(new, 'new argument') if new else 'no new argument'}" if s.round else ""
         refused = f", {body.refused} refused" if new and body.refused else ""
-        yield "score", f"  round {s.round}: disagreement {s.jsd:.2f}; {held}{told}{refused}"
+        yield "score", f"  round {s.round}: disagreement {s.jsd:.2f}; {held}{news}{refused}"
         if body.next_advocate:
             yield "score", f"      {named(body)}"
         for seat, belief in body.beliefs.items():
@@ -83,8 +83,8 @@ def beside(result: Result) -> Iterator[StyledLine]:
         kept, times = best.get(_key(ruled), (ruled, 0))
         best[_key(ruled)] = (max(kept, ruled, key=_worth), times + 1)
     ranked = sorted(best.values(), key=lambda pair: -_worth(pair[0]))
-    told = f"Arguments: {len(best)} different admitted, {count(outcome.refused, 'refusal')}"
-    yield "quiet", told + ("; the strongest:" if ranked else "")
+    counts = f"Arguments: {len(best)} different admitted, {count(outcome.refused, 'refusal')}"
+    yield "quiet", counts + ("; the strongest:" if ranked else "")
     for ruled, times in ranked[:_CARRIED]:
         again = f" ({times} times)" if times > 1 else ""
         quote = f" “{line(ruled.spans[0].quote, _SPAN)}”" if ruled.spans else ""
@@ -115,19 +115,19 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
     apart = dissent(story, result)
     if not answer:
         alike = leading(outcome.mixture)
-        told = (
+        text = (
             f"no answer: {len(alike)} outcomes are equally likely, and none more, {outcome.mixture[alike[0]]:.2f} each"
         )
     elif not seats:
-        told = f"{name}, {confidence}"
+        text = f"{name}, {confidence}"
     elif apart not in ("", "nobody"):
-        told = f"no agreement: {name}, {confidence}; {apart}"
+        text = f"no agreement: {name}, {confidence}; {apart}"
     elif all(first == answer for first in alone):
         stood = any(r.signals.advocate for r in story.rounds)
         what = "it stood a devil's advocate" if stood else "the debate changed nothing"
-        told = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
+        text = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
     else:
         moved = count(sum(first != answer for first in alone), "debater")
-        told = f"{everybody} hold {name}, {confidence}; the debate changed the mind of {moved}"
+        text = f"{everybody} hold {name}, {confidence}; the debate changed the mind of {moved}"
     tests = outcome.plan.tests if outcome.plan else ()
-    return told + (f"; next: {line(tests[0].what, _WIDE)}" if tests else "")
+    return text + (f"; next: {line(tests[0].what, _WIDE)}" if tests else "")

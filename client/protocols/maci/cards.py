@@ -48,8 +48,8 @@ def card(body: Any, documents: Mapping[str, str], before: str) -> Card | None:
         case Ruled():
             return _ruled(body, documents)
         case Crit():
-            told = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
-            return Card(place="line", head="scores", text=told or "nothing")
+            scores = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
+            return Card(place="line", head="scores", text=scores or "nothing")
         case Round():
             return _round(body)
     return None
@@ -78,10 +78,10 @@ def _quotes(body: Blind | Argument, documents: Mapping[str, str]) -> tuple[Quote
 
 
 def _ruled(body: Ruled, documents: Mapping[str, str]) -> Card:
-    told = [*body.reasons, *(_judged(k, score) for k, score in enumerate(body.scores, 1) if score.justification)]
+    reasons = [*body.reasons, *(_judged(k, score) for k, score in enumerate(body.scores, 1) if score.justification)]
     chip = Chip(text=passed(body), tone="good") if body.admitted else Chip(text="refused", tone="warn")
     return Card(
-        head=f"argument {title(body)}", text="\n\n".join((body.claim, *told)), quotes=_quotes(body, documents),
+        head=f"argument {title(body)}", text="\n\n".join((body.claim, *reasons)), quotes=_quotes(body, documents),
         chips=(chip,), refused="" if body.admitted else why_refused(body),
     )  # fmt: skip
 
@@ -93,13 +93,13 @@ def _judged(number: int, score: Score) -> str:
 def _round(body: Round) -> Card:
     s = body.signals
     chips = [Chip(text=f"{_NAMES[n][0]} {figure(getattr(s, n))}") for n in SHOWN if getattr(s, n) is not None]
-    told = [f"{seat}: {', '.join(f'{o} {p:.2f}' for o, p in _shares(b))}" for seat, b in body.beliefs.items()]
-    told.append(f"mixture: {', '.join(f'{o} {p:.2f}' for o, p in _shares(s.mixture))}")
+    paragraphs = [f"{seat}: {', '.join(f'{o} {p:.2f}' for o, p in _shares(b))}" for seat, b in body.beliefs.items()]
+    paragraphs.append(f"mixture: {', '.join(f'{o} {p:.2f}' for o, p in _shares(s.mixture))}")
     if s.cl is not None:
-        told.append(f"dials: {dial_words((s.cl, s.tau_q, s.tau_crit))}")
+        paragraphs.append(f"dials: {dial_words((s.cl, s.tau_q, s.tau_crit))}")
     if s.round:
-        told.append(f"arguments: {len(body.admitted)} admitted, {body.refused} refused")
-    return Card(place="score", head=f"signals of round {s.round}", text="\n\n".join(told), chips=tuple(chips))
+        paragraphs.append(f"arguments: {len(body.admitted)} admitted, {body.refused} refused")
+    return Card(place="score", head=f"signals of round {s.round}", text="\n\n".join(paragraphs), chips=tuple(chips))
 
 
 def signals(rounds: Sequence[Round]) -> tuple[Series, ...]:

@@ -35,7 +35,7 @@ def course(record: Record, right: Callable[[str], bool | None]) -> Course | None
     if result is None or not result.rounds:
         return None
     try:
-        rounds = [msgspec.convert(told["signals"], Signals) for told in result.rounds]
+        rounds = [msgspec.convert(row["signals"], Signals) for row in result.rounds]
         config = in_force(build_settings(PROTOCOLS[opened.protocol], opened.settings), opened.version)
     except (msgspec.ValidationError, Inadmissible) as error:
         raise Altered(f"session {record.sid}: {error}") from error

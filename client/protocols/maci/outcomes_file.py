@@ -11,7 +11,7 @@ MAX_BYTES = 1_000_000
 _FIELD = "outcomes"
 
 
-def read_outcomes(given: str) -> list[str]:
+def read_outcomes(text: str) -> list[str]:
     """The lines of a file that is there (or the texts of its JSON array; empty lines and those that begin with `#` are
     passed over), else what stands between commas, or a JSON array itself.
 
@@ -21,23 +21,23 @@ def read_outcomes(given: str) -> list[str]:
         A file that cannot be read or holds fewer than two; one word that is no file; a name with characters that cannot
         be shown. Whether two are the same is for the protocol to say.
     """
-    path = Path(given)
+    path = Path(text)
     try:
         there = path.exists()
     except (OSError, ValueError):  # too long for a path, and so a list
         there = False
     if there:
         outcomes = _of_text(_text(path), str(path))
-    elif given.lstrip().startswith(("[", "{")):
-        outcomes = _of_json(given, "it")
-    elif "," in given:
-        outcomes = [part.strip() for part in given.split(",")]
+    elif text.lstrip().startswith(("[", "{")):
+        outcomes = _of_json(text, "it")
+    elif "," in text:
+        outcomes = [part.strip() for part in text.split(",")]
         if not all(outcomes):
-            raise BadInput(_FIELD, f"got {given!r}: nothing stands between two of the commas")
+            raise BadInput(_FIELD, f"got {text!r}: nothing stands between two of the commas")
     else:
-        raise BadInput(_FIELD, f"got {given!r}: no such file, and no list of outcomes between commas")
+        raise BadInput(_FIELD, f"got {text!r}: no such file, and no list of outcomes between commas")
     if len(outcomes) < 2:
-        raise BadInput(_FIELD, f"{given} names {len(outcomes)}, expected two or more")
+        raise BadInput(_FIELD, f"{text} names {len(outcomes)}, expected two or more")
     for name in outcomes:
         if clean(name) != name or "\n" in name or "\t" in name:
             raise BadInput(_FIELD, f"got {name!r}: a name has no control characters")

@@ -32,7 +32,7 @@ _COLOURS = ("#1f5fa8", "#c1272d", "#0f7173", "#8a5a00", "#6b3fa0")
 
 
 def draw(story: Story, stop: Stop | None, form: str) -> bytes:
-    """The picture as a file of this format; the same story gives the same bytes. `found` has at least one round."""
+    """The picture as a file of this format; the same story gives the same bytes. `story` has at least one round."""
 
     def paint(figure: "Figure") -> None:
         axes: Sequence[Axes] = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2.2, 2.4, 2.4))
@@ -44,8 +44,8 @@ def draw(story: Story, stop: Stop | None, form: str) -> bytes:
         for part in axes:
             _frame(part, last, stop)
         if stop is not None:
-            told = f"Stopped after round {last}: {line(stop.reason)}: {reason_words(stop.reason, stop.converged)}"
-            figure.suptitle(told, x=0.02, ha="left", fontsize=10.0)
+            heading = f"Stopped after round {last}: {line(stop.reason)}: {reason_words(stop.reason, stop.converged)}"
+            figure.suptitle(heading, x=0.02, ha="left", fontsize=10.0)
         axes[-1].set_xlabel("round (0 is blind)")
 
     return drawn((7.6, 10.4), paint, form)

@@ -70,8 +70,8 @@ class MaciPresenter(Presenter):
         self._posts.append(post)
         self._signals = transcript.foot(post) or self._signals
         match body_of(post):
-            case Passages(passages=found):
-                self._documents.update({p.id: p.document for p in found})
+            case Passages(passages=passages):
+                self._documents.update({p.id: p.document for p in passages})
             case Round() as body:
                 self._rounds.append(body)
 
@@ -154,8 +154,8 @@ class MaciPresenter(Presenter):
 
     def explained(self, session: str, entries: Sequence[log.Entry]) -> Iterator[str]:
         """Signals and dials by round, arguments, beliefs."""
-        told = story(self._posts)
-        return transcript.explained(told) if told.rounds else iter(())
+        session_story = story(self._posts)
+        return transcript.explained(session_story) if session_story.rounds else iter(())
 
     def page(self, posts: Sequence[Post], result: Result | None) -> PagePart:
         """Mixture, tests, signals, arguments, plan."""
@@ -164,10 +164,10 @@ class MaciPresenter(Presenter):
 
     def draw(self, stop: Stop | None, form: str) -> bytes:
         """Signals, dials, gates and mixture by round."""
-        told = story(self._posts)
-        if not told.rounds:
+        session_story = story(self._posts)
+        if not session_story.rounds:
             raise NoPicture("ended before its first round: there are no signals to draw")
-        return draw(told, stop, form)
+        return draw(session_story, stop, form)
 
     def foot(self, round_: int) -> str:
         """The last round's signals, and the dials of the next."""

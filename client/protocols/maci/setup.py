@@ -5,22 +5,22 @@ from typing import Any
 from client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
 
 
-def _outcomes(given: str) -> list[str]:
+def _outcomes(text: str) -> list[str]:
     from client.protocols.maci import outcomes_file
 
-    return outcomes_file.read_outcomes(given)
+    return outcomes_file.read_outcomes(text)
 
 
-def _preset(given: str) -> str:
+def _preset(name: str) -> str:
     from typing import get_args, get_type_hints
 
     from client.errors import BadInput
     from schemas.control import Control
 
     known = get_args(get_type_hints(Control)["reading"])
-    if given not in known:
-        raise BadInput("--preset", f"--preset: got {given!r}, presets are {', '.join(known)}")
-    return given
+    if name not in known:
+        raise BadInput("--preset", f"--preset: got {name!r}, presets are {', '.join(known)}")
+    return name
 
 
 def _signals(path: str, preset: str | None, lines: bool) -> Any:
@@ -32,18 +32,19 @@ def _signals(path: str, preset: str | None, lines: bool) -> Any:
 _PRESET = Option(
     "--preset",
     str | None,
-    "maci: paper, the published readings; debate (default), minds can change and agreement ends it.",
+    "maci: paper uses the published settings. With debate (default), agents can change their minds.",
     sets="reading",
     read=_preset,
 )
 _SIGNALS_HELP = """Compute MACI's signals and stop over a recorded debate.
 
-They are one JSON document, with the dials. No model is asked. The first round is
-the blind one. Who is absent from a later round keeps its last belief. What a round may have beside beliefs: evidence,
-crit, crit_mean, crit_variance, q, tokens, advocate, arguments, judges.
+The result is one JSON document, with the dials. No model is called. The first round is the blind one. An agent that
+is absent from a later round keeps its last belief. Besides beliefs, a round may have evidence, crit, crit_mean,
+crit_variance, q, tokens, advocate, arguments and judges.
 
-Many debates are JSON lines, one a line: one document a line comes back, in their order; of a bad line it says its
-number and why. Exit status: 0 all were read, 1 some lines were bad, 2 none was good.
+A file of many debates has one debate on each line. The output then has one document on each line, in the same order.
+The document of a bad line has its number and the reason. Exit status: 0 all were read, 1 some lines were bad, 2 all
+lines were bad.
 
 \b
 Examples:
@@ -71,15 +72,15 @@ SETUP = Setup(
     options=(
         *ROUND_LIMIT,
         PANEL,
-        Option("--debaters", int | None, "The same as --panel, of maci."),
+        Option("--debaters", int | None, "maci: number of debaters, the same as --panel."),
         Option(
             "--outcomes",
             str | None,
-            "What maci's answer may be: a file with one a line, or 'a, b, c' (default: they propose).",
+            "maci: the possible answers, 'a, b, c' or a file with one on each line (default: debaters propose them).",
             read=_outcomes,
         ),
         _PRESET,
-        Option("--ordered", bool, "The outcomes stand on a scale, in this order.", default=False),
+        Option("--ordered", bool, "The outcomes are points on a scale, in this order.", default=False),
         Option(
             "--close-the-loop",
             bool,
@@ -98,11 +99,18 @@ SETUP = Setup(
             "signals",
             _SIGNALS_HELP,
             "FILE",
-            "JSON of outcomes and rounds, or a line of it for each debate; - reads standard input.",
+            "JSON with outcomes and rounds, or one debate on each line; - reads standard input.",
             _signals,
             options=(
-                _PRESET._replace(help="Of debates that name none: paper, the published readings, or debate (default)."),
-                Option("--lines", bool, "One debate a line, whatever the file's name and first line.", default=False),
+                _PRESET._replace(
+                    help="Preset of debates that name none: paper (the published settings) or debate (default)."
+                ),
+                Option(
+                    "--lines",
+                    bool,
+                    "Read one debate from each line, whatever the file's name and first line are.",
+                    default=False,
+                ),
             ),
         ),
     ),

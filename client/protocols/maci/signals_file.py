@@ -173,9 +173,9 @@ def _parsed(
     document: Any, preset: str | None = None
 ) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
     file = struct_of(document, File, "", sections=_SECTION)
-    given = {} if preset is None else {"reading": preset}
-    given |= {OTHER_NAMES.get(name, name): value for name, value in file.config.items()}
-    config = struct_of(given, Control, "config", sections=_SECTION)
+    values = {} if preset is None else {"reading": preset}
+    values |= {OTHER_NAMES.get(name, name): value for name, value in file.config.items()}
+    config = struct_of(values, Control, "config", sections=_SECTION)
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
     except InvalidValue as error:
@@ -232,8 +232,8 @@ def _observation(
     )  # fmt: skip
 
 
-def _agents(given: Collection[str], agents: Collection[str], path: str) -> None:
-    for agent in given:
+def _agents(named: Collection[str], agents: Collection[str], path: str) -> None:
+    for agent in named:
         if agent not in agents:
             raise InvalidValue(path, agent, f"no such agent; there are {', '.join(agents)}")
 

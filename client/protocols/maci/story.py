@@ -103,8 +103,8 @@ def why_refused(ruled: Ruled) -> str:
     """Which gate, with the value and the threshold, or what nobody found out; empty for what was admitted."""
     if ruled.admitted:
         return ""
-    told = tuple(_gates(ruled))
-    return " and ".join([words for words, below in told if below] or [words for words, _ in told])
+    gates = tuple(_gates(ruled))
+    return " and ".join([words for words, below in gates if below] or [words for words, _ in gates])
 
 
 def passed(ruled: Ruled) -> str:

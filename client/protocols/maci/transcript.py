@@ -143,14 +143,14 @@ def score_words(score: Score) -> str:
 
 
 def _case(post: Post, body: Case, width: int) -> Iterator[StyledLine]:
-    told = f": {line(body.changed, width)}" if body.changed else ""
+    change = f": {line(body.changed, width)}" if body.changed else ""
     argued = count(len(body.arguments), "argument")
-    yield "seat", f"  {line(post.seat)}, {argued}, would hold {shares(body.belief)}{told}"
+    yield "seat", f"  {line(post.seat)}, {argued}, would hold {shares(body.belief)}{change}"
 
 
 def _crit(post: Post, body: Crit, width: int) -> Iterator[StyledLine]:
-    told = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
-    yield "quiet", f"  {line(post.seat)} scores {told or 'nothing'}"
+    scores = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
+    yield "quiet", f"  {line(post.seat)} scores {scores or 'nothing'}"
 
 
 def _signals(post: Post, body: Round, width: int) -> Iterator[StyledLine]:
@@ -301,7 +301,7 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
     tested = map(mapping, (certificate.get("near_consensus"), certificate.get("one_answer"), *tests))
     failed = [(words(test.get("test")), test) for test in tested if test and not test.get("holds")]
     names = {name for name, _ in failed}
-    told = []
+    texts = []
     for name, test in failed:
         value, limit = test.get("value"), test.get("limit")
         if name in _ATTACK and (value is None or _APART & names):
@@ -309,8 +309,8 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
         if name == _HELD and _TIED in names:
             continue  # nobody holds one answer, so nobody holds another one
         shown = _number(value) if name == _TIED else figure(value)
-        told.append(_SHORT.get(name, "").format(value=shown, limit=figure(limit)))
-    return "; ".join(dict.fromkeys(text for text in told if text))
+        texts.append(_SHORT.get(name, "").format(value=shown, limit=figure(limit)))
+    return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
 def agreement(certificate: Mapping[str, Any]) -> str:
@@ -388,8 +388,8 @@ def explained(story: Story) -> Iterator[str]:
         for heard in story.arguments:
             if heard.round == t:
                 fate = f"admitted, {passed(heard.ruled)}"
-                told = fate if heard.ruled.admitted else f"refused, {why_refused(heard.ruled)}"
-                yield f"  {title(heard.ruled)} of {line(heard.seat)}: {told}: {line(heard.ruled.claim, 200)}"
+                verdict = fate if heard.ruled.admitted else f"refused, {why_refused(heard.ruled)}"
+                yield f"  {title(heard.ruled)} of {line(heard.seat)}: {verdict}: {line(heard.ruled.claim, 200)}"
         for seat, belief in body.beliefs.items():
             yield f"  {line(seat)} holds {shares(belief)}"
         if body.signals.advocate:

@@ -94,9 +94,9 @@ def _task(body: TaskPosted) -> Card:
         )
         for c in body.candidates
     )  # fmt: skip
-    told = f"{transcript.factor_words(body.factors)}{transcript.matcher_words(body.matcher)}"
+    text = f"{transcript.factor_words(body.factors)}{transcript.matcher_words(body.matcher)}"
     return Card(
-        place="note", head="who may take it", text=told if parts else _paragraphs("No expert matches.", told),
+        place="note", head="who may take it", text=text if parts else _paragraphs("No expert matches.", text),
         chips=tuple(chips), parts=parts,
     )  # fmt: skip
 
@@ -177,9 +177,9 @@ def _did(body: Work | Supported) -> Iterator[Chip]:
 def _handed(body: HandedOver) -> Card:
     state = body.task_state
     lists = (("Completed", state.completed), ("Remaining", state.remaining))
-    told = [f"{what}: {'; '.join(parts)}" for what, parts in lists if parts]
+    paragraphs = [f"{what}: {'; '.join(parts)}" for what, parts in lists if parts]
     head = f"{seat_name(body.from_agent)} hands over to {seat_name(body.to_agent)}"
-    return Card(place="note", head=head, text=_paragraphs(body.reason, *told))
+    return Card(place="note", head=head, text=_paragraphs(body.reason, *paragraphs))
 
 
 def _checked(body: Checked) -> Card:

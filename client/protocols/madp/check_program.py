@@ -44,9 +44,9 @@ def refuse_missing(command: str, data: bytes) -> None:
         there = sorted(path for path in files if path.rpartition("/")[0] == folder)
         more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
         names = ", ".join(map(line, there[:_NAMED])) + more if there else "no file"
-        told = f"{_missing(command, program)} in the folder; {line(folder) or 'its top'} has {names}"
+        problem = f"{_missing(command, program)} in the folder; {line(folder) or 'its top'} has {names}"
         raise BadInput(
-            "--check", f"{told}; if the task makes the program, run it by another one, as in --check 'sh test.sh'"
+            "--check", f"{problem}; if the task makes the program, run it by another one, as in --check 'sh test.sh'"
         )
 
 

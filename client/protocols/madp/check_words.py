@@ -34,11 +34,11 @@ def run_words(body: Checked) -> str:
     """`4 failed, 12 passed (3.1 s)`."""
     if body.exit is None:
         return f"no result: {line(body.ended, WIDE)}"
-    told = [f"{len(body.failed)} failed"] if body.failed else []
-    told += [f"{body.passed} passed"] if body.passed is not None else []
-    if not told or (body.exit and not body.failed):
-        told += [f"exit status {body.exit}"]
-    return f"{', '.join(told)} ({body.seconds:.1f} s)"
+    parts = [f"{len(body.failed)} failed"] if body.failed else []
+    parts += [f"{body.passed} passed"] if body.passed is not None else []
+    if not parts or (body.exit and not body.failed):
+        parts += [f"exit status {body.exit}"]
+    return f"{', '.join(parts)} ({body.seconds:.1f} s)"
 
 
 def outcome_lines(proof: Mapping[str, Any] | None) -> Iterator[StyledLine]:
@@ -46,8 +46,8 @@ def outcome_lines(proof: Mapping[str, Any] | None) -> Iterator[StyledLine]:
     if not proof:
         return
     runs = [msgspec.convert(proof[when], Checked) for when in ("before", "after") if proof.get(when)]
-    told = " -> ".join(map(run_words, runs)) or "not run"
-    yield "stop" if proof.get("ok") else "score", f"Check: {line(proof['command'], WIDE)}: {told}"
+    results = " -> ".join(map(run_words, runs)) or "not run"
+    yield "stop" if proof.get("ok") else "score", f"Check: {line(proof['command'], WIDE)}: {results}"
     if proof.get("why"):
         yield "score", f"      {line(proof['why'], WIDE)}"
 
@@ -57,7 +57,7 @@ def certified(proof: Mapping[str, Any], runs: Iterable[Checked]) -> str:
 
     Parameters
     ----------
-    found
+    proof
         `before`, `after` -> `exit` and `failed`.
     runs
         As they were posted, which know why one came to no result.
@@ -92,5 +92,5 @@ def cautions(run: Checked, ends: str) -> Iterator[StyledLine]:
             f"      to avoid that: {ends} ends the task; ask again with a --check that runs, or --check off",
         )
     elif run.exit and not run.failed:
-        told = "its output names no test, so failures before and after the work cannot be compared one by one"
-        yield "score", f"      {told}: only a check that succeeds bears the work out"
+        caution = "its output names no test, so failures before and after the work cannot be compared one by one"
+        yield "score", f"      {caution}: only a check that succeeds bears the work out"

@@ -57,11 +57,11 @@ class MadpPresenter(Presenter):
         if body is None:
             return raw_post(post, width)
         ending = self.ending.outcome if self.ending is not None else {}
-        told = transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where, ending=ending)
+        lines = transcript.lines(post, body, self.story, width, brief=self.brief, where=self.where, ending=ending)
         if isinstance(body, Checked) and self.ending is None:
             ends = f"Ctrl-C in parley ask, or parley sessions cancel {line(post.session)}{self.where}"
-            return chain(told, check_words.cautions(body, ends))
-        return told
+            return chain(lines, check_words.cautions(body, ends))
+        return lines
 
     def card(self, post: Post) -> Card:
         """A post as data."""

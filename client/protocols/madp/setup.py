@@ -138,11 +138,16 @@ SETUP = MadpSetup(
     opening_only=("expert", "folder", "history", "files_mentioned", "code_snippets", "prior_conversation"),
     rank=5,
     options=(
-        Option("--expert", str | None, "madp: who leads, whatever intake finds; counted as an override.", metavar="ID"),
+        Option(
+            "--expert",
+            str | None,
+            "madp: the expert that leads. It overrides the routing, and counts as an override.",
+            metavar="ID",
+        ),
         Option(
             "--files",
             list[str] | None,
-            "madp: a file that it is about; repeatable.",
+            "madp: a file that the task is about; repeatable.",
             sets="files_mentioned",
             metavar="NAME",
         ),
@@ -159,7 +164,7 @@ SETUP = MadpSetup(
         Option(
             "--conversation",
             Path | None,
-            "madp: what was said before, JSON lines of role and text.",
+            "madp: the conversation before the task, as JSON lines with role and text.",
             sets="prior_conversation",
             metavar="FILE",
             read=_conversation,
@@ -168,8 +173,7 @@ SETUP = MadpSetup(
         Option(
             "--check",
             str | None,
-            "madp: a command that shows whether the work is right; off: none. Without it, the test command that the "
-            "folder's manifest names.",
+            "madp: a command that checks the work; off: no check (default: the test command in the folder's manifest).",
             metavar="COMMAND",
             read=lambda given: "" if given == "off" else given,
         ),
@@ -183,7 +187,7 @@ SETUP = MadpSetup(
         Option(
             "--no-history",
             bool,
-            "madp: with --folder, send none of the commits of its git repository.",
+            "madp: with --folder, do not send the commits of its git repository.",
             default=False,
             gives="no_history",
         ),

@@ -39,8 +39,8 @@ def conversation(path: Path) -> list[dict[str, str]]:
         except SchemaError as error:
             raise BadInput("conversation", f"{path}, line {number}: {error}") from error
         if message.role not in _SPEAKERS:
-            told = f"role: got {line(message.role)!r}, expected {' or '.join(_SPEAKERS)}"
-            raise BadInput("conversation", f"{path}, line {number}: {told}")
+            problem = f"role: got {line(message.role)!r}, expected {' or '.join(_SPEAKERS)}"
+            raise BadInput("conversation", f"{path}, line {number}: {problem}")
         messages.append(msgspec.to_builtins(message))
     if not messages:
         raise BadInput("conversation", f"{path} has no message; expected lines such as " + _MESSAGE)

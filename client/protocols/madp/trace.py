@@ -125,8 +125,8 @@ class _Fold:
                 self._assigned_ns = self._assigned_ns or entry.at_ns
                 self._overrides += self._consensus is not None and self._consensus.how == "override"
             case "closed":
-                told = _body(say.body, dict[str, Any]) or {}
-                self._overrides = int((told.get("outcome") or {}).get("overrides") or self._overrides)
+                body = _body(say.body, dict[str, Any]) or {}
+                self._overrides = int((body.get("outcome") or {}).get("overrides") or self._overrides)
 
     def trace(self) -> CoordinationTrace:
         if self._opened is None:

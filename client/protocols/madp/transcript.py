@@ -150,8 +150,8 @@ def matcher_words(matcher: str) -> str:
     """`; candidates found by words and meaning (matcher better)`; empty: the matcher is not named."""
     name, asked, model = matcher.partition(ASKED)
     how = f" by {_MATCHED_BY[name]}" if name in _MATCHED_BY else ""
-    told = f"; candidates found{how} (matcher {line(name)})" if name else ""
-    return told + (f", {line(model)} was asked" if asked else "")
+    text = f"; candidates found{how} (matcher {line(name)})" if name else ""
+    return text + (f", {line(model)} was asked" if asked else "")
 
 
 def fits_words(relevance: float) -> str:
@@ -213,11 +213,11 @@ def who_words(decision: Consensus, story: Story) -> str:
         *([f"confidence {confidence:.2f}"] if confidence is not None else []),
     ))  # fmt: skip
     why = HOW.get(decision.how) or line(story.words(lead.agent_id) or lead.responsibility or decision.rationale, _CLAIM)
-    told = "; ".join(part for part in (figures, why.rstrip("."), _who_was_asked(story)) if part)
+    reasons = "; ".join(part for part in (figures, why.rstrip("."), _who_was_asked(story)) if part)
     names = [line(a.agent_id) for a in decision.outcome.support]
     support = f", and may ask {' and '.join(names)} for support" if names else ""
     depth = f"; {story.task.depth}" if story.task is not None else ""
-    return f"{line(lead.agent_id)} leads ({told}){support}{depth}"
+    return f"{line(lead.agent_id)} leads ({reasons}){support}{depth}"
 
 
 def _who_was_asked(story: Story) -> str:
@@ -227,8 +227,8 @@ def _who_was_asked(story: Story) -> str:
 
 
 def _consensus(body: Consensus, story: Story, brief: bool) -> Iterator[StyledLine]:
-    told = who_words(body, story)
-    yield "stop" if body.outcome.lead else "score", f"  {line(told, _BRIEF_WHO) if brief else told}"
+    text = who_words(body, story)
+    yield "stop" if body.outcome.lead else "score", f"  {line(text, _BRIEF_WHO) if brief else text}"
     if body.conflict:
         yield "score", f"      in doubt: {line(body.conflict, WIDE)}"
     if brief:
@@ -285,23 +285,23 @@ def _review(body: Reviewed, story: Story) -> Iterator[StyledLine]:
     verdict = "asks for a revision" if body.verdict == "revision_needed" else body.verdict.replace("_", " ")
     nth = f" (review {body.iteration})" if body.iteration > 1 else ""
     yield style, f"  {line(body.reviewer_id)} reviews{nth}: {line(verdict)}"
-    told: dict[Finding, str] = {}
+    reviewers: dict[Finding, str] = {}
     of_this = (r for r in story.reviews if r.iteration == body.iteration)
     for other in takewhile(lambda r: r.reviewer_id != body.reviewer_id, of_this):
-        told.update((f, other.reviewer_id) for f in other.findings if f not in told)
-    yield from finding_lines([f for f in body.findings if f not in told], "      ")
+        reviewers.update((f, other.reviewer_id) for f in other.findings if f not in reviewers)
+    yield from finding_lines([f for f in body.findings if f not in reviewers], "      ")
     again: dict[str, list[str]] = {}
     for f in body.findings:
-        if f in told:
-            again.setdefault(told[f], []).append(f.severity)
+        if f in reviewers:
+            again.setdefault(reviewers[f], []).append(f.severity)
     for reviewer, severities in again.items():
         yield "quiet", f"      says the same as {line(reviewer)}: {', '.join(severities)}"
 
 
 def _deliberation(body: Deliberated) -> Iterator[StyledLine]:
     if not body.status:
-        told = f"a {line(body.protocol)} session decides: {line(body.question, WIDE)}"
-        yield "seat", f"  {told}"
+        text = f"a {line(body.protocol)} session decides: {line(body.question, WIDE)}"
+        yield "seat", f"  {text}"
         yield "quiet", f"      session {line(body.session)}"
         return
     answer = body.result.get("answer") or body.result.get("winner") or body.why or "nothing"
@@ -323,9 +323,9 @@ def open_item(item: Item) -> OpenItem:
 def answered_words(answer: Mapping[str, Any]) -> str:
     """What was answered, and by whom."""
     choice, note = line(str(answer.get("choice")), WIDE), str(answer.get("note") or "")
-    told = f" ({line(note, WIDE)})" if note else ""
+    comment = f" ({line(note, WIDE)})" if note else ""
     if answer.get("author"):
-        return f"item {line(str(answer['id']))}: {line(str(answer['author']))} answered {choice}{told}"
+        return f"item {line(str(answer['id']))}: {line(str(answer['author']))} answered {choice}{comment}"
     return f"item {line(str(answer['id']))}: nobody answered; the default holds: {choice}"
 
 
@@ -364,10 +364,10 @@ def in_short(outcome: Mapping[str, Any], ended: str) -> str:
     parts += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
     waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
     parts += [f"{count(len(waits), 'question')} for a human open"] if waits else []
-    told = line(ended, WIDE)
+    ending = line(ended, WIDE)
     if not planned:
-        return "; ".join((*parts, told))
-    return "; ".join((told, *parts) if told.startswith(_NOTHING_DONE) else (_NOTHING_DONE, *parts, told))
+        return "; ".join((*parts, ending))
+    return "; ".join((ending, *parts) if ending.startswith(_NOTHING_DONE) else (_NOTHING_DONE, *parts, ending))
 
 
 def outcome_lines(
@@ -379,13 +379,13 @@ def outcome_lines(
     above: bool = False,
 ) -> Iterator[StyledLine]:
     """What a task's result has beside its answer. `above`: the work was shown in full before it."""
-    told = lead_words(outcome, story)
+    leads = lead_words(outcome, story)
     shown = brief and story is not None and story.consensus is not None  # above, where it was said
-    if told and not shown:
-        yield "quiet", f"By: {told}"
+    if leads and not shown:
+        yield "quiet", f"By: {leads}"
     first = ((outcome.get("consensus") or {}).get("outcome") or {}).get("lead") or {}
     last = outcome.get("lead")
-    if told and last and last != first.get("agent_id"):
+    if leads and last and last != first.get("agent_id"):
         yield (
             "quiet",
             f"Finished by: {line(str(last))}" if outcome.get("answer") else f"Led in the end by: {line(str(last))}",

@@ -22,8 +22,8 @@ def call_lines(calls: Sequence[ToolCall]) -> Iterator[StyledLine]:
     """Each call, and how it ended where it did not succeed."""
     for call in calls:
         ended = ended_words(call)
-        told = "" if ended == "ok" else f", {ended}"
-        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, WIDE)}{told}"
+        ending = "" if ended == "ok" else f", {ended}"
+        yield "quiet", f"        {line(call.server)}.{line(call.tool)} {line(call.arguments, WIDE)}{ending}"
 
 
 def calls_words(calls: Sequence[ToolCall]) -> str:
@@ -33,8 +33,8 @@ def calls_words(calls: Sequence[ToolCall]) -> str:
         by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
     failed = sum(ended_words(call) != "ok" for call in calls)
     bad = f", {failed} failed" if failed else ""
-    told = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())
-    return f"{count(len(calls), 'call')} of tools{bad}: {told}"
+    counts = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())
+    return f"{count(len(calls), 'call')} of tools{bad}: {counts}"
 
 
 def diff_words(diff: str) -> str:
@@ -130,11 +130,11 @@ def summaries(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
     """`1. sre: The query is cached.`: what each turn of work that was done or handed over came to, as its lead sums it
     up, in order; the middle of many is left out. Nothing where it was one turn."""
     rows = [r for r in rounds if r.get("summary") and r.get("outcome") in ("done", "handoff")]
-    told = [f"{n}. {line(str(r.get('lead')))}: {line(str(r['summary']), _SUMMARY)}" for n, r in enumerate(rows, 1)]
-    if len(told) > MOST_STEPS:
-        left = len(told) - MOST_STEPS
-        told = [told[0], f"({left} more, which parley explain shows)", *told[left + 1 :]]
-    return told if len(told) > 1 else []
+    steps = [f"{n}. {line(str(r.get('lead')))}: {line(str(r['summary']), _SUMMARY)}" for n, r in enumerate(rows, 1)]
+    if len(steps) > MOST_STEPS:
+        left = len(steps) - MOST_STEPS
+        steps = [steps[0], f"({left} more, which parley explain shows)", *steps[left + 1 :]]
+    return steps if len(steps) > 1 else []
 
 
 def whose_word(answer: str, work: Mapping[str, Any]) -> str:

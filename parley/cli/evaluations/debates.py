@@ -19,17 +19,19 @@ def eval_debates(
     ] = None,
     files: Annotated[
         list[Path] | None,
-        typer.Option("--file", metavar="FILE", help="Debates of your own, a JSON object a line; repeatable."),
+        typer.Option(
+            "--file", metavar="FILE", help="File of your own debates, one JSON object on each line; repeatable."
+        ),
     ] = None,
-    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the public data sets lie.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of the public data sets.")] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of the report, and of what a stopped run finished.")
     ] = Path("debates-report"),
     margin: Annotated[
-        float, typer.Option(min=0.01, max=50, help="Points of accuracy within which two methods are the same.")
+        float, typer.Option(min=0.01, max=50, help="Points of accuracy within which two methods count as the same.")
     ] = 1.0,
     repeat: Annotated[
-        Path | None, typer.Option("--repeat", metavar="FILE", help="Run again what this manifest.json says.")
+        Path | None, typer.Option("--repeat", metavar="FILE", help="Repeat the run of this manifest.json.")
     ] = None,
     show: Annotated[
         bool, typer.Option("--list", help="Show data sets, methods and what each set can show, and run nothing.")
@@ -40,8 +42,8 @@ def eval_debates(
 
     It asks whether a debate helps, when it should stop, and whom to believe. Methods are votes, single models, stop
     rules, MACI's controller with its ablations, and bounds that know the answer. Methods that learn are fitted on one
-    half of the questions; every figure is of the other. The report is a page with tables, tests and plots. No model is
-    called. A run that was stopped goes on where it was, if you type the same command.
+    half of the questions, and every figure is measured on the other half. The report is a page with tables, tests and
+    plots. No model is called. The same command continues a run that was stopped.
 
     \b
     Examples:

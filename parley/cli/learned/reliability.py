@@ -10,17 +10,19 @@ from parley.cli.options import Config, Creds, Json, Nats, State
 from parley.cli.output import write_lines
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="How reliable members were, as past outcomes say.",
+    no_args_is_help=True, rich_markup_mode=None, help="Show how reliable members were in past sessions.",
 )  # fmt: skip
 
 File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="Where it is kept (default: in the state folder).")
+    Path | None, typer.Option("--file", metavar="FILE", help="File of the records (default: in the state folder).")
 ]
 
 
 @app.command("list")
 def list_(
-    kind: Annotated[str | None, typer.Option(metavar="WORD", help="Of this kind of question alone.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="WORD", help="Show only records of this kind of question.")
+    ] = None,
     file: File = None,
     json: Json = False,
     nats: Nats = None,
@@ -29,7 +31,7 @@ def list_(
 ) -> None:
     """Show the record of each model and seat.
 
-    An older answer counts less. The interval holds 95 % of what the record leaves possible.
+    An older answer counts less. The interval is the 95 % credible interval of the reliability.
 
     \b
     Examples:
@@ -40,14 +42,14 @@ def list_(
         settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
         from parley.reliability import learning
 
-        found = learning.listed(settings, kind or "")
+        records = learning.listed(settings, kind or "")
         if json:
             import msgspec
 
-            options.print_json({**msgspec.to_builtins(found), "used": settings.learned.reliability})
+            options.print_json({**msgspec.to_builtins(records), "used": settings.learned.reliability})
         else:
             known = learning.kinds(settings) if kind else ()
-            write_lines(learning.table_words(found, settings.learned.reliability, kind or "", known), None)
+            write_lines(learning.table_words(records, settings.learned.reliability, kind or "", known), None)
 
 
 @app.command()
@@ -73,21 +75,24 @@ def policy(
         from parley.reliability import steering
 
         of_kind = kind or settings.learned.kind
-        found = steering.learned_policies(settings, of_kind)
+        policies = steering.learned_policies(settings, of_kind)
         used = settings.learned.policy
         if json:
             import msgspec
 
-            options.print_json({"policies": msgspec.to_builtins(found), "used": used})
+            options.print_json({"policies": msgspec.to_builtins(policies), "used": used})
         else:
-            write_lines(steering.policy_words(found, used, of_kind), None)
+            write_lines(steering.policy_words(policies, used, of_kind), None)
 
 
 @app.command()
 def learn(
     known: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help='Known answers too: {"question", "model", "right"} a line.'),
+        typer.Option(
+            metavar="FILE",
+            help='Also learn from this file of known answers, {"question", "model", "right"} on each line.',
+        ),
     ] = None,
     file: File = None,
     json: Json = False,
@@ -96,7 +101,7 @@ def learn(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Read the feedback on stored sessions into the records.
+    """Update the records from the feedback on stored sessions.
 
     Sessions that open afterwards use them. An open session keeps the records that it was opened with.
 
@@ -109,8 +114,8 @@ def learn(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds, learned__file=file)
         from parley.reliability import learning
 
-        found = learning.learn(settings, known)
+        report = learning.learn(settings, known)
         if json:
-            options.print_json(found)
+            options.print_json(report)
         else:
-            write_lines(learning.learned_words(found), None)
+            write_lines(learning.learned_words(report), None)

@@ -58,10 +58,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Show speeches as they come."""
 
     def __post_init__(self) -> None:
-        known = {*seats_of(self.format, "pro"), *seats_of(self.format, "con")}
+        seats = {*seats_of(self.format, "pro"), *seats_of(self.format, "con")}
         for seat, style in self.styles.items():
-            if seat not in known:
-                raise InvalidValue("competition.styles", seat, "seats are " + ", ".join(sorted(known)))
+            if seat not in seats:
+                raise InvalidValue("competition.styles", seat, "seats are " + ", ".join(sorted(seats)))
             if style not in self.personalities:
                 there = ", ".join(sorted(self.personalities)) or "none"
                 raise InvalidValue(f"competition.styles.{seat}", style, f"no such personality; known are {there}")

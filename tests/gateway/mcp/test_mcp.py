@@ -203,7 +203,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("iterative_debate", {"projectPath": "/etc"}, "projectPath: got '/etc', allowed are folders under "),
     ("iterative_debate", {"projectPath": "canal/out"}, "allowed are folders under "),
     ("iterative_debate", {"projectPath": "../../etc"}, "allowed are folders under "),
-    ("iterative_debate", {"projectPath": "nothing"}, "which is no folder"),
+    ("iterative_debate", {"projectPath": "nothing"}, "which is not a folder"),
     ("ask", {"protocol": "consensu"}, "did you mean consensus?"),
     ("ask", {"protocol": "consensus", "settings": {"thresold": 1}}, "threshold"),
     ("ask", {"protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
@@ -223,7 +223,7 @@ async def test_what_is_wrong_is_said_with_field_value_and_limit(http: Way) -> No
             text = _bad(await client.call_tool(tool, {"question": "Tea?", **given}))
             assert wanted in text, (tool, given, text)
         assert "nobody" in _bad(await client.call_tool("explain", {"session": "nobody"}))
-        assert "no session's id" in _bad(await client.call_tool("get_debate", {"session": "a.b>"}))
+        assert "not a session's id" in _bad(await client.call_tool("get_debate", {"session": "a.b>"}))
         with pytest.raises(Exception, match="there is no session nobody"):
             await client.read_resource("parley://sessions/nobody/transcript")
 

@@ -52,7 +52,7 @@ def test_it_starts_a_stack_with_the_first_call_and_says_nothing_but_the_protocol
 def test_what_cannot_be_right_is_said_before_anything_is_served(tmp_path: Path) -> None:
     front = Front(tmp_path)
     code, out, err = front.run("mcp", "--root", str(tmp_path / "nothing"))
-    assert code == 2 and not out and "root: " in err and "is no folder" in err
+    assert code == 2 and not out and "root: " in err and "is not a folder" in err
     panels = tmp_path / "panels"
     panels.mkdir()
     code, out, err = front.run("mcp", "--panels", str(panels))

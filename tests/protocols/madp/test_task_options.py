@@ -62,7 +62,7 @@ def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
     front = Front(tmp_path)
     for options, why in (
         (("--expert", "Not An Id"), "it is no expert's id"),
-        (("--folder", "nowhere"), "nowhere is no folder"),
+        (("--folder", "nowhere"), "nowhere is not a folder"),
         (("--apply",), "--apply writes the result into --folder"),
         (("--files", ""), "madp.files_mentioned"),
         (("--file", ""), "madp.files_mentioned"),  # its old name
