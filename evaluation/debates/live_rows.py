@@ -352,15 +352,14 @@ def _outcomes(row: Row, options: int) -> Iterator[tuple[str, Outcome]]:
         asked = row.panel or len(row.blind)
         yield f"sc{asked}", _outcome(shares, best, tokens, asked, 0)
         return
-    if row.cell == "maci":
-        if row.mixture and abs(sum(row.mixture) - 1) < 0.01:
-            whole = sum(row.mixture)
-            mixture = tuple(p / whole for p in row.mixture)
-            yield "maci", _outcome(mixture, leading(mixture), row.tokens, row.calls, max(0, row.rounds - 1))
-        else:
-            yield "maci", _stated(None, 0.0, options, row.tokens, row.calls, max(0, row.rounds - 1))
+    rounds = max(0, row.rounds - 1)
+    if row.mixture and abs(sum(row.mixture) - 1) < 0.01:
+        whole = sum(row.mixture)
+        mixture = tuple(p / whole for p in row.mixture)
+        best = () if row.answer is None else (row.answer,)
+        yield row.cell, _outcome(mixture, best, row.tokens, row.calls, rounds)
         return
-    yield row.cell, _stated(row.answer, row.confidence, options, row.tokens, row.calls, max(0, row.rounds - 1))
+    yield row.cell, _stated(row.answer, row.confidence, options, row.tokens, row.calls, rounds)
 
 
 def _stated(answer: int | None, confidence: float, options: int, tokens: int, calls: int, rounds: int = 0) -> Outcome:

@@ -83,5 +83,7 @@ def test_no_method_reads_the_gold_of_what_it_answers() -> None:
 def test_the_page_says_what_was_chosen_and_where_nothing_was() -> None:
     told = report.chosen_rows({"a": settings().fit(SPOILT), "b": settings().fit(LAW[:20]), "c": settings().fit(LAW)})
     lines = told.splitlines()
-    assert lines[2].startswith("| a | 60 | round_limit 1 | +96.8 [") and "too few debates" in lines[3]
+    assert (
+        lines[2].startswith("| a | 60 | round_limit 1 | 1.6, 98.4 | 80, 40 | +96.8 [") and "too few debates" in lines[3]
+    )
     assert "the published ones" in lines[4]

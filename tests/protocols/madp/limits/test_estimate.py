@@ -76,7 +76,7 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
     def least(budget: Budget | None = None, **settings: object) -> tuple[int, float, str]:
         opening = request("q", protocol="madp", settings=settings, budget=budget)
         found = estimating.of(opening, workers)
-        return found.least.tokens, found.least.cost_usd, found.shortfall
+        return found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortfall
 
     assert least() == (2 * 28_000, 2 * (24_000 + 40_000) / 1e6, "")
     assert least(Budget(tokens=56_000))[0] == 56_000
