@@ -23,6 +23,8 @@ TITLES = {
     "consensus": "consensus",
     "critic": "critic",
     "maci": "MACI",
+    "competition": "competition, the judge's winner",
+    "madp": "madp, the expert's work",
 }
 BASELINE = "single"
 MARGIN = 0.01
@@ -176,7 +178,7 @@ def _missing(wanted: Sequence[tuple[str, str, int]], rows: Sequence[Row], unfit:
     missing = Counter(cell for key in wanted if key not in held for cell in key[1:2])
     for cell, count in missing.items():
         yield f"{cell}: {count} of {sum(key[1] == cell for key in wanted)} sessions were not held"
-    for cell in ("panel", "consensus", "critic", "maci"):
+    for cell in ("panel", "consensus", "critic", "maci", "competition", "madp"):
         if not any(key[1] == cell for key in wanted) and not any(line.startswith(f"{cell}:") for line in unfit):
             yield f"{cell}: not asked for"
 
@@ -241,9 +243,10 @@ def blocks(told: LiveReport) -> Iterator[Block]:
     )
     yield Words(
         "Intervals are 95 % (BCa bootstrap over questions; Wilson's where all are alike). An answer that names no "
-        "option counts as wrong. Tokens are of the method's own part; money and time are of the whole session. Methods "
-        "are of different numbers of questions where the table says so, and comparisons are on those that both were "
-        "asked."
+        "option counts as wrong, and its MRR is 0. A vote that is tied shares the credit, as if one were drawn. Tokens "
+        "are of the method's own part; money and time are of the whole session. Methods are of different numbers of "
+        "questions where the table says so, and comparisons are on those that both were asked. They are “better” or "
+        "“worse” only where the adjusted p is below .05 and the interval of the gain lies wholly on that side of 0."
     )
     yield table("Methods", _HEAD, map(_cells, told.rows))
     if told.comparisons:

@@ -79,7 +79,7 @@ def measured(method: Method, results: Sequence[Scored], *, words: bool, same_as:
     outcomes = [r.outcome for r in results]
     credits, sure = [r.credit for r in results], [r.confidence for r in results]
     answered = [r for r in results if r.outcome.leading]
-    stated = bool(answered) and not method.hindsight
+    stated = bool(answered) and not method.hindsight and method.has_confidence
     tokens = [o.tokens for o in outcomes]
     unexplained = [o.unexplained for o in outcomes]
     return Measures(

@@ -33,9 +33,10 @@ TABLES = {name: (str(listed["against"]), tuple(listed["methods"])) for name, lis
 """Set -> (method that others are compared with, methods)."""
 
 
+_CHOOSE = ("maci_learned", "maci_flags_learned")
 _CHOSEN = (
-    "Which settings of MACI's stop were chosen on the fit half, where words have a price. Figures are of the fit half. "
-    "“Worth more” is right answers less the price of words, against the published settings."
+    "What was chosen, with figures of the fit half. “Worth more” is right answers less the price of words, against the "
+    "published settings."
 )
 
 
@@ -121,7 +122,7 @@ def routes(data_set: DataSet, debates: Sequence[RecordedDebate]) -> str:
 
 
 def chosen_rows(fitted: Mapping[str, Method]) -> str:
-    """By group: which settings of MACI's stop the fit half speaks for, and what they are worth, part by part."""
+    """By group: which settings of MACI the fit half speaks for, and what they are worth, part by part."""
     lines = [
         "| group | debates | chosen | right, %: published, chosen | words: published, chosen | worth more, points |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
@@ -157,10 +158,9 @@ def page(data: Path) -> str:
             f"Seen before: {data_set.seen_before or 'nowhere that is known'}.",
             table(list(rows(data_set, debates, against, names)), titles[against]),
         ]
-        if "maci_learned" in names:
-            learned = {method.name: method for method in loaded().methods()}["maci_learned"]
+        for learned in (method for method in loaded().methods() if method.name in _CHOOSE and method.name in names):
             fitted = prepared(learned, of_half(data_set.split or name, debates, "fit")) or {}
-            parts += [_CHOSEN, chosen_rows(fitted)]
+            parts += [f"{learned.title}. {_CHOSEN}", chosen_rows(fitted)]
         if name == "ford":
             parts += [
                 "Where `auto` sends each kind, decided on the fit half alone. Each cell is accuracy in % at so many "
