@@ -61,7 +61,7 @@ def _fitting(
     """The sessions that can be opened, and why others cannot. Raises BadInput where none can."""
     cells, unfit = live.fitting(live.cells_of(asked, wanted), plans, wanted, folder)
     why = [
-        f"{name}: {len(reasons)} questions were passed over, because they cannot be asked: {reasons[0]}"
+        f"{name}: questions passed over, because they cannot be asked: {len(reasons)}. The first: {reasons[0]}"
         for name, reasons in unfit.items()
     ]
     if not cells:

@@ -133,7 +133,10 @@ def test_a_dry_run_starts_nothing_and_says_which_questions_are_passed_over(tmp_p
     cells = ("--cell", "competition", "--cell", "madp")
     code, out, err = Front(tmp_path).run("eval", "live", "q.jsonl", *SETS, *cells, "--dry-run")
     assert code == 0, err
-    assert "competition: 1 questions were passed over" in err and "between two options; q1 has 3" in err
+    assert (
+        "competition: questions passed over, because they cannot be asked: 1." in err
+        and "between two options; q1 has 3" in err
+    )
     assert out.startswith("3 sessions: likely ") and "Tasks among them: 2." in out
     assert not (tmp_path / "live-report").exists()
 
