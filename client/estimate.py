@@ -88,7 +88,7 @@ def table(estimate: Estimate) -> Iterator[str]:
     yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"
     for s in estimate.seats:
         price = _price(s)
-        turns = f"{s.least.turns} to {s.most.turns}"
+        turns = f"{s.shortest_most.turns} to {s.most.turns}"
         yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {s.most.cost_usd:.4f}"
 
 

@@ -3,7 +3,8 @@ the machine reserves.
 
 A protocol says which turns a session has at least (one round) and at most (its cap of rounds, every turn asked as often
 as it may be); each counts with what the machine would reserve for it (coordinator.budget). So no session comes to more
-than `most`, and a budget that holds `least` pays for one whole round whatever its turns come to.
+than `most`, and a budget that holds `shortest_most` pays for one whole round whatever its turns come to. Both are upper
+bounds. A session may come to less than `shortest_most`; how little is not known before.
 """
 
 import dataclasses
@@ -49,7 +50,8 @@ class SeatEstimate(msgspec.Struct, frozen=True, kw_only=True):
     metered: bool
     usd_per_million_input: float
     usd_per_million_output: float
-    least: Amount
+    shortest_most: Amount
+    """Its turns of the shortest course, each with all that it may use."""
     most: Amount
 
 
@@ -59,10 +61,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     rounds: int
     """The cap."""
-    least: Amount
-    """One round and the end, if each turn uses all that it may."""
+    shortest_most: Amount
+    """The upper bound of the shortest course: one round and the end, if each turn uses all that it may."""
     likely: Amount
-    """The same as it usually comes: one call a turn, a usual prompt with the documents, a usual answer."""
+    """The shortest course as it usually comes: one call a turn, a usual prompt with the documents, a usual answer."""
     likely_most: Amount
     """All rounds of the cap as they usually come."""
     most: Amount
@@ -73,7 +75,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """Why the budget does not hold one round, or the least turn of work with the cheapest worker; empty if it does."""
     work: Amount | None = None
     """Where the task chooses who works: what one turn of work comes to with the dearest worker that is there, as far as
-    the budget goes. `least` and `most` are without such turns, and how many there will be is not known before."""
+    the budget goes. `shortest_most` and `most` are without such turns. How many there will be is not known before."""
 
 
 def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
@@ -91,7 +93,7 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
     return Estimate(
         protocol=protocol.name,
         rounds=plan.rounds,
-        least=_amount(plan.least, seats),
+        shortest_most=_amount(plan.least, seats),
         likely=_amount(usual, seats),
         likely_most=_amount(usual_most, seats),
         most=_amount(plan.most, seats),
@@ -218,6 +220,6 @@ def _seat(seat: Seat, least: tuple[Planned, ...], most: tuple[Planned, ...]) -> 
         metered=seat.metered,
         usd_per_million_input=seat.usd_per_million_input,
         usd_per_million_output=seat.usd_per_million_output,
-        least=_amount(tuple(p for p in least if p.seat == seat.seat), mine),
+        shortest_most=_amount(tuple(p for p in least if p.seat == seat.seat), mine),
         most=_amount(tuple(p for p in most if p.seat == seat.seat), mine),
     )

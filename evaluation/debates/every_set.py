@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 
 from evaluation.debates import manifest as manifests
+from evaluation.debates.harness import missing
 from evaluation.debates.manifest import Manifest, Settings
-from evaluation.debates.method import Method
-from evaluation.debates.one_set import SetReport, evaluated
+from evaluation.debates.method import Method, Needs
+from evaluation.debates.one_set import WHY, SetReport, evaluated
 from evaluation.debates.record import of_half
 from evaluation.debates.registry import DataSet, Registry
 from evaluation.debates.sets.own import own_set
@@ -20,6 +21,18 @@ from evaluation.loaders import BadData, NoData
 
 KEPT = "sets"
 SPEED_ON = "ford"
+WOULD_DO: dict[Needs, str] = {
+    "rounds": "more than one round",
+    "members": "several members",
+    "pair": "several members",
+    "samples": '"samples": true',
+    "verdicts": 'a "verdict" after each round',
+    "words": '"words" in the statements',
+    "beliefs": 'a "belief" in the statements',
+    "confidence": 'a "confidence" in the statements',
+    "evidence": '"evidence" in the statements',
+}
+"""What a method needs -> how a file of one's own has it. What is left out, no file has."""
 Told = Callable[[str], None]
 
 
@@ -40,6 +53,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     speed: Speed | None = None
     notes: tuple[str, ...] = ()
     """Such as what differs from the run that this one repeats."""
+
+
+class Idle(ValueError):
+    """None of the methods that were asked for by name can be played on any of the data sets."""
 
 
 class Unknown(ValueError):
@@ -85,6 +102,42 @@ def _with_test_half(one: DataSet) -> DataSet:
     return one
 
 
+def _refuse_idle(methods: Sequence[Method], sets: Sequence[DataSet], registry: Registry, data: Path) -> None:
+    """Raises Idle where the report would say nothing but "not run". A set that is not there says nothing."""
+    whys: dict[str, list[str]] = {method.name: [] for method in methods}
+    for one in sets:
+        try:
+            debates = list(one.load(data))
+        except NoData:
+            continue
+        for method in methods:
+            lacks = missing(method, one, debates)
+            if not lacks:
+                return
+            whys[method.name].append(f"{one.name}: {' and '.join(WHY.get(need, need) for need in lacks)}")
+    if any(whys.values()):
+        raise Idle(
+            " ".join(
+                f"{method.name} cannot be played on this data. {'; '.join(whys[method.name])}. "
+                f"{_would_do(method, registry)}."
+                for method in methods
+            )
+        )
+
+
+def _would_do(method: Method, registry: Registry) -> str:
+    """Which data a method can be played on, in words."""
+    wanted = [need for need in sorted(method.needs) if need in WOULD_DO]
+    if len(wanted) < len(method.needs):
+        return f"`--cell {method.name}` of `parley eval live` plays it"
+    recorded = {need for need in wanted if need not in ("members", "pair")}
+    names = [one.name for one in registry.sets() if recorded <= one.records]
+    own = f"or --file with {' and '.join(WOULD_DO[need] for need in wanted)}"
+    return (
+        f"What would do: --set {', --set '.join(names)}, {own}" if recorded and names else f"What would do: {own[3:]}"
+    )
+
+
 def whole(registry: Registry, settings: Settings, data: Path, keep: Path, told: Told) -> Report:
     """Every data set that was asked for, those from `keep` that a run before finished with the same data and code.
 
@@ -100,10 +153,14 @@ def whole(registry: Registry, settings: Settings, data: Path, keep: Path, told: 
     Raises
     ------
     Unknown, BadData
+    Idle
+        No method that the settings name can be played on any of the data sets.
     NoData
         None of the data sets is there.
     """
     sets, methods = chosen(registry, settings)
+    if settings.methods:
+        _refuse_idle(methods, sets, registry, data)
     own = [Path(file) for file in settings.files]
     made = manifests.made(settings, sets, data, own)
     reports: list[SetReport] = []

@@ -22,7 +22,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     """Probability that it gave to its own answer, 0 to 1."""
     reciprocal_rank: float
-    """1 over the place of the right option by probability, ties at their mean place; 0: none is right."""
+    """1 over the place of the right option by probability, ties at their mean place; 0: none is right, or it named no
+    option, so there is no order to rank by."""
     credit: float
     """1: right; 0: wrong or abstained; between: the right answer is among so many that are tied."""
 
@@ -70,7 +71,7 @@ def scored(debate: RecordedDebate, outcome: Outcome) -> Scored:
         outcome=outcome,
         right=sum(outcome.probabilities[place] for place in debate.right),
         confidence=max(outcome.probabilities),
-        reciprocal_rank=reciprocal_rank(outcome.probabilities, debate.right),
+        reciprocal_rank=reciprocal_rank(outcome.probabilities, debate.right) if outcome.leading else 0.0,
         credit=credit(outcome, debate.right),
     )
 

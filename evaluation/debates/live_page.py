@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from client.text import count
 from evaluation.debates.blocks import Block, Heading, Items, Words, html, markdown, table
 from evaluation.debates.harness import Scored, scored
 from evaluation.debates.live_rows import Answered, Live, Question, Row, answered
@@ -23,6 +24,8 @@ TITLES = {
     "consensus": "consensus",
     "critic": "critic",
     "maci": "MACI",
+    "competition": "competition, the judge's winner",
+    "madp": "madp, the expert's work",
 }
 BASELINE = "single"
 MARGIN = 0.01
@@ -174,9 +177,9 @@ def _comparisons(results: Mapping[str, list[Scored]]) -> list[Compared]:
 def _missing(wanted: Sequence[tuple[str, str, int]], rows: Sequence[Row], unfit: Sequence[str]) -> Iterator[str]:
     held = {row.key for row in rows}
     missing = Counter(cell for key in wanted if key not in held for cell in key[1:2])
-    for cell, count in missing.items():
-        yield f"{cell}: {count} of {sum(key[1] == cell for key in wanted)} sessions were not held"
-    for cell in ("panel", "consensus", "critic", "maci"):
+    for cell, number in missing.items():
+        yield f"{cell}: {number} of {sum(key[1] == cell for key in wanted)} sessions were not held"
+    for cell in ("panel", "consensus", "critic", "maci", "competition", "madp"):
         if not any(key[1] == cell for key in wanted) and not any(line.startswith(f"{cell}:") for line in unfit):
             yield f"{cell}: not asked for"
 
@@ -218,8 +221,8 @@ def _dial(rows: Sequence[Row]) -> str:
     return (
         f"The dial of contentiousness: contradicting less agreeing words for each hundred are {high:.1f} at "
         f"{LEVELS[0]:g} and {low:.1f} at {LEVELS[1]:g}; more at {LEVELS[0]:g} in {100 * more.value:.0f} % "
-        f"[{100 * more.low:.0f}, {100 * more.high:.0f}] of {len(both)} questions. It counts words of two lists, and is "
-        "no judge of tone."
+        f"[{100 * more.low:.0f}, {100 * more.high:.0f}] of {count(len(both), 'question')}. It counts words of two "
+        "lists, and is no judge of tone."
     )
 
 
@@ -241,9 +244,10 @@ def blocks(told: LiveReport) -> Iterator[Block]:
     )
     yield Words(
         "Intervals are 95 % (BCa bootstrap over questions; Wilson's where all are alike). An answer that names no "
-        "option counts as wrong. Tokens are of the method's own part; money and time are of the whole session. Methods "
-        "are of different numbers of questions where the table says so, and comparisons are on those that both were "
-        "asked."
+        "option counts as wrong, and its MRR is 0. A vote that is tied shares the credit, as if one were drawn. Tokens "
+        "are of the method's own part; money and time are of the whole session. Methods are of different numbers of "
+        "questions where the table says so, and comparisons are on those that both were asked. They are “better” or "
+        "“worse” only where the adjusted p is below .05 and the interval of the gain lies wholly on that side of 0."
     )
     yield table("Methods", _HEAD, map(_cells, told.rows))
     if told.comparisons:
@@ -279,7 +283,7 @@ _PAIRS = ("method", "questions", "gain", "better / worse", "Wilcoxon, adjusted",
 def _cells(row: LiveRow) -> list[str]:
     m, c = row.measures, row.measures.calibration
     a = m.accuracy
-    stops = ", ".join(f"{reason} {count}" for reason, count in row.reasons.items())
+    stops = ", ".join(f"{reason} {number}" for reason, number in row.reasons.items())
     return [
         f"{m.title} (`{m.method}`)", f"{m.debates}", f"{100 * a.value:.0f} [{100 * a.low:.0f}, {100 * a.high:.0f}]",
         f"{m.abstained}", f"{m.reciprocal_rank:.2f}", "–" if m.ece is None else f"{m.ece.value:.2f}",

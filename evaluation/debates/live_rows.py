@@ -6,11 +6,16 @@ failed is held again by the next run, too: its line stays, and of several lines 
 
 One session may answer for several methods. A panel of k that stops after its blind round is k samples of the model:
 its first seat alone is `single`, the vote of all is `sc<k>`. A MACI session's blind round is a vote at no extra cost.
+
+A session counts by the answer that it gave. An answer that names no option earns nothing, though the method holds
+options equally likely. A question is asked only where one option is right as a whole: one with several parts, each with
+an answer of its own, is left out.
 """
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +58,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
 
+def sides(question: Question) -> tuple[int, int]:
+    """Which of two options the team for a motion holds, and which the team against it. Drawn by the question's name, so
+    that neither side holds the option that stands first, or the right one, more often."""
+    first = sha256(question.id.encode()).digest()[0] % 2
+    return first, 1 - first
+
+
 class Given(msgspec.Struct, frozen=True, kw_only=True):
     """One seat's blind answer."""
 
@@ -68,7 +80,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     question: str
     cell: str
-    """panel | consensus | critic | maci | dial."""
+    """panel | consensus | critic | maci | competition | madp | dial."""
     wording: int = 0
     """Of `dial`: which position of the dial (tone_words.LEVELS)."""
     session: str = ""
@@ -259,6 +271,9 @@ def row_of(question: Question, cell: str, wording: int, result: Result, whys: It
     answer = option_of(said, options)
     if answer is None:
         answer = option_of(str(outcome.get("answer") or ""), options)
+    won = str(outcome.get("winner") or "")
+    if cell == "competition":
+        answer = dict(zip(("pro", "con"), sides(question), strict=True)).get(won)
     mixture = outcome.get("mixture") or {}
     row = Row(
         question=question.id,
@@ -269,7 +284,7 @@ def row_of(question: Question, cell: str, wording: int, result: Result, whys: It
         reason=result.stop.reason,
         converged=result.stop.converged,
         answer=answer,
-        words=str(outcome.get("answer") or "")[:200],
+        words=str(outcome.get("answer") or won)[:200],
         confidence=float(outcome.get("confidence") or 0.0),
         mixture=tuple(float(mixture.get(option, 0.0)) for option in options) if mixture else (),
         vote=option_of(str(outcome.get("vote") or ""), options),
@@ -310,6 +325,10 @@ def _blind(result: Result, options: Sequence[str]) -> Iterator[Given]:
 # ---------------------------------------------------------------- methods
 
 
+UNSTATED = ("competition", "madp")
+"""Cells whose sessions say an answer and not how sure they are."""
+
+
 class Live(Method):
     """A method whose sessions were held already."""
 
@@ -317,6 +336,7 @@ class Live(Method):
 
     def __init__(self, name: str, title: str) -> None:
         self.name, self.title = name, title
+        self.has_confidence = name not in UNSTATED
 
     def run(self, debate: RecordedDebate, budget: Budget) -> Outcome:
         raise NotImplementedError("live methods are scored from their sessions")
@@ -352,15 +372,15 @@ def _outcomes(row: Row, options: int) -> Iterator[tuple[str, Outcome]]:
         asked = row.panel or len(row.blind)
         yield f"sc{asked}", _outcome(shares, best, tokens, asked, 0)
         return
-    if row.cell == "maci":
-        if row.mixture and abs(sum(row.mixture) - 1) < 0.01:
-            whole = sum(row.mixture)
-            mixture = tuple(p / whole for p in row.mixture)
-            yield "maci", _outcome(mixture, leading(mixture), row.tokens, row.calls, max(0, row.rounds - 1))
-        else:
-            yield "maci", _stated(None, 0.0, options, row.tokens, row.calls, max(0, row.rounds - 1))
+    rounds = max(0, row.rounds - 1)
+    if row.mixture and abs(sum(row.mixture) - 1) < 0.01:
+        whole = sum(row.mixture)
+        mixture = tuple(p / whole for p in row.mixture)
+        best = () if row.answer is None else (row.answer,)
+        yield row.cell, _outcome(mixture, best, row.tokens, row.calls, rounds)
         return
-    yield row.cell, _stated(row.answer, row.confidence, options, row.tokens, row.calls, max(0, row.rounds - 1))
+    confidence = 1.0 if row.cell in UNSTATED else row.confidence
+    yield row.cell, _stated(row.answer, confidence, options, row.tokens, row.calls, rounds)
 
 
 def _stated(answer: int | None, confidence: float, options: int, tokens: int, calls: int, rounds: int = 0) -> Outcome:

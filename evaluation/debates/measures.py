@@ -60,9 +60,16 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> Word:
-        """What to call it. `the same`: within the margin, by the equivalence test."""
-        if self.adjusted < ALPHA:
-            return "better" if self.gain.value > 0 else "worse"
+        """What to call it. `better` or `worse`: the test finds a difference, and the interval lies on that side of 0.
+
+        The test alone is not enough. Wilcoxon's ranks weigh many small differences against a few large ones, so its p
+        may be small while the mean gain is not shown to differ from 0. `the same`: within the margin, by the
+        equivalence test.
+        """
+        if self.adjusted < ALPHA and self.gain.low > 0:
+            return "better"
+        if self.adjusted < ALPHA and self.gain.high < 0:
+            return "worse"
         return "the same" if self.equivalent < ALPHA else "not decided"
 
 
@@ -72,7 +79,7 @@ def measured(method: Method, results: Sequence[Scored], *, words: bool, same_as:
     outcomes = [r.outcome for r in results]
     credits, sure = [r.credit for r in results], [r.confidence for r in results]
     answered = [r for r in results if r.outcome.leading]
-    stated = bool(answered) and not method.hindsight
+    stated = bool(answered) and not method.hindsight and method.has_confidence
     tokens = [o.tokens for o in outcomes]
     unexplained = [o.unexplained for o in outcomes]
     return Measures(

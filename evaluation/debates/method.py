@@ -96,6 +96,8 @@ class Method(ABC):
     """What the data must have. Where it has not, the report says "not run" and why."""
     hindsight: bool = False
     """It is shown the gold: a bound, not a method that anybody can use."""
+    has_confidence: bool = True
+    """It says how sure it is. If not, its answer has probability 1, and it has no calibration."""
     fits: bool = False
     """It learns from the fit half, with its gold. It is run on the test half alone."""
 

@@ -27,7 +27,7 @@ PEEKED = 25
 DISCORDANT = 0.2
 """Share of questions on which just one of two methods is right, for the power that is said before the run."""
 
-_WHY = {
+WHY = {
     "rounds": "the data has no rounds",
     "members": "nobody else answered, or members argue for answers that were given to them",
     "pair": "every debate has one member",
@@ -39,6 +39,7 @@ _WHY = {
     "evidence": "the data does not record what was quoted",
     "objections": "no recorded data set has objections and rulings; a live run plays it",
 }
+"""What a method needs -> why it is not run."""
 
 
 Ready = tuple[Method, Mapping[str, Method] | None]
@@ -126,7 +127,7 @@ def evaluated(
     for method in methods:
         lacks = missing(method, data_set, debates)
         if lacks or not test:
-            why = "; ".join(_WHY.get(need, need) for need in lacks) or "the test half is empty"
+            why = "; ".join(WHY.get(need, need) for need in lacks) or "the test half is empty"
             not_run.append(NotRun(method.name, why))
             continue
         ready[method.name] = (method, prepared(method, fit))

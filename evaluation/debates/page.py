@@ -22,7 +22,8 @@ BETTER, WORSE, SAME, OPEN = "better", "worse", "the same", "not decided"
 NOTHING = "–"
 
 _ROWS = (
-    "method", "accuracy, %", "MRR", "ECE, debiased", "ECE, equal mass", "of it bias", "if calibrated",
+    "method", "accuracy, %", "MRR", "ECE, debiased", "ECE, equal mass", "bias of this ECE",
+    "if calibrated",
     "ECE, equal width", "Brier", "reliability", "resolution", "log loss", "words", "tokens", "calls", "rounds",
     "stopped early", "flips", "without evidence", "abstained",
 )  # fmt: skip
@@ -59,11 +60,17 @@ def blocks(report: Report) -> Iterator[Block]:
 _READING = (
     "Intervals are 95 % (BCa bootstrap, 2,000 resamplings, questions drawn whole). They are not corrected for their "
     "number. The p values under “Wilcoxon, adjusted” are.",
-    "A verdict is “better” or “worse” where the adjusted p is below .05. It is “the same” where the equivalence test "
-    "says so within the margin. Else it is “not decided”: the data is too small to say.",
-    "Tied answers share the credit, as if one were drawn. Nothing to choose from counts as wrong.",
-    "ECE is the expected calibration error in ten bins. “If calibrated” is what it would be by chance alone. Money and "
-    "time are not in the tables: no set records them by round.",
+    "A verdict is “better” or “worse” where two things agree: the adjusted p is below .05, and the interval of the "
+    "gain lies wholly on that side of 0. It is “the same” where the equivalence test says so within the margin. Else "
+    "it is “not decided”: neither a difference nor sameness is shown.",
+    "The test alone does not decide. It ranks differences, and the gain is their mean. So p may be small while the "
+    "interval of the gain contains 0. That is “not decided”, too.",
+    "Tied answers share the credit, as if one were drawn. An answer that names no option counts as wrong, and its MRR "
+    "is 0.",
+    "ECE is the expected calibration error in ten bins. With few answers in a bin it comes out too high. “Bias of this "
+    "ECE” estimates by how much the one of equal mass does, and “ECE, debiased” is without that part.",
+    "“If calibrated” is what the ECE would be by chance, were every confidence right. Money and time are not in the "
+    "tables: no set records them by round.",
     "Log loss counts no probability below .01. Flips are changes of a member's answer in the rounds played.",
     "Some methods said and spent the same in every debate. They share a row, and are named below it. On recorded "
     "debates nobody hears the dial of contentiousness, so settings that act through it alone cannot differ.",

@@ -4,6 +4,10 @@ Both are learned on the fit half, by the code that sessions use (client.reliabil
 like a session with feedback, and words stand for tokens. Of the grid only those rows are tried that change something
 which the data records: overlap and the scores of judges are not recorded. Where the record ends, every row ends.
 
+The flags of a plateau have a grid of their own, `FLAGS`. In a session they also raise the gates and lower the dial, so
+no record of a session says what would have been said under others. In a recorded debate the gates stay at 0 and nobody
+hears the dial. There the flags decide when it ends, and nothing else, so each row is played in full.
+
 Nobody in a recorded debate hears the dials, and the gates stay at 0 because Q is not recorded. So what the bandit
 chooses cannot change an outcome here. Its methods are run all the same, and the report says that they come to the same.
 """
@@ -28,6 +32,12 @@ from schemas.afterwards.policy import Arm, Choice
 from schemas.control import Control
 
 GRID: Grid = {name: row for name, row in tried.GRID.items() if not row.keys() & {"tau_o", "stalemate_rounds"}}
+FLAGS: Grid = {
+    tried.PUBLISHED: {},
+    **{f"eps x {factor:g}": {"eps_i": 0.02 * factor, "eps_d": 0.05 * factor} for factor in (0.5, 2, 5, 10)},
+}
+"""Published and other sizes of what counts as no progress (eq. 7), both flags alike."""
+_ROWS = {**GRID, **FLAGS}
 PAPER: Mapping[str, Any] = {"reading": "paper"}
 _BANDIT: Mapping[str, Any] = {"reading": "paper", "schedule": "learned", "q_gate": False}
 
@@ -44,15 +54,19 @@ def played(config: Control, options: int, course: tuple[Seen, ...], arms: tuple[
 
 
 @lru_cache(maxsize=50_000)
-def _ends(config: Control, options: int, course: tuple[Seen, ...]) -> dict[str, int]:
-    """Row of the grid -> the round after which it ends the debate."""
-    rounds = played(config, options, course)[-1].rounds
-    last = len(rounds) - 1
-    found = {name: tried.end(msgspec.structs.replace(config, **row), rounds, first=1) for name, row in GRID.items()}
-    return {name: last if end is None else end for name, end in found.items()}
+def _ends(config: Control, options: int, course: tuple[Seen, ...], names: tuple[str, ...]) -> dict[str, int]:
+    """Row of a grid -> the round after which it ends the debate. Flags change the rounds, so these are played anew."""
+    ends = {}
+    for name in names:
+        row = _ROWS[name]
+        changed = msgspec.structs.replace(config, **row)
+        rounds = played(changed if name in FLAGS else config, options, course)[-1].rounds
+        end = tried.end(changed, rounds, first=1)
+        ends[name] = len(rounds) - 1 if end is None else end
+    return ends
 
 
-def case(config: Control, debate: RecordedDebate) -> Case:
+def case(config: Control, debate: RecordedDebate, grid: Grid = GRID) -> Case:
     """A debate that shows its gold, as what one session says of the settings."""
     course = tuple(islice(seen(debate, tokens=False), len(debate.rounds)))
     states = played(config, len(debate.options), course)
@@ -61,7 +75,7 @@ def case(config: Control, debate: RecordedDebate) -> Case:
         given = answers(debate, last, tuple(state.mixture.values()))
         right.append(sum(place in debate.right for place in given) / len(given) if given else 0.0)
     words = tuple(debate.words(last) for last in range(len(states)))
-    ends = _ends(config, len(debate.options), course)
+    ends = _ends(config, len(debate.options), course, tuple(grid))
     return Case(course=Course(right=tuple(right), tokens=words, ends=ends), right=right[-1])
 
 
@@ -73,15 +87,15 @@ class LearnedSettings(Controlled):
     compared: tuple[Choice, ...] = ()
     """The grid on the fit half; empty: too few debates."""
 
-    def __init__(self, name: str, title: str, price: float, judged: float) -> None:
+    def __init__(self, name: str, title: str, price: float, judged: float, grid: Grid = GRID) -> None:
         super().__init__(name, title, PAPER)
-        self.price, self.judged = price, judged
+        self.price, self.judged, self.grid = price, judged, grid
 
     def fit(self, debates: Sequence[RecordedDebate]) -> "LearnedSettings":
         fitted = copy(self)
         several = [debate for debate in debates if len(debate.members) > 1]
         price = self.judged if any(debate.rounds[0].verdict for debate in several) else self.price
-        fitted.compared = choices([case(self.control, debate) for debate in several], GRID, price)
+        fitted.compared = choices([case(self.control, debate, self.grid) for debate in several], self.grid, price)
         best = chosen(fitted.compared)
         if best is not None:
             fitted.control = msgspec.structs.replace(self.control, **best.settings)
@@ -136,5 +150,9 @@ _add(
     JUDGE_PRICES["judge_learned"],
 )  # fmt: skip
 _add("maci_learned_free", LearnedSettings, "MACI, settings of the stop learned, words are free", 0.0, 0.0)
+_add(
+    "maci_flags_learned", LearnedSettings, "MACI, flags of the plateau learned, words have a price",
+    PRICES["learned_stop"], JUDGE_PRICES["judge_learned"], FLAGS,
+)  # fmt: skip
 _add("maci_ucb_carried", CarriedBandit, "MACI, UCB carried over", "ucb")
 _add("maci_linucb_carried", CarriedBandit, "MACI, LinUCB carried over", "linucb")

@@ -33,6 +33,13 @@ TABLES = {name: (str(listed["against"]), tuple(listed["methods"])) for name, lis
 """Set -> (method that others are compared with, methods)."""
 
 
+_CHOOSE = ("maci_learned", "maci_flags_learned")
+_CHOSEN = (
+    "What was chosen, with figures of the fit half. “Worth more” is right answers less the price of words, against the "
+    "published settings."
+)
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One method on the test half of one set."""
 
@@ -115,17 +122,24 @@ def routes(data_set: DataSet, debates: Sequence[RecordedDebate]) -> str:
 
 
 def chosen_rows(fitted: Mapping[str, Method]) -> str:
-    """By group: which settings of MACI's stop the fit half speaks for, and by how much."""
+    """By group: which settings of MACI the fit half speaks for, and what they are worth, part by part."""
     lines = [
-        "| group | debates | chosen | gain over the published settings, points |",
-        "| --- | ---: | --- | ---: |",
+        "| group | debates | chosen | right, %: published, chosen | words: published, chosen | worth more, points |",
+        "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
     for group, method in sorted(fitted.items()):
         assert isinstance(method, LearnedSettings)
         best = chosen(method.compared)
         debates = f"{method.compared[0].sessions:,.0f}" if method.compared else "too few debates"
-        gain = "" if best is None else _interval(Interval(value=best.gain, low=best.low, high=best.high), sign=True)
-        lines.append(f"| {group} | {debates} | {'the published ones' if best is None else best.name} | {gain} |")
+        if best is None:
+            lines.append(f"| {group} | {debates} | the published ones |  |  |  |")
+            continue
+        published = method.compared[0]
+        gain = _interval(Interval(value=best.gain, low=best.low, high=best.high), sign=True)
+        lines.append(
+            f"| {group} | {debates} | {best.name} | {100 * published.right:.1f}, {100 * best.right:.1f} | "
+            f"{published.tokens:,.0f}, {best.tokens:,.0f} | {gain} |"
+        )
     return "\n".join(lines)
 
 
@@ -144,11 +158,9 @@ def page(data: Path) -> str:
             f"Seen before: {data_set.seen_before or 'nowhere that is known'}.",
             table(list(rows(data_set, debates, against, names)), titles[against]),
         ]
-        if "maci_learned" in names:
-            learned = {method.name: method for method in loaded().methods()}["maci_learned"]
+        for learned in (method for method in loaded().methods() if method.name in _CHOOSE and method.name in names):
             fitted = prepared(learned, of_half(data_set.split or name, debates, "fit")) or {}
-            parts += ["Which settings of MACI's stop were chosen on the fit half, where words have a price.",
-                      chosen_rows(fitted)]  # fmt: skip
+            parts += [f"{learned.title}. {_CHOSEN}", chosen_rows(fitted)]
         if name == "ford":
             parts += [
                 "Where `auto` sends each kind, decided on the fit half alone. Each cell is accuracy in % at so many "

@@ -19,7 +19,7 @@ from client.errors import BadInput, ParleyError
 from client.show.untrusted import object_of
 from client.text import count
 from coordinator.estimate import Estimate
-from evaluation.debates.live_rows import Kept, Question, Row, row_of
+from evaluation.debates.live_rows import Kept, Question, Row, row_of, sides
 from evaluation.debates.tone_words import LEVELS, said, tone
 from parley.plan import Plan, plan_of
 from parley.request import opening_of
@@ -32,6 +32,8 @@ CELLS = {
     "consensus": "a panel that argues until it agrees",
     "critic": "one answer before a critic and a judge",
     "maci": "a measured debate over the options",
+    "competition": "two teams argue for one of two options each, and a judge decides",
+    "madp": "a task for the expert whom it suits: its work is the answer",
     "dial": "the same twice, told to confront and told to work together: a check of validity, and no method",
 }
 """What may be asked of each question."""
@@ -40,6 +42,8 @@ WORDINGS = (
     "Choose one of these: {options}. Here is what is asked: {question}",
 )
 """How a question is put: the first, and the second to see whether the wording matters."""
+MOTION = "The right answer to this question is: {pro}. The other side holds that it is: {con}. The question: {question}"
+"""What the teams of a competition argue about."""
 Told = Callable[[str], None]
 
 
@@ -95,7 +99,7 @@ def plans_of(settings: Settings, wanted: Wanted) -> dict[str, Plan]:
     made = {}
     for protocol in dict.fromkeys(map(protocol_of, wanted.cells)):
         named = settings.model_copy(update={"protocol": protocol})
-        plan = plan_of(named)
+        plan = plan_of(named).without_folder()
         made[protocol] = plan.over({"panel": wanted.panel} if protocol == "consensus" else {})
     return made
 
@@ -116,14 +120,31 @@ def own_settings(cell: Cell, wanted: Wanted) -> dict[str, Any]:
         return {"outcomes": cell.question.options, **limit}
     if cell.cell == "dial":
         return {"outcomes": cell.question.options, "schedule": "fixed", "cl": LEVELS[cell.wording], **limit}
-    return limit
+    if cell.cell == "competition":
+        return {"stances": {team: f"The right answer is: {option}." for team, option in sides_of(cell).items()}}
+    return {} if cell.cell == "madp" else limit
+
+
+def sides_of(cell: Cell) -> dict[str, str]:
+    """Which team of a competition holds which option. Raises BadInput where there are not two options."""
+    options = cell.question.options
+    if len(options) != 2:
+        raise BadInput("--cell", f"a competition is between two options; {cell.question.id} has {len(options)}")
+    pro, con = (options[place] for place in sides(cell.question))
+    return {"pro": pro, "con": con}
+
+
+def text_of(cell: Cell) -> str:
+    """The question as it is put. Raises BadInput."""
+    if cell.cell == "competition":
+        return MOTION.format(question=cell.question.question, **sides_of(cell))
+    wording = WORDINGS[cell.wording if cell.cell == "panel" else 0]
+    return wording.format(question=cell.question.question, options=", ".join(cell.question.options))
 
 
 def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession:
     """The session as it is opened. Raises BadInput."""
-    text = WORDINGS[cell.wording if cell.cell == "panel" else 0].format(
-        question=cell.question.question, options=", ".join(cell.question.options)
-    )
+    text = text_of(cell)
     documents = [str(folder / name) for name in cell.question.documents]
     opened = opening_of(plan.over(own_settings(cell, wanted)), text, documents or None)
     if wanted.session_s is not None:
@@ -158,10 +179,15 @@ def fitting(
 
 
 def expected(cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: Path) -> dict[str, Any]:
-    """What the sessions may come to, from the caps of each; nothing is started. Raises BadInput."""
+    """What the sessions may come to, from the caps of each; nothing is started. Raises BadInput.
+
+    `open_ended` sessions are tasks that choose their experts. Of these the figures hold the match alone: what the work
+    comes to is not known before, and only a budget limits it.
+    """
     found = [_estimate(cell, plans, wanted, folder) for cell in cells]
     return {
         "sessions": len(cells),
+        "open_ended": sum(one.work is not None for one in found),
         "likely_tokens": sum(one.likely_most.tokens for one in found),
         "most_tokens": sum(one.most.tokens for one in found),
         "likely_usd": sum(one.likely_most.cost_usd for one in found),

@@ -19,12 +19,15 @@ from parley.debates.live import CELLS, Cell, Wanted
 from parley.plan import Plan
 from parley.settings import Settings
 
+DEFAULT = ("panel",)
+"""Cells where none is named."""
+
 
 def wanted_of(cells: Sequence[str], **given: Any) -> Wanted:
     """Of `panel`, `maci=5`: which cells, and of how many questions at most. Raises BadInput."""
     names: list[str] = []
     most: dict[str, int] = {}
-    for one in cells or ("panel",):
+    for one in cells or DEFAULT:
         name, _, count = one.partition("=")
         if name not in CELLS:
             raise BadInput("--cell", f"--cell: got {name!r}, known: {', '.join(CELLS)}")
@@ -58,7 +61,7 @@ def _fitting(
     """The sessions that can be opened, and why others cannot. Raises BadInput where none can."""
     cells, unfit = live.fitting(live.cells_of(asked, wanted), plans, wanted, folder)
     why = [
-        f"{name}: {len(reasons)} questions were passed over, because they cannot be asked: {reasons[0]}"
+        f"{name}: questions passed over, because they cannot be asked: {len(reasons)}. The first: {reasons[0]}"
         for name, reasons in unfit.items()
     ]
     if not cells:
@@ -134,6 +137,11 @@ def estimate_lines(found: dict[str, Any]) -> Iterator[str]:
         f"at most {found['most_tokens']:,}; likely {found['likely_usd']:.2f} USD, "
         f"at most {found['most_usd']:.2f}, as far as prices are known"
     )
+    if found["open_ended"]:
+        yield (
+            f"  Tasks among them: {found['open_ended']:,}. The figures hold the match of each, and not its work, which "
+            "is not known before; --set budget.tokens=N limits each session"
+        )
 
 
 def exit_status(report: LiveReport) -> int:

@@ -11,7 +11,7 @@ from client.errors import BadInput
 from client.text import count
 from evaluation.debates import manifest as manifests
 from evaluation.debates import page
-from evaluation.debates.every_set import Report, Unknown, whole
+from evaluation.debates.every_set import Idle, Report, Unknown, whole
 from evaluation.debates.manifest import Manifest, Settings
 from evaluation.debates.record import of_half
 from evaluation.debates.registry import loaded
@@ -45,6 +45,8 @@ def evaluate(settings: Settings, data: Path | None, out: Path, repeat: Path | No
         report = whole(loaded(), used, data or DATA, out, _told)
     except Unknown as error:
         raise BadInput(error.option, str(error)) from None
+    except Idle as error:
+        raise BadInput("--method", f"--method: {error}") from None
     except NoFile as error:
         raise BadInput("--file", f"--file: {error}") from None
     except NoData as error:

@@ -55,10 +55,14 @@ def test_consensus_one_round() -> None:
     play.synthesize("x")
     found = of(play)
     turns, tokens, cost = asked(play)
-    assert (found.least.turns, found.least.tokens, found.least.calls) == (sum(turns.values()), tokens, 10)
-    assert found.least.cost_usd == pytest.approx(cost)
-    assert {s.seat: s.least.turns for s in found.seats} == turns
-    assert found.least.tokens == 5 * TURN and found.least.cost_usd == pytest.approx(5 * PRICE)
+    assert (found.shortest_most.turns, found.shortest_most.tokens, found.shortest_most.calls) == (
+        sum(turns.values()),
+        tokens,
+        10,
+    )
+    assert found.shortest_most.cost_usd == pytest.approx(cost)
+    assert {s.seat: s.shortest_most.turns for s in found.seats} == turns
+    assert found.shortest_most.tokens == 5 * TURN and found.shortest_most.cost_usd == pytest.approx(5 * PRICE)
 
 
 def test_consensus_the_dearest_run() -> None:
@@ -91,9 +95,9 @@ def test_critic_one_round(bias: bool) -> None:
     assert play.session.closed
     found = of(play)
     turns, tokens, cost = asked(play)
-    assert {s.seat: s.least.turns for s in found.seats if s.least.turns} == turns
-    assert found.least.tokens == tokens
-    assert found.least.cost_usd == pytest.approx(cost)
+    assert {s.seat: s.shortest_most.turns for s in found.seats if s.shortest_most.turns} == turns
+    assert found.shortest_most.tokens == tokens
+    assert found.shortest_most.cost_usd == pytest.approx(cost)
 
 
 @pytest.mark.parametrize(("rounds", "early"), [(4, 3), (2, 3), (1, 1), (3, 1)])
@@ -130,7 +134,7 @@ def test_critic_the_dearest_run(rounds: int, early: int) -> None:
 def test_unmetered_models_cost_no_tokens_but_calls() -> None:
     play = consensus_play.Play({"round_limit": 2, "attempts": 1})
     found = of(play)
-    assert (found.least.tokens, found.least.cost_usd, found.least.calls) == (0, 0.0, 10)
+    assert (found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortest_most.calls) == (0, 0.0, 10)
     assert (found.most.turns, found.most.calls) == (9, 18)
     assert not any(s.metered for s in found.seats)
 
@@ -138,7 +142,7 @@ def test_unmetered_models_cost_no_tokens_but_calls() -> None:
 @pytest.mark.parametrize("name", ["tokens", "calls", "cost_usd"])
 def test_a_budget_of_exactly_one_round_is_taken_and_one_below_is_refused(name: str) -> None:
     found = of(consensus({"attempts": 1}))
-    exact = getattr(found.least, name)
+    exact = getattr(found.shortest_most, name)
     play = consensus({"attempts": 1}, budget=Budget(**{name: exact}))
     check(PROTOCOLS["consensus"], play.session.opened)
     all_of_it = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=PRICE)

@@ -114,5 +114,5 @@ def test_what_is_likely_is_within_a_factor_of_two_of_recorded_sessions(turns: in
 def test_an_estimate_says_what_is_likely_and_what_the_caps_come_to() -> None:
     play = critic.Play({"round_limit": 2}, there=critic.workers(metered=True), rewritten=False)
     found = estimate(PROTOCOLS["critic"], play.session.opened)
-    assert found.likely.tokens * 5 < found.least.tokens < found.most.tokens
-    assert found.likely.calls == found.likely.turns == found.least.turns
+    assert found.likely.tokens * 5 < found.shortest_most.tokens < found.most.tokens
+    assert found.likely.calls == found.likely.turns == found.shortest_most.turns

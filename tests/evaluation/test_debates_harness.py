@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from evaluation.debates.harness import credit, reciprocal_rank, run
+from evaluation.debates.measures import Compared
 from evaluation.debates.method import UNLIMITED, Budget, Method, Outcome, checked
 from evaluation.debates.record import UNKNOWN, RecordedDebate, Round, Statement, half, of_half
 from evaluation.debates.registry import Registry, loaded
+from evaluation.statistics import Interval
 
 
 def debate(*rounds: Sequence[int | None], gold: int = 0, question: str = "q", options: int = 2) -> RecordedDebate:
@@ -102,6 +104,7 @@ def test_votes_play_within_the_budget() -> None:
     assert (full.credit, full.outcome.words, full.outcome.rounds, full.outcome.flips) == (1, 40, 1, 1)
     assert (short.outcome.rounds, short.credit) == (0, 0.5)
     assert (nothing.outcome.leading, nothing.outcome.words) == ((), 0)
+    assert (nothing.credit, nothing.reciprocal_rank) == (0, 0), "it named no option"
 
 
 def test_the_reciprocal_rank_shares_ties() -> None:
@@ -118,3 +121,24 @@ def test_two_methods_of_one_name_are_refused() -> None:
         registry.add_method("spy", Spy)
     assert [m.name for m in registry.methods()] == ["spy"]
     assert UNLIMITED.allows(10**9, 10**9, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("p", "low", "high", "same", "word"),
+    [
+        (0.01, 0.01, 0.03, 1.0, "better"),
+        (0.01, -0.03, -0.01, 1.0, "worse"),
+        (0.01, -0.03, 0.01, 1.0, "not decided"),
+        (0.01, 0.0, 0.03, 1.0, "not decided"),
+        (0.2, 0.01, 0.03, 1.0, "not decided"),
+        (0.01, -0.005, 0.004, 0.01, "the same"),
+    ],
+)
+def test_a_verdict_agrees_with_the_test_and_with_the_interval(
+    p: float, low: float, high: float, same: float, word: str
+) -> None:
+    gain = Interval((low + high) / 2, low, high)
+    got = Compared(
+        method="a", against="b", gain=gain, better=1, worse=1, wilcoxon=p, mcnemar=p, adjusted=p, equivalent=same
+    )
+    assert got.word == word

@@ -98,16 +98,43 @@ def test_what_cannot_be_evaluated_is_said(tmp_path: Path, given: Settings, why: 
 
 
 def test_a_controller_of_several_is_not_run_where_every_debate_has_one_member(tmp_path: Path) -> None:
-    rounds = [[{"member": "x", "answer": "a", "words": 9}]] * 2
+    rounds = [[{"member": "x", "answer": "a", "words": 9, "confidence": 0.8}]] * 2
     row = {"options": ["a", "b"], "gold": "a", "members": ["x"], "rounds": rounds}
     file = tmp_path / "alone.jsonl"
     file.write_text("".join(json.dumps({"id": f"q{n}", **row}) + "\n" for n in range(40)))
-    given = Settings(files=(str(file),), methods=("maci",))
+    only = Settings(files=(str(file),), methods=("maci",))
+    with pytest.raises(BadInput, match=r"--method: maci cannot be played .*alone: every debate has one member"):
+        recorded.evaluate(only, None, tmp_path / "out", None)
+    given = Settings(files=(str(file),), methods=("confidence", "maci"))
     report, files = recorded.evaluate(given, None, tmp_path / "out", None)
     assert "  not run: maci (every debate has one member)" in recorded.summary(report, files)
     (one,) = report.sets
     assert [(n.method, n.why) for n in one.not_run] == [("maci", "every debate has one member")]
-    assert one.front == ()
+    assert one.front == ("confidence",)
+
+
+@pytest.mark.parametrize(
+    ("methods", "why"),
+    [
+        (("judge",), 'the data has no judge\'s belief after each round. What would do: --set quality.*"verdict" after'),
+        (
+            ("judge", "critic"),
+            "judge cannot be played .* critic cannot be played .*`--cell critic` of `parley eval live`",
+        ),
+        (("oracle_stop", "judge"), ""),
+    ],
+)
+def test_methods_that_the_data_is_nothing_for_are_refused_with_the_data_that_would_do(
+    tmp_path: Path, methods: tuple[str, ...], why: str
+) -> None:
+    given = Settings(files=(str(mine(tmp_path)),), methods=methods)
+    if why:
+        with pytest.raises(BadInput, match=why) as refused:
+            recorded.evaluate(given, None, tmp_path / "out", None)
+        assert refused.value.field == "--method" and not (tmp_path / "out").exists()
+    else:
+        report, _ = recorded.evaluate(given, None, tmp_path / "out", None)
+        assert [one.method for one in report.sets[0].not_run] == ["judge"]
 
 
 def test_two_files_of_one_name_and_a_file_without_a_test_half_are_refused(tmp_path: Path) -> None:

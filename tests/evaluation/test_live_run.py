@@ -115,6 +115,8 @@ def test_the_shipped_questions_with_options_can_be_asked() -> None:
         ("Yes, since no shop is open", 0),
         ("it may be yes or no", None),
         ("nobody", None),
+        ("q1: yes", 0),
+        ("q1: yes, q2: no", None),
     ],
 )
 def test_an_answer_names_one_option_or_none(said: str, place: int | None) -> None:
@@ -130,7 +132,7 @@ def test_the_budget_holds_the_next_session_or_the_run_ends() -> None:
 
 
 def test_what_sessions_say_becomes_methods_and_a_page() -> None:
-    """A panel is a single model and self-consistency; an even mixture is a tie; what is missing is named."""
+    """A panel is a single model and self-consistency; a session counts by its own answer; what is missing is named."""
     asked = [Question(id=f"q{n}", question="?", options=("yes", "no"), gold="yes") for n in range(3)]
     blind = (
         Given(seat="panelist_1", answer=1, confidence=0.6, tokens=10),
@@ -142,6 +144,7 @@ def test_what_sessions_say_becomes_methods_and_a_page() -> None:
         Row(question="q0", cell="panel", wording=1, status="finished", blind=blind[1:]),
         Row(question="q1", cell="panel", status="finished", blind=blind[2:], panel=3),
         Row(question="q0", cell="maci", status="finished", answer=0, mixture=(0.5, 0.5)),
+        Row(question="q2", cell="maci", status="finished", mixture=(0.5, 0.5)),
         Row(question="q1", cell="maci", error="no worker"),
         Row(question="gone", cell="panel", status="finished", blind=blind),
     ]
@@ -149,11 +152,15 @@ def test_what_sessions_say_becomes_methods_and_a_page() -> None:
     assert by_key["single", "q0", 0].probabilities == pytest.approx((0.4, 0.6))
     assert by_key["sc3", "q0", 0].leading == (0,) and by_key["sc3", "q0", 0].tokens == 30
     assert (by_key["single", "q1", 0].leading, by_key["sc3", "q1", 0].leading) == ((), (0,))
-    assert by_key["maci", "q0", 0].leading == (0, 1)
+    assert by_key["maci", "q0", 0].leading == (0,), "the answer that it gave, though it is no likelier"
+    assert by_key["maci", "q2", 0].leading == (), "it named none, so it earns nothing"
     assert by_key["maci", "q1", 0].leading == ()
     wanted = [(q.id, cell, 0) for cell in ("panel", "maci") for q in asked] + [("q0", "panel", 1)]
     told = report(LiveManifest(questions="", models=("m",), panel=3), asked, wanted, rows)
-    assert (told.held, told.wanted, told.failed) == (5, 7, 1)
+    assert (told.held, told.wanted, told.failed) == (6, 7, 1)
+    maci = next(row.measures for row in told.rows if row.measures.method == "maci")
+    assert (maci.debates, maci.abstained, maci.accuracy.value) == (2, 1, 0.5)
+    assert maci.reciprocal_rank == pytest.approx((1 / 1.5 + 0) / 2), "nothing where no option was named"
     assert "panel: 1 of 4 sessions were not held" in told.not_run
     assert "same answer to 0 of 1 questions in both wordings" in told.wordings[0]
     assert any("not run" in str(block) for block in blocks(told))

@@ -4,13 +4,14 @@ import random
 
 import pytest
 
+from client.reliability.policy import Grid
 from evaluation.debates.harness import reads_gold, run
 from evaluation.debates.method import UNLIMITED
 from evaluation.debates.methods.controlled import Controlled
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import loaded
 from evaluation.learned import report
-from evaluation.learned.policies import GRID, PAPER, CarriedBandit, LearnedSettings, case
+from evaluation.learned.policies import FLAGS, GRID, PAPER, CarriedBandit, LearnedSettings, case
 from tests.learned.test_methods import LAW, OPEN, debate
 
 SPOILT = [debate(300 + i, 0, (0, 1), (0, 0), (0, 1), (1, 1), kind="spoilt") for i in range(60)]
@@ -48,11 +49,11 @@ def test_with_too_few_debates_the_published_settings_stand() -> None:
     assert few.compared == () and few.control == settings().control
 
 
-@pytest.mark.parametrize("row", GRID)
-def test_a_case_ends_where_the_method_itself_stops(row: str) -> None:
-    method = Controlled("m", "", {**PAPER, **GRID[row]})
+@pytest.mark.parametrize(("grid", "row"), [(grid, row) for grid in (GRID, FLAGS) for row in grid])
+def test_a_case_ends_where_the_method_itself_stops(grid: Grid, row: str) -> None:
+    method = Controlled("m", "", {**PAPER, **grid[row]})
     for one in (SPOILT[0], LAW[0], OPEN[0]):
-        found = case(settings().control, one).course
+        found = case(settings().control, one, grid).course
         outcome = method.run(one.hidden(), UNLIMITED)
         end = found.ends[row]
         assert (end, found.tokens[end]) == (outcome.rounds, outcome.words)
@@ -72,7 +73,7 @@ def test_a_bandit_takes_over_what_the_fit_half_earned_and_changes_no_recorded_ou
 
 
 def test_no_method_reads_the_gold_of_what_it_answers() -> None:
-    names = {"maci_learned", "maci_learned_free", "maci_ucb_carried", "maci_linucb_carried"}
+    names = {"maci_learned", "maci_learned_free", "maci_flags_learned", "maci_ucb_carried", "maci_linucb_carried"}
     found = [method for method in loaded().methods() if method.name in names]
     assert len(found) == len(names)
     for method in found:
@@ -83,5 +84,7 @@ def test_no_method_reads_the_gold_of_what_it_answers() -> None:
 def test_the_page_says_what_was_chosen_and_where_nothing_was() -> None:
     told = report.chosen_rows({"a": settings().fit(SPOILT), "b": settings().fit(LAW[:20]), "c": settings().fit(LAW)})
     lines = told.splitlines()
-    assert lines[2].startswith("| a | 60 | round_limit 1 | +96.8 [") and "too few debates" in lines[3]
+    assert (
+        lines[2].startswith("| a | 60 | round_limit 1 | 1.6, 98.4 | 80, 40 | +96.8 [") and "too few debates" in lines[3]
+    )
     assert "the published ones" in lines[4]

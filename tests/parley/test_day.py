@@ -81,7 +81,12 @@ def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
     arguments = ("ask", QUESTION, "--panel-file", str(panel), "--round-limit", "3", "--dry-run")
     found = fresh.json(*arguments, "--json")
     price = (16_000 * 2 + 1_500 * 10) / 1e6 * 2
-    assert found["least"] == {"turns": 5, "calls": 10, "tokens": 3 * 35_000, "cost_usd": pytest.approx(3 * price)}
+    assert found["shortest_most"] == {
+        "turns": 5,
+        "calls": 10,
+        "tokens": 3 * 35_000,
+        "cost_usd": pytest.approx(3 * price),
+    }
     assert (found["likely"]["turns"], found["likely"]["calls"]) == (5, 5)
     assert 3_000 < found["likely"]["tokens"] < 5_000 and found["likely"]["cost_usd"] < 0.02
     assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 4 * 2)
@@ -412,7 +417,7 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
         found = json.loads(fresh.run("doctor", *client)[1])
         assert (found["moderators"]["status"], found["credentials"]["status"]) == ("unknown", "ok")
         found = json.loads(fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *given)[1])
-        assert (found["least"]["turns"], found["fits_one_round"]) == (4, True)
+        assert (found["shortest_most"]["turns"], found["fits_one_round"]) == (4, True)
         code, _, err = fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *client)
         assert code == 2 and "only an owner's credentials may ask that" in err
     finally:

@@ -15,7 +15,10 @@ def eval_live(
     cells: Annotated[
         list[str] | None,
         typer.Option(
-            "--cell", metavar="NAME[=COUNT]", help="panel, consensus, critic, maci or dial; of COUNT questions."
+            "--cell",
+            metavar="NAME[=COUNT]",
+            help="panel, consensus, critic, maci, competition, madp or dial; of the first COUNT questions. Repeatable; "
+            "without it, panel alone, of all questions.",
         ),
     ] = None,
     panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel: so many samples.")] = 3,
@@ -31,7 +34,7 @@ def eval_live(
         Path, typer.Option("--out", metavar="DIR", help="Folder of sessions.jsonl and of the report.")
     ] = Path("live-report"),
     only_estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what it may come to, and start nothing.")
+        bool, typer.Option("--estimate", "--dry-run", help="Say what it may come to, and start nothing.")
     ] = False,
     config: Config = None,
     sets: Sets = None,
@@ -39,8 +42,9 @@ def eval_live(
 ) -> None:
     """Measure methods on live models.
 
-    Each question is put to real sessions: a panel that stops after its blind round, and debates. The panel serves for a
-    single model and for self-consistency. Who answers is what your settings and the LLM_ variables say, as for ask. A
+    Each question is put to real sessions. Without --cell that is a panel that stops after its blind round. It serves
+    for a single model and for self-consistency. --cell names debates, a competition between two options, and a task.
+    Who answers is what your settings and the LLM_ variables say, as for ask. A
     session that is over is on the disk before the next begins. A run that was stopped or killed goes on where it was,
     if you type the same command. A session that failed is in no figure, and the same command holds it again. The exit
     status is 1 if all failed.
@@ -49,6 +53,7 @@ def eval_live(
     Examples:
       parley eval live questions.jsonl --estimate
       parley eval live questions.jsonl --cell panel --cell maci=5 --budget-tokens 500000
+      parley eval live questions.jsonl --cell competition=2 --cell madp=2 --dry-run
       parley eval live questions.jsonl --panel 5 --wordings 2 --out my-run --json
     """
     with options.errors(json):

@@ -586,7 +586,7 @@ def test_no_session_comes_to_more_than_was_estimated_nor_a_full_one_to_less(name
         for c in e.commands:
             if isinstance(c, log.Ask):
                 asked[c.seat] = asked.get(c.seat, 0) + 1
-    assert sum(asked.values()) == told.least.turns
+    assert sum(asked.values()) == told.shortest_most.turns
     assert all(asked.get(s.seat, 0) <= s.most.turns for s in told.seats)
     assert told.rounds == len(shipped(name)["stages"])
 

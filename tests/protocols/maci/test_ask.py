@@ -225,7 +225,7 @@ def test_three_debaters(bench: Bench) -> None:
 
 def test_a_dry_run_says_what_it_may_come_to_and_asks_nothing(bench: Bench) -> None:
     asked = bench.ask("diagnosis", "--round-limit", "2", "--close-the-loop", "--dry-run")
-    assert asked.code == 0 and asked.result["rounds"] == 2 and asked.result["least"]["turns"] == 8
+    assert asked.code == 0 and asked.result["rounds"] == 2 and asked.result["shortest_most"]["turns"] == 8
     seats = {s["seat"]: s["most"]["turns"] for s in asked.result["seats"]}
     assert seats == {
         "debater_1": 6, "debater_2": 6, "judge_1": 4, "analyst": 4, "helper": 8,

@@ -35,7 +35,7 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     assert found.work.cost_usd == 3 * (24_000 * last + 4_000 * 10) / 1e6
     assert estimating.costs(found), "experts' models count tokens"
     document = estimating.document(found)
-    assert document["most"] is None and document["work"]["calls"] == 3 and document["least"]["turns"] == 1
+    assert document["most"] is None and document["work"]["calls"] == 3 and document["shortest_most"]["turns"] == 1
 
 
 def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
@@ -76,7 +76,7 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
     def least(budget: Budget | None = None, **settings: object) -> tuple[int, float, str]:
         opening = request("q", protocol="madp", settings=settings, budget=budget)
         found = estimating.of(opening, workers)
-        return found.least.tokens, found.least.cost_usd, found.shortfall
+        return found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortfall
 
     assert least() == (2 * 28_000, 2 * (24_000 + 40_000) / 1e6, "")
     assert least(Budget(tokens=56_000))[0] == 56_000
