@@ -2,32 +2,37 @@
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from bus.errors import BadKeyFile, BusError, addresses
 from client import evidence as documents_of
 from client import task_folder, task_history
 from client.errors import BadInput, NotAllowed, Unreachable
 from client.evidence import Sources
+from client.opened_session import Session
 from client.protocols import all_setups, setup_of
-from client.show.told import Result, to_api
+from client.reliability import store
+from client.reliability.past import Past
+from client.reliability.ways import AUTO, PRICE, Route, refuse_other, taken_by_way
+from client.show.told import Result
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from observability import caller
 from schemas import rooms
-from schemas.post import Live, Post
 from schemas.session import Budget, Document, ForkSession, OpenSession, Seat
 from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from client.client import Client
-    from client.turns import Nothing
-    from schemas.result import Result as Ended
 
+_LOGGER = logging.getLogger(__name__)
 CONNECT_S = 3.0
 _ADDRESS_S = 2.0
 """nats-py gives up an address after so long, and tries the next."""
@@ -36,51 +41,6 @@ _ADDRESS_S = 2.0
 def connect_s(url: str) -> float:
     """Seconds within which one server of an address answers, if the others are frozen."""
     return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
-
-
-class Session:
-    """A session that was opened."""
-
-    def __init__(self, client: "Client", sid: str) -> None:
-        self._client = client
-        self.sid = sid
-
-    def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
-        """Everything that is said, from the beginning until the session is closed."""
-        return self._client.posts(self.sid, on_live=on_live)
-
-    async def result(self) -> Result:
-        """Wait until it is closed, and return its result."""
-        ended = await self._client.result(self.sid)
-        return to_api(ended, await self._unanswered(ended))
-
-    async def _unanswered(self, ended: "Ended") -> "list[Nothing]":
-        """Turns that no seat answered, where the result shows that there may be some and the log may be read."""
-        from client.show.transcript import failed
-
-        if not self._client.owner or not (failed(ended) or any(r.get("missing") for r in ended.rounds)):
-            return []
-        from client.records import entries_of, record_of
-        from client.turns import Turns
-
-        record = record_of(self.sid, await self._client.log(self.sid))
-        return Turns(entries_of(record), sid=self.sid).nothing
-
-    async def cancel(self, reason: str = "") -> None:
-        """End it before its protocol does."""
-        await self._client.cancel(self.sid, reason)
-
-    async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:
-        """Say whether its result is right, once it is closed. The session keeps all feedback, and the last one counts.
-
-        Parameters
-        ----------
-        answer
-            What the answer should have been, at most 4,000 characters.
-        note
-            Why, at most 4,000 characters.
-        """
-        await self._client.feedback(self.sid, right=right, answer=answer, note=note)
 
 
 class Parley:
@@ -94,16 +54,23 @@ class Parley:
         learned: Path | None = None,
         reliability: bool = True,
         calibration: bool = True,
+        policy: bool = False,
+        price: float = PRICE,
     ) -> None:
         self.client = client
         self.protocol = protocol
-        """Of sessions that name none."""
+        """Of sessions that name none; `auto`: past outcomes choose."""
         self.learned = learned
         """The file of what was learned from past outcomes (docs/reliability.md); None: none."""
         self.reliability = reliability
         """Whether members weigh by their records, where the file has any."""
         self.calibration = calibration
         """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
+        self.policy = policy
+        """Whether a controller takes over what the file has learned across sessions."""
+        self.price = price
+        """Share of right answers that 1,000 tokens may cost, 0 to 1,000: for `auto`, and for what a controller
+        learned."""
 
     async def gathered(self, protocol: str) -> tuple[str, ...]:
         """Wait until every expert of your own stack was heard, and return those that were not heard in time. On a bus
@@ -114,6 +81,14 @@ class Parley:
         """Settings with as many seats as there are, where they do not say it. On a bus that runs elsewhere: as they
         are."""
         return settings
+
+    def _able(self) -> tuple[str, ...] | None:
+        """The protocols that can be seated; None: whoever serves the bus knows."""
+        return None
+
+    def _alone(self) -> str:
+        """The model that would answer alone; empty: not known."""
+        return ""
 
     async def opened(self, opening: OpenSession, sid: str) -> str:
         """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
@@ -133,7 +108,7 @@ class Parley:
         continues: str = "",
         folder: Path | str | None = None,
         panel: int | None = None,
-        kind: str = "",
+        kind: str | None = None,
     ) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
@@ -141,7 +116,8 @@ class Parley:
         ----------
         protocol
             How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` got,
-            else the default, the experts that a task calls for.
+            else the default, the experts that a task calls for. `auto`: past outcomes choose one model, a vote or a
+            debate, and `Session.route` and `Result.route` say why (docs/reliability.md).
         evidence
             Folders, files or patterns of documents, one or several (client.evidence).
         settings
@@ -164,6 +140,7 @@ class Parley:
             what `local` got.
         kind
             What kind of question it is, in a word of your own, at most 64 characters: records of it count first.
+            None: no kind.
 
         Raises
         ------
@@ -175,6 +152,10 @@ class Parley:
             No moderator answered.
         """
         protocol = protocol or self.protocol
+        past, route = self._past(), None
+        if protocol == AUTO:
+            route, settings = self._routed(past, question, settings or {}, panel, kind, seats)
+            protocol, panel = route.protocol, None
         settings = self._seated(protocol, with_panel(protocol, settings or {}, panel))
         previous = await self.previous(continues) if continues else None
         sent = None
@@ -185,22 +166,32 @@ class Parley:
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
             seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        return await self._begin(self._with_records(opening, kind), sent)
+        return await self._begin(past.into(opening, kind, tell=_LOGGER.warning), sent, route)
 
-    def _with_records(self, opening: OpenSession, kind: str) -> OpenSession:
-        """The session with what was learned. Raises BadInput."""
-        if self.learned is None and not kind:
-            return opening
-        from client.reliability.opened_with import with_records
+    def _past(self) -> Past:
+        """What sessions use of past outcomes. Raises BadInput."""
+        return Past(
+            file=self.learned, reliability=self.reliability, calibration=self.calibration, policy=self.policy,
+            price=self.price,
+        )  # fmt: skip
 
-        try:
-            return with_records(
-                opening, self.learned, kind=kind, reliability=self.reliability, calibration=self.calibration
-            )
-        except InvalidValue as error:
-            raise BadInput("kind", str(error)) from error
+    def _routed(
+        self, past: Past, question: str, given: Mapping[str, Any], panel: int | None, kind: str | None,
+        seats: Sequence[Seat],
+    ) -> tuple[Route, dict[str, Any]]:  # fmt: skip
+        """(Where `auto` sends the question, the settings of that way). Raises BadInput."""
+        if seats:
+            raise BadInput("seats", f"{AUTO} chooses who sits there; name a protocol, or leave seats out")
+        refuse_other(given)
+        route = past.route(question, kind, model=self._alone, able=self._able())
+        several = setup_of(route.protocol).several
+        settings = dict(given) if several is None else with_panel(route.protocol, given, panel)
+        settings, unused = taken_by_way(settings, route.protocol, route.settings)
+        if several is None and panel is not None:
+            unused.append("panel")
+        return replace(route, unused=tuple(unused)), {**settings, **route.settings}
 
-    async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
+    async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None, route: Route | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
         from client.client import new_sid
 
@@ -208,7 +199,7 @@ class Parley:
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
-        return Session(self.client, await self.opened(opening, sid))
+        return Session(self.client, await self.opened(opening, sid), route)
 
     async def fork(
         self,
@@ -299,7 +290,7 @@ class Parley:
         continues: str = "",
         folder: Path | str | None = None,
         panel: int | None = None,
-        kind: str = "",
+        kind: str | None = None,
     ) -> Result:
         """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
         with caller.root("parley ask"):
@@ -419,6 +410,8 @@ async def connect(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    policy: bool = False,
+    price: float = PRICE,
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -427,28 +420,36 @@ async def connect(
     creds
         A client's or an owner's credentials file.
     protocol
-        The protocol of sessions that name none.
+        The protocol of sessions that name none; `auto`: past outcomes choose one for each.
     patience_s
         How long to wait for a moderator.
     outlasts
         Whether that time stands still while servers of the bus are away, and until they have settled. The log says
         what is missing meanwhile. A bus of which no server answers at the beginning is not waited for.
     learned
-        The file of what was learned from past outcomes; None: sessions carry no records.
-    reliability, calibration
-        Whether sessions carry the records of members, and how their confidence is to be read.
+        The file of what was learned from past outcomes (`parley reliability learn --file`); None: sessions carry no
+        records.
+    reliability, calibration, policy
+        Whether sessions carry the records of members, how their confidence is to be read, and what their controller
+        learned across sessions.
+    price
+        Share of right answers that 1,000 tokens may cost, 0 to 1,000: for `auto`, and for what a controller learned.
 
     Raises
     ------
     Unreachable
         Nobody listens there, or the server does not take the credentials.
     BadInput
-        No such protocol; the credentials file cannot be used.
+        No such protocol; the credentials file cannot be used; the file `learned` is not there, or is none.
     """
-    known_protocol(protocol)
+    if protocol != AUTO:
+        known_protocol(protocol)
+    file = None if learned is None else store.named(learned)
+    Past(price=price)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
-        file = None if learned is None else Path(learned)
-        yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)
+        yield Parley(
+            client, protocol, learned=file, reliability=reliability, calibration=calibration, policy=policy, price=price
+        )
 
 
 @asynccontextmanager

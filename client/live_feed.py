@@ -10,8 +10,9 @@ import msgspec
 from bus.channels import CLIENTS, may_read
 from bus.errors import BusError
 from client import visible_posts
-from client.api import Parley, Session
+from client.api import Parley
 from client.errors import ParleyError
+from client.opened_session import Session
 from client.post_order import in_order
 from client.turns import Turns
 from schemas import log

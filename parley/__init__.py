@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agents.models.function import Agent, Reply, Turn, agent
-    from client.api import Parley, Session, connect
+    from client.api import Parley, connect
     from client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
+    from client.opened_session import Session
     from client.show.told import Result
     from parley.blocking import ask
     from parley.local_stack import local
@@ -31,7 +32,7 @@ _WHERE = {
     "Refusal": "client.errors",
     "Reply": "agents.models.function",
     "Result": "client.show.told",
-    "Session": "client.api",
+    "Session": "client.opened_session",
     "Stack": "parley.stack.lease",
     "StackFailed": "client.errors",
     "Turn": "agents.models.function",

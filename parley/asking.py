@@ -16,7 +16,6 @@ from client.api import Parley
 from client.client import new_sid
 from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from client.live_feed import View
-from client.protocols import setup_of
 from client.show import transcript
 from client.task_folder import Sent
 from coordinator.estimate import Estimate
@@ -60,7 +59,7 @@ _WITHDRAW_S = 5.0
 def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]]:
     """The whole command: (exit status, result, what became of its change). Checks everything that can be checked before
     anything is started."""
-    expected_cost = expected(request.plan, request.opening)
+    expected_cost = expected(request.plan, request.opening, ephemeral=request.ephemeral)
     if expected_cost:
         estimate.refuse(expected_cost)
     model_servers.refuse(request.plan, ephemeral=request.ephemeral)
@@ -124,9 +123,7 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
             sid = new_sid()
             opening = request.opening
             if request.sent is not None:
-                if _own_stack(parley):
-                    setup_of(opening.protocol).check_here(request.sent.data, opening.settings)
-                opening = await _with_folder(parley, sid, opening, request, request.sent, view)
+                opening = await _with_folder(parley, sid, request, request.sent, view)
             if request.continues:
                 previous = await parley.previous(request.continues)
                 opening = replace(opening, documents=(*opening.documents, previous), continues=request.continues)
@@ -167,14 +164,12 @@ def _page(request: Request, parley: Parley) -> AbstractAsyncContextManager["Sess
     return session_page(parley, request.plan)
 
 
-async def _with_folder(
-    parley: Parley, sid: str, opening: OpenSession, request: Request, sent: Sent, view: View
-) -> OpenSession:
+async def _with_folder(parley: Parley, sid: str, request: Request, sent: Sent, view: View) -> OpenSession:
     """The session with the folder as its first artifact."""
     for text in sent.words(everything=request.look.verbose):
         view.note(f"parley: {text}")
     await when_up(lease_of(parley), lambda: task_folder.send(parley.client, sid, sent))
-    return replace(opening, settings={**opening.settings, **sent.settings})
+    return request.with_folder()
 
 
 async def _run(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from client.evidence import Sources
+from client.reliability.ways import AUTO, PRICE, protocols
 from client.show.told import Result
 from coordinator.protocols import DEFAULT
 from parley.local_stack import local
@@ -31,10 +32,12 @@ def ask(
     model: str = "",
     options: Mapping[str, Any] | None = None,
     state: Path | str | None = None,
-    kind: str = "",
+    kind: str | None = None,
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    policy: bool = False,
+    price: float = PRICE,
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
@@ -45,7 +48,7 @@ def ask(
     ----------
     protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
         As `Parley.ask` takes them.
-    model, options, state, learned, reliability, calibration
+    model, options, state, learned, reliability, calibration, policy, price
         As `local` takes them.
 
     Raises
@@ -62,7 +65,7 @@ def ask(
         size = panel if panel is not None else _panel_of(protocol, settings or {})
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
-            reliability=reliability, calibration=calibration,
+            reliability=reliability, calibration=calibration, policy=policy, price=price,
         ) as parley:  # fmt: skip
             return await parley.ask(
                 question, evidence=evidence, settings=settings, budget=budget, seed=seed,
@@ -77,9 +80,12 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     from client.api import known_protocol
     from client.protocols import setup_of
 
-    several = setup_of(protocol).several
-    size = known_protocol(protocol).present_names(settings).get(several.setting) if several else None
-    return size if isinstance(size, int) else None
+    for name in protocols() if protocol == AUTO else (protocol,):
+        several = setup_of(name).several
+        size = known_protocol(name).present_names(settings).get(several.setting) if several else None
+        if isinstance(size, int):
+            return size
+    return None
 
 
 def waited(main: Coroutine[Any, Any, T]) -> T:

@@ -1,19 +1,23 @@
 """Estimates what a session may cost on the stack or bus where it would run."""
 
+from collections.abc import Callable
+
+import msgspec
+
 from client import estimate
 from client.api import Parley
 from client.errors import BadInput
-from client.evidence import Sources
 from coordinator.estimate import Estimate
 from parley.plan import Plan
-from parley.request import opening_of
+from parley.request import Request
 from parley.stack.access import front, run
 from parley.stack.lease import default_state, read_running
 from schemas.session import OpenSession
 
 
-def expected(plan: Plan, opening: OpenSession) -> Estimate | None:
+def expected(plan: Plan, opening: OpenSession, *, ephemeral: bool = False) -> Estimate | None:
     """What the session may come to on a stack that is still to start; None where one runs: its workers say so.
+    `ephemeral`: in a temporary directory, where none runs.
 
     Raises
     ------
@@ -21,7 +25,7 @@ def expected(plan: Plan, opening: OpenSession) -> Estimate | None:
         It could not be opened on that stack; a model cannot be made.
     """
     settings = plan.settings
-    if settings.nats.url or read_running(settings.state or default_state()) is not None:
+    if settings.nats.url or (not ephemeral and read_running(settings.state or default_state()) is not None):
         return None
     return estimate.of(opening, plan.announced)
 
@@ -35,8 +39,9 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(plan: Plan, question: str, evidence: Sources | None) -> Estimate:
+def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
+    `tell`: gets a line that says what was not looked at.
 
     Raises
     ------
@@ -45,10 +50,16 @@ def estimated(plan: Plan, question: str, evidence: Sources | None) -> Estimate:
     Unreachable
         The bus is not there.
     """
-    opening = opening_of(plan, question, evidence)
+    plan, opening = request.plan, request.with_folder()
 
     async def there() -> Estimate:
         async with front(plan) as parley:
-            return await expected_there(parley, opening)
+            if not request.continues:
+                return await expected_there(parley, opening)
+            documents = (*opening.documents, await parley.previous(request.continues))
+            return await expected_there(parley, msgspec.structs.replace(opening, documents=documents))
 
-    return expected(plan, opening) or run(there())
+    alone = expected(plan, opening, ephemeral=request.ephemeral)
+    if alone is not None and request.continues and tell is not None:
+        tell(f"session {request.continues} was not looked up, and its result is not counted: no stack runs")
+    return alone or run(there())

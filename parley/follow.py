@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 
 from bus.errors import BusError, EnvironmentFault, NoModerator
-from client.api import Parley, Session
+from client.api import Parley
 from client.errors import BadInput, ParleyError, Unreachable
 from client.live_feed import View, show, watch_log
+from client.opened_session import Session
 from parley.show.interrupts import Interrupts
 from schemas import log
 from schemas.result import Result

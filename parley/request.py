@@ -1,7 +1,10 @@
 """What `parley ask` is asked to do: everything that can be checked before anything is started, in one frozen object."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from client import task_folder, task_history
 from client.api import known_protocol, request
@@ -11,6 +14,7 @@ from client.task_folder import Sent
 from parley.applying import NOWHERE, Into
 from parley.plan import Plan
 from parley.reliability.applied import with_learned
+from parley.stack.lease import default_state, read_running, remembered
 from parley.stack.wait_served import with_people
 from schemas.session import SESSION_ID, ForkSession, OpenSession
 
@@ -48,9 +52,18 @@ class Request:
     fork: ForkSession | None = None
     """What is opened in place of `opening`, which says what that comes to."""
 
+    def with_folder(self) -> OpenSession:
+        """The session with the settings that its folder brings."""
+        if self.sent is None:
+            return self.opening
+        return msgspec.structs.replace(self.opening, settings={**self.opening.settings, **self.sent.settings})
 
-def opening_of(plan: Plan, question: str, evidence: Sources | None) -> OpenSession:
-    """The session that settings and panel file describe, checked. Raises BadInput."""
+
+def opening_of(
+    plan: Plan, question: str, evidence: Sources | None, tell: Callable[[str], None] | None = None
+) -> OpenSession:
+    """The session that settings and panel file describe, checked. `tell`: as parley.reliability.applied.with_learned
+    takes it. Raises BadInput."""
     settings, panel = plan.settings, plan.panel
     known_protocol(plan.protocol)
     own = plan.own
@@ -67,7 +80,7 @@ def opening_of(plan: Plan, question: str, evidence: Sources | None) -> OpenSessi
         seed=settings.seed,
         turn_timeout_s=settings.turn_timeout_s,
     )
-    opening = with_learned(opening, settings)
+    opening = with_learned(opening, settings, tell=tell)
     return with_people(opening, settings.stack)
 
 
@@ -82,17 +95,36 @@ def request_of(
     folder: Path | None = None,
     history: bool = True,
     into: Into = NOWHERE,
+    tell: Callable[[str], None] | None = None,
 ) -> Request:
-    """What is asked for, checked as far as it can be before anything is started. Raises BadInput."""
-    opening = opening_of(plan, question, evidence)
+    """What is asked for, checked as far as it can be before anything is started: of a dry run just as of a run. `tell`:
+    as `opening_of` takes it. Raises BadInput."""
+    opening, bus = opening_of(plan, question, evidence, tell), plan.settings.nats.url
+    if ephemeral and bus:
+        raise BadInput("--ephemeral", f"--ephemeral keeps nothing, but the bus at {bus} keeps its sessions")
+    if not bus:
+        plan.stack()
     if continues and ephemeral:
         raise BadInput("continue", f"--ephemeral keeps nothing, so there is no session {continues} to go on from")
     if continues and not SESSION_ID.fullmatch(continues):
         raise BadInput("continue", f"{continues!r} is no session's id")
+    state = plan.settings.state or default_state()
+    if continues and not bus and remembered(state) is None:
+        raise BadInput("continue", f"there is no session {continues}: no session ever ran in {state}")
     into.check(folder)
     sent = task_folder.read_folder(folder) if folder is not None else None
     if sent is not None and history:
         sent = task_history.with_history(sent)
+    if sent is not None and _starts(plan, ephemeral=ephemeral):
+        plan.setup.check_here(sent.data, opening.settings)
     return Request(
         plan=plan, opening=opening, look=look, sent=sent, into=into, ephemeral=ephemeral, continues=continues
     )
+
+
+def _starts(plan: Plan, *, ephemeral: bool) -> bool:
+    """Whether the session gets a stack of its own: none is kept up for it, here or elsewhere."""
+    if plan.settings.nats.url:
+        return False
+    running = None if ephemeral else read_running(plan.settings.state or default_state())
+    return running is None or not running.permanent

@@ -145,7 +145,7 @@ class Setup:
     applied: frozenset[str] = frozenset()
     """Stop reasons after which the folder of a result may be written back."""
     ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Ways to answer between which past sessions may choose (client.reliability.route) -> their settings."""
+    """Ways to answer between which past sessions may choose (client.reliability.ways) -> their settings."""
     without_folder: Mapping[str, Any] = field(default_factory=dict)
     """Settings, where nothing else is given, of a session that begins without a folder, on tools that are for one."""
 

@@ -3,6 +3,11 @@ bandit's actions earned."""
 
 import msgspec
 
+from coordinator.schedulers.bandit import ACTIONS
+from schemas.wire import InvalidValue, in_range
+
+MOST_TOKENS = 10**12
+
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """One action of the bandit."""
@@ -15,6 +20,11 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """r_t (L.1), 0 to 1."""
     tokens: int
     """Of the round that followed."""
+
+    def __post_init__(self) -> None:
+        in_range("pulls.action", self.action, 0, len(ACTIONS) - 1)
+        in_range("pulls.reward", self.reward, 0, 1)
+        in_range("pulls.tokens", self.tokens, 0, MOST_TOKENS)
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,3 +39,12 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """Row of the grid -> the round after which it ends the debate. A row of which the record does not say that is left
     out: it would have gone on."""
     pulls: tuple[Pull, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.tokens) != len(self.right):
+            raise InvalidValue("course.tokens", len(self.tokens), f"wanted is one for each of {len(self.right)} rounds")
+        for share, tokens in zip(self.right, self.tokens, strict=True):
+            in_range("course.right", share, 0, 1)
+            in_range("course.tokens", tokens, 0, MOST_TOKENS)
+        for end in self.ends.values():
+            in_range("course.ends", end, 0, len(self.right) - 1)

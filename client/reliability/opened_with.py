@@ -39,7 +39,7 @@ def with_records(
         The file cannot be read.
     """
     learned = Learned(kind=kind)
-    if path is not None and (reliability or calibration) and path.exists():
+    if path is not None and (reliability or calibration):
         found = store.read(path)
         if reliability and found.verdicts:
             from client.reliability.table import table

@@ -61,14 +61,12 @@ def policy(
 
     Parameters
     ----------
-    verdicts
-        What is known; later than `now_ns` counts nothing.
+    verdicts, now_ns, question, half_life_days
+        As client.reliability.table.table takes them.
     grid
         The settings that are compared, the published ones first.
     price
         Share of right answers that 1,000 tokens may cost, 0 or more.
-    question
-        The one at hand: verdicts on the same words are left out. Empty: none.
     kind
         Sessions of this kind decide, where there are `LEAST` of them; else those of all kinds.
     given

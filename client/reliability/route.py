@@ -7,63 +7,18 @@ The way with the greatest share less the price of its tokens is taken. Sessions 
 vote or a debate on their questions, and are left out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-import msgspec
-
-from client.protocols import SETUPS
+from client.errors import BadInput
 from client.reliability.table import PRIOR, interval, posterior_mean
 from client.reliability.verdicts import Member, Verdict, question_hash
+from client.reliability.ways import PRICE, WORDS, Expected, Route, protocols, ways
 from client.text import count
 
 LEAST = 10
 """Past sessions below which nothing is routed by them."""
-PRICE = 0.005
-"""Share of right answers that one would give for 1,000 tokens: half a point."""
 UNKNOWN = "debate"
 """The way where nothing is known."""
-WORDS = {"one": "one model", "vote": "a vote", "debate": "a debate"}
-"""Way -> what it is called, the cheapest first: of two that are worth the same the first is taken."""
-
-
-def ways() -> dict[str, tuple[str, dict[str, int]]]:
-    """Way -> protocol and settings of a session, as the protocol's setup says."""
-    return {way: (name, dict(settings)) for name in SETUPS for way, settings in SETUPS[name].ways.items()}
-
-
-class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What one way came to."""
-
-    way: str
-    share: float
-    """Of right answers: mean of the posterior."""
-    low: float
-    high: float
-    tokens: float
-    """Of a session, on average."""
-    worth: float
-    """The share less the price of the tokens."""
-
-
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a question goes, and why."""
-
-    way: str
-    """one | vote | debate"""
-    protocol: str
-    settings: dict[str, int]
-    kind: str
-    """Of the past questions that decided; empty: of all kinds."""
-    sessions: int
-    """Past sessions that decided; 0: none did."""
-    price: float
-    expected: tuple[Expected, ...] = ()
-    """The cheapest way first."""
-    model: str = ""
-    """Whose answers stand for one model; empty: those of all members."""
-    why: str
-    otherwise: tuple[str, ...] = ()
-    """Options that choose another way."""
 
 
 def route(
@@ -73,7 +28,7 @@ def route(
     price: float = PRICE,
     *,
     model: str = "",
-    protocol: str = "",
+    able: Collection[str] | None = None,
 ) -> Route:
     """Where a question goes. What is known of the same words is left out.
 
@@ -86,41 +41,60 @@ def route(
     model
         The one that would answer alone: its answers count for `one`, where it sat in every session that decides.
         Else a member stands for one model as it comes: the share of right members.
-    protocol
-        Only ways of this protocol are compared: a panel file seats it. Empty: all ways.
+    able
+        Only ways of these protocols are compared: they are seated. None: all ways.
+
+    Raises
+    ------
+    BadInput
+        No way's protocol is seated.
     """
-    able = [way for way, (name, _) in ways().items() if protocol in ("", name)]
+    seated = [way for way, (name, _) in ways().items() if able is None or name in able]
+    if not seated:
+        raise BadInput(
+            "protocol", f"auto chooses between {' and '.join(protocols())}, and {' or '.join(able or ())} is seated"
+        )
     at_hand = question_hash(question)
     known = [v for v in verdicts if v.right is not None and len(v.members) > 1 and v.question != at_hand]
     mine = [v for v in known if v.kind == kind] if kind else []
     used, of_kind = (mine, kind) if len(mine) >= LEAST else (known, "")
     if len(used) < LEAST:
+        way = UNKNOWN if UNKNOWN in seated else seated[0]
         why = (
             f"nothing is fitted: {count(len(used), 'past session')} with a word on whether members and result were "
-            f"right, {LEAST} are needed; so it is {WORDS[UNKNOWN]}"
+            f"right, {LEAST} are needed; so it is {WORDS[way]}"
         )
-        return _route(UNKNOWN, why, kind=kind, sessions=0, price=price)
+        return _route(way, seated, why, kind=kind, sessions=0, price=price)
     alone = model if model and all(_of(v, model) for v in used) else ""
     every = (_one(used, alone, price), _vote(used, price), _debate(used, price))
-    found = tuple(one for one in every if one.way in able) or every
+    found = tuple(one for one in every if one.way in seated)
     best = max(found, key=lambda one: one.worth)
     figures = "; ".join(
         f"{WORDS[one.way]} {one.worth:.3f} ({one.share:.2f} right at {one.tokens:,.0f} tokens)" for one in found
     )
     who = f"; one model is {alone}" if alone else "; one model is any of the members"
-    who = who if found[0].way == "one" else "; a panel file leaves no way for one model"
+    who = who if found[0].way == "one" else "; nobody is seated who answers alone"
     why = f"{WORDS[best.way]} is chosen, by {count(len(used), 'past session')}. Worth: {figures}{who}"
-    return _route(best.way, why, kind=of_kind, sessions=len(used), price=price, expected=found, model=alone)
+    return _route(best.way, seated, why, kind=of_kind, sessions=len(used), price=price, expected=found, model=alone)
 
 
 def _route(
-    way: str, why: str, *, kind: str, sessions: int, price: float, expected: tuple[Expected, ...] = (), model: str = ""
+    way: str,
+    seated: Sequence[str],
+    why: str,
+    *,
+    kind: str,
+    sessions: int,
+    price: float,
+    expected: tuple[Expected, ...] = (),
+    model: str = "",
 ) -> Route:
     known = ways()
     protocol, settings = known[way]
+    others = [known[other] for other in WORDS if other in seated and other != way]
     return Route(
         way=way, protocol=protocol, settings=settings, kind=kind, sessions=sessions, price=price, expected=expected,
-        model=model, why=why, otherwise=tuple(_options(*known[other]) for other in WORDS if other != way),
+        model=model, why=why, otherwise=tuple(_options(*other) for other in others),
     )  # fmt: skip
 
 

@@ -1,31 +1,41 @@
-"""What a new session is opened with of what its controller learned across sessions."""
+"""What past sessions say of the controller of a new one: computed here, whoever asks for it."""
 
 import time
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from client.protocols import face_of
 from client.reliability import store
+from client.text import count
 from coordinator.protocols import PROTOCOLS
 from schemas.afterwards.learned import Learned
 from schemas.session import OpenSession
 
+if TYPE_CHECKING:
+    from schemas.afterwards.policy import Policy
 
-def with_policy(
-    opening: OpenSession, path: Path | None, *, price: float, kind: str = "", now_ns: int | None = None
-) -> OpenSession:
-    """The session with the settings that past ones speak for, and with what its bandit carries over, where its protocol
-    has a controller that learns and the file says enough. What the session sets itself stays.
+
+def policy_of(
+    protocol: str,
+    path: Path,
+    *,
+    price: float,
+    question: str = "",
+    kind: str = "",
+    given: Collection[str] = (),
+    now_ns: int | None = None,
+) -> "Policy | None":
+    """What the file says of a protocol's controller at a time; None: the protocol has no controller that learns.
 
     Parameters
     ----------
     path
-        The file of what was learned (client.reliability.store); None, or no such file: nothing is known.
-    price
-        Share of right answers that 1,000 tokens may cost, 0 or more.
-    kind
-        What kind of question it is, in a word of one's own.
+        The file of what was learned (client.reliability.store); one that is not there says nothing.
+    price, question, kind, given
+        As client.reliability.policy.policy takes them; `given` under any of its names.
     now_ns
         Unix time; None: now.
 
@@ -34,19 +44,65 @@ def with_policy(
     BadInput
         The file cannot be read.
     """
-    grid = face_of(opening.protocol).grid
-    if not grid or path is None or not path.exists():
-        return opening
+    grid = face_of(protocol).grid
+    if not grid:
+        return None
     from client.reliability.policy import policy
 
-    found = policy(
-        store.read(path).verdicts, grid, protocol=opening.protocol, question=opening.question, kind=kind, price=price,
-        given=PROTOCOLS[opening.protocol].present_names(opening.settings),
+    return policy(
+        store.read(path).verdicts, grid, protocol=protocol, question=question, kind=kind, price=price,
+        given=PROTOCOLS[protocol].present_names(dict.fromkeys(given)),
         now_ns=time.time_ns() if now_ns is None else now_ns,
     )  # fmt: skip
-    if not (found.settings or found.arms):
+
+
+def with_policy(
+    opening: OpenSession,
+    path: Path | None,
+    *,
+    price: float,
+    kind: str = "",
+    now_ns: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> OpenSession:
+    """The session with the settings that past ones speak for, and with what its bandit carries over, where its protocol
+    has a controller that learns and the file says enough. What the session sets itself stays.
+
+    Parameters
+    ----------
+    path
+        As `policy_of` takes it; None: no file is named.
+    price, kind, now_ns
+        As `policy_of` takes them.
+    tell
+        Gets a line that says why nothing is taken over, where the protocol has a controller that learns.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read.
+    """
+    if not face_of(opening.protocol).grid:
+        return opening
+    known = None if path is None else policy_of(
+        opening.protocol, path, price=price, question=opening.question, kind=kind, given=opening.settings, now_ns=now_ns
+    )  # fmt: skip
+    if known is None or not (known.settings or known.arms):
+        if tell is not None:
+            tell(f"learned.policy is on, but {_why_nothing(known, opening.protocol)}")
         return opening
     learned = Learned(kind=kind) if opening.learned is msgspec.UNSET else opening.learned
     return msgspec.structs.replace(
-        opening, settings={**opening.settings, **found.settings}, learned=msgspec.structs.replace(learned, policy=found)
+        opening, settings={**opening.settings, **known.settings}, learned=msgspec.structs.replace(learned, policy=known)
     )
+
+
+def _why_nothing(known: "Policy | None", protocol: str) -> str:
+    if known is None:
+        return "no file of what was learned is named: --set learned.file=FILE"
+    from client.reliability.policy import LEAST
+
+    past = f"from {count(known.sessions, 'past session')} of {protocol} with feedback"
+    if not known.choices:
+        return f"nothing is learned yet {past}; {LEAST} are needed"
+    return f"no setting that you leave open is surely better {past}"

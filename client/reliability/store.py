@@ -16,6 +16,12 @@ MAX_FILE = 200_000_000
 """Bytes of such a file."""
 
 
+class _Head(msgspec.Struct):
+    """What every such file says of itself: another JSON object is none, though it has no field that is wrong."""
+
+    format: int
+
+
 class Store(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file."""
 
@@ -25,6 +31,19 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...] = ()
     calibrations: tuple[Calibration, ...] = ()
     """At most one a protocol."""
+
+
+def named(path: Path | str) -> Path:
+    """A file that somebody named, to be read. Raises BadInput where it is not there: only one that nobody named may be
+    missing."""
+    path = Path(path)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise BadInput("learned.file", f"there is no file {path}; parley reliability learn --file writes one") from None
+    except OSError as error:
+        raise BadInput("learned.file", f"cannot read {path}: {error.strerror}") from error
+    return path
 
 
 def read(path: Path) -> Store:
@@ -39,16 +58,19 @@ def read(path: Path) -> Store:
         size = path.stat().st_size
         if size > MAX_FILE:
             raise BadInput("learned.file", f"{path} has {size:,} bytes, allowed are at most {MAX_FILE:,}")
-        found = msgspec.json.decode(path.read_bytes(), type=Store)
+        data = path.read_bytes()
+        format_ = msgspec.json.decode(data, type=_Head).format
+        if format_ != FORMAT:
+            raise BadInput("learned.file", f"{path} is of format {format_}, read is format {FORMAT}")
+        return msgspec.json.decode(data, type=Store)
     except FileNotFoundError:
         return Store()
     except OSError as error:
         raise BadInput("learned.file", f"cannot read {path}: {error.strerror}") from error
-    except (msgspec.DecodeError, InvalidValue) as error:
-        raise BadInput("learned.file", f"{path} is no file of what was learned: {error}") from error
-    if found.format != FORMAT:
-        raise BadInput("learned.file", f"{path} is of format {found.format}, read is format {FORMAT}")
-    return found
+    except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
+        what = f"{path} is no file of what was learned: {error}"
+        mend = "name another, or move it away, so that parley reliability learn writes a new one"
+        raise BadInput("learned.file", f"{what}; {mend}") from error
 
 
 def write(path: Path, store: Store) -> None:

@@ -11,7 +11,7 @@ from client.errors import BadInput
 from client.protocols import FACES, face_of
 from client.records import Record, entries_of, opening, result_of
 from client.session_view import Seen, seen
-from client.show.learned_words import TOLD, learned_words
+from client.show.learned_words import TOLD, learned_figures, learned_words
 from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
 from client.show.transcript import feedback_words, forked
@@ -134,7 +134,7 @@ def words(given: Record | Seen) -> Iterator[str]:
     yield from _failures(explained)
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
-    yield from learned_words(result)
+    yield from shaped(lambda: learned_words(result), lambda: learned_figures(result))
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
     yield from feedback_words(feedback_of(session.posts))
     yield f"Used: {presenter.usage_words(result)}."

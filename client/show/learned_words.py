@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from client.show.untrusted import number
+from client.show.untrusted import figures, number
 from client.text import count, line
 from schemas.result import Result
 
@@ -19,15 +19,19 @@ _LATEST_NS = 4e18
 
 def learned_words(result: Result) -> Iterator[str]:
     """The confidence, calibrated or said not to be, the record of every seat that weighed by one, and what the
-    controller took over."""
+    controller took over. Raises what figures of another shape raise (client.show.untrusted.shaped)."""
     stated = result.outcome.get("confidence")
-    if result.calibrated is not msgspec.UNSET:
+    if not isinstance(stated, int | float):
+        yield "This protocol states no confidence in its result, so there is nothing to calibrate."
+    elif not result.outcome.get("answer"):
+        yield "There is no answer, so its confidence is not calibrated."
+    elif result.calibrated is not msgspec.UNSET:
         c = result.calibrated
         yield (
             f"Confidence {c.stated:.2f} reads as {c.confidence:.2f}: {line(c.fitted_on)} "
             f"({c.outcomes:,} outcomes, fit {line(c.version)})."
         )
-    elif isinstance(stated, int | float) and result.outcome.get("answer"):
+    else:
         yield (
             f"Confidence {stated:.2f} is not calibrated: this session carries no fit of past outcomes. For later ones, "
             "give feedback, then parley reliability learn; learned.calibration must be on."
@@ -89,3 +93,8 @@ def _as_of(known: Mapping[str, Any]) -> str:
     if at_ns is None or not 0 <= at_ns <= _LATEST_NS:
         return ""
     return time.strftime(", as of %Y-%m-%d", time.gmtime(at_ns / 1e9))
+
+
+def learned_figures(result: Result) -> Iterator[str]:
+    """The same as `name: value`, of figures that have another shape."""
+    return figures({name: value for name, value in result.stop.certificate.items() if name in TOLD})

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from client.records import Record, entries_of
 from client.session_view import Seen, seen
+from client.show.learned_words import learned_figures, learned_words
 from client.show.post_cards import rounds_of
 from client.show.presenter import PagePart, Presenter
 from client.show.transcript import feedback_words, forked
@@ -97,6 +98,8 @@ def _end(result: Result, presenter: Presenter) -> dict[str, Any]:
         "reasoning": presenter.reasoning(result),
         "quotes": presenter.quotes(result.outcome),
         "confidence": presenter.confidence(result),
+        "reads": presenter.reads(result),
+        "learned": shaped(lambda: learned_words(result), lambda: learned_figures(result)),
         "words": presenter.stop_words(result),
         "certificate": presenter.certificate_rows(result.stop.certificate),
         "beside": [text for _, text in presenter.beside(result)],

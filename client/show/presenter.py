@@ -15,6 +15,7 @@ import msgspec
 
 from client.show import cards
 from client.show.cards import Card, Series, StopRule
+from client.show.learned_words import TOLD
 from client.show.lines import Piece, StyledLine
 from client.show.open_items import OpenItem
 from client.show.untrusted import body_of, figures, items, mapping, number, object_of, words
@@ -40,6 +41,8 @@ _CERTIFICATE = {
     "missing": "who was missing",
 }  # fmt: skip
 """Names in certificates of any protocol, in words."""
+_SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", *TOLD})
+"""Of a certificate: what stands with the stop, and what past outcomes did (client.show.learned_words)."""
 _WIDTH = 20_000
 _HIDDEN = ("stop", CLOSED)
 """Kinds of posts that are told with the result."""
@@ -313,13 +316,20 @@ class Presenter:
         confidence = number(result.outcome.get("confidence"))
         return "" if confidence is None else f"{confidence:.2f}"
 
+    def reads(self, result: Result) -> str:
+        """How past outcomes say that the confidence should be read, or that they do not say it; empty where there is no
+        confidence, or no answer that it is of."""
+        if not self.confidence(result) or not self.answer(result):
+            return ""
+        if result.calibrated is msgspec.UNSET:
+            return "not calibrated"
+        return f"reads as {result.calibrated.confidence:.2f} by past outcomes"
+
     def _facts(self, result: Result) -> Iterator[str]:
         """How sure it is, as stated and as past outcomes say where they were fitted; why it stopped."""
-        confidence, fitted = self.confidence(result), result.calibrated
+        confidence, reads = self.confidence(result), self.reads(result)
         if confidence:
-            if fitted is not msgspec.UNSET and self.answer(result):
-                confidence += f", reads as {fitted.confidence:.2f} by past outcomes"
-            yield f"confidence {confidence}"
+            yield f"confidence {confidence}" + (f", {reads}" if reads else "")
         yield self.stop_words(result)
 
     def _absent(self, result: Result, why: Mapping[tuple[int, str], str]) -> Iterator[StyledLine]:
@@ -370,7 +380,7 @@ class Presenter:
 
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
         """(name, value) for the page, in words, of those that it does not show elsewhere."""
-        shown = {k: v for k, v in _with_limit(certificate).items() if k not in ("reason", "round", "converged")}
+        shown = {k: v for k, v in _with_limit(certificate).items() if k not in _SHOWN_ELSEWHERE}
         rows = [
             (self._named(str(k)), words(self._worded(v))) for k, v in shown.items() if v not in (None, "", [], {}, ())
         ]

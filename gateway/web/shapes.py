@@ -238,6 +238,8 @@ class ResultView(msgspec.Struct, frozen=True, kw_only=True):
     answer_word: str = "Answer"
     reasoning: str = ""
     confidence: str = ""
+    reads: str = ""
+    """How past outcomes say that it should be read, or that it is not calibrated."""
     converged: bool
     reason: str
     """The stop's name."""
@@ -246,6 +248,8 @@ class ResultView(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     """What kept it from convergence, in short."""
     certificate: tuple[CertificateRow, ...] = ()
+    learned: tuple[str, ...] = ()
+    """What past outcomes did, a line each, as `parley explain` says it."""
     rules: tuple[StopRule, ...] = ()
     """Every reason to stop with its tests, in the order in which they are asked; the first that holds is the reason."""
     dissent: str

@@ -5,6 +5,7 @@ from typing import Any
 
 from client.protocols import face_of, setup_of
 from client.show.cards import Quote
+from client.show.learned_words import learned_figures, learned_words
 from client.show.presenter import Presenter
 from client.show.transcript import forked, read_by_nobody
 from client.show.untrusted import items, mapping, number, shaped, words
@@ -227,10 +228,12 @@ def _result_view(fold: Fold, result: Result, shows: Presenter) -> ResultView:
     rows = shows.certificate_rows(stop.certificate)
     return ResultView(
         status=result.status, answer=shows.answer(result), answer_word=shows.answer_word,
-        reasoning=shows.reasoning(result), confidence=shows.confidence(result), converged=stop.converged,
+        reasoning=shows.reasoning(result), confidence=shows.confidence(result), reads=shows.reads(result),
+        converged=stop.converged,
         reason=stop.reason, stop=shows.why_stopped(stop, result.rounds) or stop.reason,
         why=shows.kept_apart(stop.certificate),
         certificate=tuple(CertificateRow(name=name, value=value) for name, value in rows),
+        learned=tuple(shaped(lambda: learned_words(result), lambda: learned_figures(result))),
         rules=tuple(shows.stop_rules(stop.certificate)),
         dissent=shows.dissent(result) or NO_DISSENT,
         quotes=tuple(Quote(document=d, quote=q) for d, q in shows.quotes(result.outcome)),

@@ -34,6 +34,7 @@ from parley.cli.protocol_options import (
     settings_of,
     taken_by_way,
     takes,
+    unfit_for_auto,
     without_controls,
 )
 
@@ -125,19 +126,22 @@ def ask(
         }  # fmt: skip
         from client import estimate
         from client.errors import BadInput
-        from client.reliability.route import WORDS
+        from client.reliability.ways import AUTO, WORDS
         from parley.applying import Into
         from parley.cost import estimated
         from parley.plan import plan_of
-        from parley.reliability.applied import routed, unlearned
+        from parley.reliability.applied import routed
         from parley.request import Look, request_of
 
         motion = motion_of(question, own)
         motion, given, notes = without_controls(motion, settings_of(own), "options")
         settings_given, folder = {**motion.settings, **given}, folder_of(own)
-        settings, told = routed(options.settings(config, sets, **layers), motion.question)
+        settings = options.settings(config, sets, **layers)
+        if settings.protocol == AUTO:
+            unfit_for_auto({**settings_given, "folder": folder})
+        settings, told = routed(settings, motion.question)
         if told is not None:
-            settings_given, idle = taken_by_way(settings_given, told.protocol, told.settings)
+            settings_given, told, idle = taken_by_way(settings_given, told)
             if idle:
                 print(f"parley: not used, because {WORDS[told.way]} is chosen: {', '.join(idle)}", file=sys.stderr)
         if told is not None and not (quiet or json):
@@ -151,31 +155,32 @@ def ask(
             raise BadInput("evidence", "the question is read from standard input already, and it can be read only once")
         if folder is None:
             plan = plan.without_folder()
-        nothing = unlearned(plan.settings, plan.protocol, motion.question, plan.own)
-        if nothing and not quiet:
-            print(f"parley: {nothing}", file=sys.stderr)
-        documents = evidence or motion.evidence
+        look = Look(
+            json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_
+        )
+        request = request_of(
+            plan, motion.question, evidence or motion.evidence, look=look, ephemeral=ephemeral,
+            continues=continues or "", folder=folder, history=not keeps_history(own),
+            into=Into(apply=apply, branch=branch), tell=None if quiet else _note,
+        )  # fmt: skip
         if dry_run:
-            expected = estimated(plan, motion.question, documents)
+            expected = estimated(request, None if quiet else _note)
             if json and not expected.shortfall:
                 options.print_json(_noted(estimate.document(expected), notes, _route(told)))
             elif not json:
                 write_lines(estimate.table(expected), None)
             estimate.refuse(expected)
             return
-        look = Look(
-            json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_
-        )
-        request = request_of(
-            plan, motion.question, documents, look=look, ephemeral=ephemeral, continues=continues or "",
-            folder=folder, history=not keeps_history(own), into=Into(apply=apply, branch=branch),
-        )  # fmt: skip
         from parley.asking import ask_command
 
         code, result, more = ask_command(request)
         if json and result is not None:
             options.print_json(_noted(result, notes, {**more, **_route(told)}))
     raise typer.Exit(code)
+
+
+def _note(text: str) -> None:
+    print(f"parley: {text}", file=sys.stderr)
 
 
 def _route(told: Any) -> dict[str, Any]:

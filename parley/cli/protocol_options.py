@@ -7,7 +7,7 @@ long as the rest of one.
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from schemas import rooms
 
 if TYPE_CHECKING:
     from client.protocols.setup import Command, Motion, Option
+    from client.reliability.ways import Route
 
 _GROUP = "parley.commands"
 Of = Literal["options", "stack_options", "key_options"]
@@ -319,41 +320,39 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
         Names the option, and the protocols that have it.
     """
     from client.errors import BadInput
+    from client.reliability.ways import settings_names
     from coordinator.protocols import PROTOCOLS
 
-    mine = _names_of(protocol)
-    if mine is None:
+    mine = settings_names(protocol)
+    if not mine:
         return
     order = [o.setting for o in declared("options")]
     for setting in sorted(settings, key=lambda s: order.index(s) if s in order else len(order)):
         if settings[setting] is not None and setting not in mine:
-            having = [name for name in sorted(PROTOCOLS) if setting in (_names_of(name) or ())]
+            having = [name for name in sorted(PROTOCOLS) if setting in settings_names(name)]
             flag = next((o.flag for o in declared("options") if o.setting == setting), f"--{setting.replace('_', '-')}")
             raise BadInput(flag, f"{flag} is not for {protocol}, but for {' and '.join(having)}")
 
 
-def taken_by_way(settings: dict[str, Any], protocol: str, fixed: Collection[str]) -> tuple[dict[str, Any], list[str]]:
-    """Settings as the chosen way takes them, and the options that do nothing there: those of another way's protocol,
-    and those for what makes the way what it is.
-
-    Parameters
-    ----------
-    fixed
-        Settings of the way itself.
-    """
-    from client.protocols import SETUPS
-
-    mine = _names_of(protocol) or []
-    others = {name for way in SETUPS if SETUPS[way].ways for name in _names_of(way) or ()}
-    idle = [name for name in settings if name in fixed or (name not in mine and name in others)]
-    flags = {option.setting: option.flag for option in declared("options") if not option.hidden}
-    return {k: v for k, v in settings.items() if k not in idle}, [flags.get(name, name) for name in idle]
+def _flags() -> dict[str, str]:
+    """Setting -> the option that gives it."""
+    return {option.setting: option.flag for option in declared("options") if not option.hidden}
 
 
-def _names_of(protocol: str) -> list[str] | None:
-    """Names that a protocol's settings have, other names of them included; None: no session of it can be opened."""
-    from coordinator.protocols import PROTOCOLS
-    from parley.settings import protocol_settings
+def unfit_for_auto(settings: Mapping[str, Any]) -> None:
+    """Refuse options that no way of `auto` has (client.reliability.ways.refuse_other). Takes and raises what
+    `refuse_foreign` does."""
+    from client.reliability import ways
 
-    mine = protocol_settings(protocol)
-    return None if mine is None else [*mine, *PROTOCOLS[protocol].renamed]
+    ways.refuse_other([name for name, value in settings.items() if value is not None], _flags())
+
+
+def taken_by_way(settings: dict[str, Any], told: "Route") -> "tuple[dict[str, Any], Route, list[str]]":
+    """(Settings as the chosen way takes them, the route with those that do nothing there, and the options of these)."""
+    import msgspec
+
+    from client.reliability import ways
+
+    kept, idle = ways.taken_by_way(settings, told.protocol, told.settings)
+    flags = _flags()
+    return kept, msgspec.structs.replace(told, unused=tuple(idle)), [flags.get(name, name) for name in idle]

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from client import estimate
-from client.api import Parley, Session
+from client.api import Parley
 from client.client import new_sid
 from client.errors import BadInput, ParleyError
+from client.opened_session import Session
 from client.show.untrusted import object_of
 from client.text import count
 from coordinator.estimate import Estimate

@@ -9,10 +9,11 @@ import msgspec
 
 from client.errors import BadInput
 from client.protocols import SETUPS, setup_of
+from client.reliability import store
 from coordinator.protocols import PROTOCOLS
 from gateway.offers import Offer, Offers
 from parley.plan import Plan
-from parley.reliability.applied import with_learned
+from parley.reliability.applied import file_to_read, with_learned
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.rows import AgentRow
 from schemas.session import SESSION_ID, Budget, OpenSession, Seat
@@ -31,8 +32,11 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
     Raises
     ------
     BadInput
-        A file that is no panel, has a protocol's name, or seats one whom another file seats with another model.
+        A file of what was learned cannot be read. A file is no panel, has a protocol's name, or seats one whom another
+        file seats with another model.
     """
+    if (learned := file_to_read(plan.settings)) is not None:
+        store.read(learned)  # a file that cannot be read is refused now, and not with every session
     presets = _read(panels) if panels is not None else {}
     rows = {row.queue: ("this gateway's own agents", row) for row in plan.rows} if not plan.settings.nats.url else {}
     more: list[AgentRow] = []

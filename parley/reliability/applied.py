@@ -1,16 +1,11 @@
 """What settings say of past outcomes: where they are kept, what a new session is opened with, and which way it goes."""
 
-import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from client.protocols import face_of
 from client.reliability import store
-from client.reliability.opened_with import with_records
-from client.reliability.route import Route, route, ways
-from client.reliability.steered import with_policy
-from client.text import count
-from coordinator.protocols import PROTOCOLS
+from client.reliability.past import Past
+from client.reliability.ways import AUTO, Route, ways
 from parley.settings import Settings
 from parley.stack.lease import default_state
 from schemas.session import OpenSession
@@ -23,8 +18,11 @@ def file_of(settings: Settings) -> Path | None:
     return None if settings.nats.url else (settings.state or default_state()) / store.NAME
 
 
-AUTO = "auto"
-"""As a protocol: past sessions decide whether it is one model, a vote or a debate."""
+def file_to_read(settings: Settings) -> Path | None:
+    """The same, to read it. Raises BadInput where one is named and is not there: what was meant to count would silently
+    not count."""
+    path = file_of(settings)
+    return path if path is None or settings.learned.file is None else store.named(path)
 
 
 def routed(settings: Settings, question: str) -> tuple[Settings, Route | None]:
@@ -34,27 +32,24 @@ def routed(settings: Settings, question: str) -> tuple[Settings, Route | None]:
     Raises
     ------
     BadInput
-        The file cannot be read, or the model of the seat that would answer alone cannot be made.
+        The file cannot be read, the model of the seat that would answer alone cannot be made, or a panel file seats
+        another protocol.
     """
     if settings.protocol != AUTO:
         return settings, None
-    path = file_of(settings)
-    verdicts = store.read(path).verdicts if path is not None else ()
-    model = _alone(settings) if verdicts else ""
-    found = route(
-        verdicts, question, settings.learned.kind, settings.learned.price, model=model, protocol=_seated(settings)
-    )
+    past = Past(file=file_to_read(settings), price=settings.learned.price)
+    found = past.route(question, settings.learned.kind, model=lambda: _alone(settings), able=_seated(settings))
     chosen = settings.model_copy(update={"protocol": found.protocol})
     return (chosen.over(found.protocol, found.settings) if found.settings else chosen), found
 
 
-def _seated(settings: Settings) -> str:
-    """The protocol that a panel file seats; empty: there is none."""
+def _seated(settings: Settings) -> tuple[str, ...] | None:
+    """The protocol that a panel file seats; None: there is none."""
     if settings.panel_file is None:
-        return ""
+        return None
     from parley.stack.panel_file import read_panel
 
-    return read_panel(settings.panel_file).protocol
+    return (read_panel(settings.panel_file).protocol,)
 
 
 def _alone(settings: Settings) -> str:
@@ -70,52 +65,18 @@ def _alone(settings: Settings) -> str:
     return next((one.model for one in plan.announced if one.queue in queues), "")
 
 
-def unlearned(
-    settings: Settings, protocol: str, question: str, given: dict[str, Any], now_ns: int | None = None
-) -> str:
-    """Why a controller that is to take over what past sessions taught it takes over nothing; empty: it takes over
-    something, it has no controller that learns, or that is off.
-
-    Parameters
-    ----------
-    given
-        The protocol's own settings that the session sets itself.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read.
-    """
-    grid = face_of(protocol).grid
-    if not settings.learned.policy or not grid:
-        return ""
-    path, section = file_of(settings), settings.learned
-    if path is None:
-        return "learned.policy is on, but no file of what was learned is named: --set learned.file=FILE"
-    from client.reliability.policy import LEAST, policy
-
-    found = policy(
-        store.read(path).verdicts, grid, protocol=protocol, question=question, kind=section.kind, price=section.price,
-        given=PROTOCOLS[protocol].present_names(given),
-        now_ns=time.time_ns() if now_ns is None else now_ns,
+def with_learned(
+    opening: OpenSession,
+    settings: Settings,
+    now_ns: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> OpenSession:
+    """The session with what past outcomes say, as settings allow it. Takes and raises what client.reliability.past.Past
+    does."""
+    section = settings.learned
+    used = section.reliability or section.calibration or section.policy
+    past = Past(
+        file=file_to_read(settings) if used else None, reliability=section.reliability, calibration=section.calibration,
+        policy=section.policy, price=section.price,
     )  # fmt: skip
-    if found.settings or found.arms:
-        return ""
-    past = f"from {count(found.sessions, 'past session')} of {protocol} with feedback"
-    if not found.choices:
-        return f"learned.policy is on, but nothing is learned yet {past}; {LEAST} are needed"
-    return f"learned.policy is on, but no setting that you leave open is surely better {past}"
-
-
-def with_learned(opening: OpenSession, settings: Settings, now_ns: int | None = None) -> OpenSession:
-    """The session with its kind, the members' records, the fit of its confidence and what its controller learned, where
-    settings allow them and the file has any. A question that a fit was made on is not read by that fit. Raises BadInput
-    where the file cannot be read."""
-    section, path = settings.learned, file_of(settings)
-    opening = with_records(
-        opening, path, kind=section.kind, reliability=section.reliability, calibration=section.calibration,
-        now_ns=now_ns,
-    )  # fmt: skip
-    if not section.policy:
-        return opening
-    return with_policy(opening, path, kind=section.kind, price=section.price, now_ns=now_ns)
+    return past.into(opening, section.kind, now_ns=now_ns, tell=tell)

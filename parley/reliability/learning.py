@@ -14,7 +14,7 @@ from client.reliability.known import read_known
 from client.reliability.table import table
 from client.reliability.verdicts import Verdict, verdict
 from client.text import count, line
-from parley.reliability.applied import file_of
+from parley.reliability.applied import file_of, file_to_read
 from parley.settings import Settings
 from parley.stack.access import last_stack, run
 from schemas.afterwards.learned import Calibration, Reliability
@@ -24,9 +24,10 @@ LEAST_OUTCOMES, MANY_OUTCOMES = 30, 200
 three figures of beta calibration are all that they can tell."""
 
 
-def kept_in(settings: Settings) -> Path:
-    """The file of what was learned. Raises BadInput for a bus that runs elsewhere, where none is named."""
-    path = file_of(settings)
+def kept_in(settings: Settings, *, to_read: bool = False) -> Path:
+    """The file of what was learned. Raises BadInput for a bus that runs elsewhere, where none is named; also `to_read`,
+    where one is named and is not there."""
+    path = file_to_read(settings) if to_read else file_of(settings)
     if path is None:
         raise BadInput("learned.file", "a bus that runs elsewhere keeps no file: name one, --file FILE")
     return path
@@ -127,7 +128,7 @@ def learned_words(found: dict[str, Any]) -> Iterator[str]:
 
 def listed(settings: Settings, kind: str = "") -> Reliability:
     """The records as a session that opens now would have them. Raises BadInput."""
-    found = table(store.read(kept_in(settings)).verdicts, now_ns=time.time_ns())
+    found = table(store.read(kept_in(settings, to_read=True)).verdicts, now_ns=time.time_ns())
     rows = tuple(row for row in found.rows if not kind or row.kind == kind)
     return msgspec.structs.replace(found, rows=rows)
 

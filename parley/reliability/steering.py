@@ -1,11 +1,10 @@
 """What controllers learned across sessions, as the next session would have it, with the cost of each action."""
 
-import time
 from collections.abc import Iterator, Mapping
 
 from client.protocols import FACES
-from client.reliability import store
-from client.reliability.policy import LEAST, policy
+from client.reliability.policy import LEAST
+from client.reliability.steered import policy_of
 from client.text import count, line
 from coordinator.schedulers.bandit import ACTIONS
 from parley.reliability.learning import kept_in
@@ -28,16 +27,12 @@ def learned_policies(settings: Settings, kind: str = "", now_ns: int | None = No
     BadInput
         The file cannot be read, or none is named for a bus that runs elsewhere.
     """
-    verdicts = store.read(kept_in(settings)).verdicts
-    now_ns = time.time_ns() if now_ns is None else now_ns
-    return {
-        name: policy(
-            verdicts, FACES[name].grid, protocol=name, now_ns=now_ns, price=settings.learned.price, kind=kind,
-            given=settings.of(name),
-        )
+    path, section = kept_in(settings, to_read=True), settings.learned
+    learned = {
+        name: policy_of(name, path, price=section.price, kind=kind, given=settings.of(name), now_ns=now_ns)
         for name in FACES
-        if FACES[name].grid
-    }  # fmt: skip
+    }
+    return {name: known for name, known in learned.items() if known is not None}
 
 
 def policy_words(policies: Mapping[str, Policy], on: bool, kind: str = "") -> Iterator[str]:

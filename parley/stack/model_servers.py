@@ -24,14 +24,9 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
     Raises
     ------
     BadInput
-        Names the agent, its model's server, and why it could answer nothing. Also where a bus that runs elsewhere would
-        keep what is to be kept nowhere.
+        Names the agent, its model's server, and why it could answer nothing.
     """
     settings = plan.settings
-    if ephemeral and settings.nats.url:
-        raise BadInput(
-            "--ephemeral", f"--ephemeral keeps nothing, but the bus at {settings.nats.url} keeps its sessions"
-        )
     rows = plan.rows
     if settings.nats.url or not names_models(rows):
         return

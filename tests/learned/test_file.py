@@ -11,13 +11,14 @@ from client.reliability import store
 from client.reliability.known import read_known
 from client.reliability.route import route
 from client.reliability.verdicts import Member, Verdict, question_hash
+from client.reliability.ways import refuse_other, taken_by_way
 from client.show.learned_words import learned_words
 from gateway.offers import opening_of
-from parley.cli.protocol_options import taken_by_way
 from parley.doors.offers import offers_of
 from parley.plan import plan_of
 from parley.reliability import learning
 from parley.reliability.applied import routed, with_learned
+from parley.reliability.steering import learned_policies
 from parley.settings import LearnedSection, Settings, load
 from schemas.session import OpenSession
 from tests.learned.test_sessions import FIT, debate, panel, records, result
@@ -67,6 +68,7 @@ def test_the_question_at_hand_is_left_out_of_both(tmp_path: Path) -> None:
 
 
 def test_each_has_its_switch_and_with_nothing_known_the_opening_is_as_before(tmp_path: Path) -> None:
+    keep(tmp_path, ())
     assert opened(tmp_path).learned is msgspec.UNSET
     keep(tmp_path, verdicts(40, 20))
     assert opened(tmp_path, reliability=False, calibration=False).learned is msgspec.UNSET
@@ -102,6 +104,35 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"format": 9}))
     with pytest.raises(BadInput, match="of format 9"):
         store.read(path)
+    course = {"right": [1], "tokens": [3], "ends": {"published": 7}}
+    verdict = {"session": "s", "question": "q", "at_ns": 1, "course": course}
+    for garbage in (
+        b"", b'{"name": "another file"}', b'{"format": 1, "x": ' + b"[" * 20_000,
+            b'{"format": 1, "verdicts": [{"session": "\xff"}]}',
+        json.dumps({"format": 1, "verdicts": [verdict]}).encode(),
+    ):  # fmt: skip
+        path.write_bytes(garbage)
+        with pytest.raises(BadInput, match=r"no file of what was learned: .*; name another, or move it away"):
+            store.read(path)
+    with pytest.raises(BadInput, match=r"cannot read .*: Is a directory"):
+        store.read(tmp_path)
+
+
+def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
+    absent = settings(tmp_path)
+    asked = OpenSession(question="q?", protocol="consensus")
+    auto = absent.model_copy(update={"protocol": "auto"})
+    wanted = "there is no file .*learned.json; parley reliability learn --file writes one"
+    for uses in (
+        lambda: with_learned(asked, absent), lambda: routed(auto, "q?"), lambda: learning.listed(absent),
+        lambda: learned_policies(absent), lambda: offers_of(plan_of(absent)),
+    ):  # fmt: skip
+        with pytest.raises(BadInput, match=wanted):
+            uses()
+    off = settings(tmp_path, reliability=False, calibration=False)
+    assert with_learned(asked, off) == asked, "it is not read"
+    unnamed = load(None, {"state": str(tmp_path)})
+    assert with_learned(asked, unnamed) == asked, "nothing was learned yet"
 
 
 def test_learning_reads_a_file_where_no_session_ever_was(tmp_path: Path) -> None:
@@ -121,7 +152,8 @@ def test_a_kind_of_which_nothing_is_known_is_told_from_knowing_nobody(tmp_path: 
     told = "\n".join(learning.table_words(learning.listed(given, "nope"), True, "nope", learning.kinds(given)))
     assert told.startswith("nothing is known of the kind nope; kinds with a record: law.")
     assert "from 1 session and known answers" in "\n".join(learning.table_words(learning.listed(given), on=True))
-    (nobody,) = learning.table_words(learning.listed(settings(tmp_path / "empty"), "nope"), True, "nope")
+    nothing = load(None, {"state": str(tmp_path / "empty")})
+    (nobody,) = learning.table_words(learning.listed(nothing, "nope"), True, "nope")
     assert nobody.startswith("nothing is known of any member")
 
 
@@ -145,13 +177,17 @@ def test_the_section_is_on_unless_it_is_switched_off() -> None:
     assert LearnedSection().reliability and LearnedSection().calibration
 
 
-def past(n: int, *, alone: int, together: int, tokens: int = 3_000, lone: int = 0) -> tuple[Verdict, ...]:
+def past(
+    n: int, *, alone: int, together: int, tokens: int = 3_000, lone: int = 0, model: str = ""
+) -> tuple[Verdict, ...]:
     """n sessions of three rounds; in `alone` of them all three members were right, else the first; `together` ended
     right. In `lone` of them the first was wrong."""
     return tuple(
         Verdict(
             session=f"r{i}", question=question_hash(f"r{i}"), protocol="consensus", at_ns=NOW, tokens=tokens, rounds=3,
-            members=tuple(Member(seat=f"p{m}", right=m > 0 if i < lone else i < alone or m == 0) for m in range(3)),
+            members=tuple(
+                Member(seat=f"p{m}", model=model, right=m > 0 if i < lone else i < alone or m == 0) for m in range(3)
+            ),
             right=i < together,
         )
         for i in range(n)
@@ -181,7 +217,7 @@ def test_one_model_is_taken_where_neither_is_worth_more() -> None:
     assert (found.way, found.protocol, found.settings, found.model) == ("one", "single", {}, "")
     assert found.otherwise == ("--protocol consensus --set consensus.round_limit=1", "--protocol consensus")
     assert found.why.endswith("; one model is any of the members")
-    assert route(past(20, alone=16, together=16), "new?", protocol="consensus").way == "vote", "a panel file seats it"
+    assert route(past(20, alone=16, together=16), "new?", able=["consensus"]).way == "vote", "a panel file seats it"
 
 
 def test_the_model_that_would_answer_alone_stands_for_one_model() -> None:
@@ -201,9 +237,21 @@ def test_the_model_that_would_answer_alone_stands_for_one_model() -> None:
 
 def test_options_of_a_debate_do_nothing_for_one_model() -> None:
     given = {"round_limit": 3, "outcomes": ["a", "b"]}
-    assert taken_by_way(given, "single", {}) == ({"outcomes": ["a", "b"]}, ["--round-limit"]), "maci is no way of auto"
-    assert taken_by_way(given, "consensus", {"round_limit": 1})[1] == ["--round-limit"], "a vote is one round"
+    assert taken_by_way(given, "single", {}) == ({"outcomes": ["a", "b"]}, ["round_limit"]), "maci is no way of auto"
+    assert taken_by_way(given, "consensus", {"round_limit": 1})[1] == ["round_limit"], "a vote is one round"
     assert taken_by_way(given, "consensus", {}) == (given, [])
+    assert taken_by_way({"max_rounds": 3}, "single", {})[1] == ["max_rounds"], "under either of its names"
+
+
+def test_what_no_way_of_auto_would_heed_is_refused_whichever_is_chosen() -> None:
+    """A list of outcomes binds neither one model nor a panel: an answer beside it would look like one of it."""
+    with pytest.raises(BadInput, match="outcomes: auto chooses between single and consensus, and neither would heed"):
+        refuse_other(["round_limit", "outcomes"])
+    with pytest.raises(BadInput, match=r"--preset: auto .* It is for maci$"):
+        refuse_other(["reading"], {"reading": "--preset"})
+    refuse_other(["round_limit", "threshold", "stream", "no_such_setting"])
+    with pytest.raises(BadInput, match="auto chooses between single and consensus, and maci is seated"):
+        route((), "new?", able=["maci"])
 
 
 def test_without_enough_sessions_nothing_is_routed_and_that_is_said() -> None:
@@ -219,10 +267,10 @@ def test_auto_chooses_the_protocol_and_keeps_what_was_set(tmp_path: Path) -> Non
     chosen, told = routed(long, "new?")
     assert told is not None and told.way == "vote"
     assert (chosen.protocol, chosen.of("consensus")) == ("consensus", {"round_limit": 1}), "a vote is one round"
-    given = load(None, {"protocol": "auto", "consensus": {"round_limit": 4}, "learned": {"file": str(tmp_path / "no")}})
+    given = load(None, {"protocol": "auto", "consensus": {"round_limit": 4}, "state": str(tmp_path / "no")})
     chosen, told = routed(given, "new?")
     assert told is not None and told.sessions == 0 and chosen.of("consensus") == {"round_limit": 4}
-    assert routed(settings(tmp_path), "new?")[1] is None
+    assert routed(settings(tmp_path), "new?")[1] is None, "it is not asked for"
 
 
 def test_sessions_over_the_gateway_carry_records_too(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from coordinator.forks.carry import Wanted, carry
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from coordinator.schedulers.bandit import ACTIONS, Ucb
-from parley.reliability.applied import unlearned, with_learned
+from parley.reliability.applied import with_learned
 from parley.reliability.steering import learned_policies, policy_words
 from parley.settings import LearnedSection, Settings, load
 from schemas import log
@@ -245,6 +245,16 @@ def opened(folder: Path, given: dict[str, Any] | None = None, protocol: str = "m
     return with_learned(request, settings(folder, **section), NOW + 1)
 
 
+def why_nothing(folder: Path, given: dict[str, Any] | None = None, **more: object) -> str:
+    """What is told where a policy is on and nothing is taken over; empty: nothing is told."""
+    told: list[str] = []
+    section = {"policy": "on", **more}
+    protocol = str(section.pop("protocol", "maci"))
+    request = OpenSession(question="another?", protocol=protocol, settings=given or {})
+    with_learned(request, settings(folder, **section), NOW + 1, told.append)
+    return "".join(told)
+
+
 def test_it_is_off_unless_it_is_switched_on(tmp_path: Path) -> None:
     keep(tmp_path, 2 * LEAST)
     assert not LearnedSection().policy
@@ -273,11 +283,11 @@ def test_with_too_little_nothing_is_applied_and_that_is_said(tmp_path: Path) -> 
     assert "too little for the bandit" in words and "learned.policy is off" in words
     on = settings(tmp_path, policy="on")
     told = "nothing is learned yet from 29 past sessions of maci with feedback; 30 are needed"
-    assert unlearned(on, "maci", "another?", {}) == f"learned.policy is on, but {told}"
-    assert unlearned(on, "consensus", "another?", {}) == unlearned(settings(tmp_path), "maci", "another?", {}) == ""
+    assert why_nothing(tmp_path) == f"learned.policy is on, but {told}"
+    assert why_nothing(tmp_path, protocol="consensus") == why_nothing(tmp_path, policy="off") == ""
     keep(tmp_path, 2 * LEAST)
-    assert unlearned(on, "maci", "another?", {}, NOW + 1) == ""
-    assert "surely better from 60 past" in unlearned(on, "maci", "another?", {"max_rounds": 6}, NOW + 1)
+    assert why_nothing(tmp_path) == ""
+    assert "surely better from 60 past" in why_nothing(tmp_path, {"max_rounds": 6})
     of_kind = "\n".join(policy_words(learned_policies(on, "zzz"), on=True, kind="zzz"))
     assert "fewer than 30 past sessions are of the kind zzz, so those of all kinds count" in of_kind
 

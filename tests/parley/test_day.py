@@ -165,6 +165,15 @@ CONTRADICTIONS = [
     (("--continue", "../x"), "continue: '../x' is no session's id"),
 ]
 
+CANNOT_RUN = [
+    (("--human", "panelist_9"), "human: there is no seat panelist_9; seats are panelist_1, panelist_2"),
+    (("--continue", "abc"), "continue: there is no session abc: no session ever ran in "),
+    (("--apply",), "apply: --apply writes the result into --folder, and no folder is named"),
+    (("--nats", "nats://127.0.0.1:1", "--creds", "c", "--ephemeral"), "--ephemeral keeps nothing, but the bus at "),
+    (("--protocol", "auto", "--preset", "paper"), "--preset: auto chooses between single and consensus, and neither"),
+]
+"""Beside what contradicts a panel file."""
+
 
 @pytest.fixture(scope="module")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> Front:
@@ -193,6 +202,12 @@ def test_a_bad_panel_file_is_named_and_nothing_is_started(bad: Front, text: str,
 @pytest.mark.parametrize(("more", "why"), CONTRADICTIONS, ids=[w[:40] for _, w in CONTRADICTIONS])
 def test_what_contradicts_the_panel_file_is_refused(bad: Front, more: tuple[str, ...], why: str) -> None:
     refused(bad, ("ask", "q", "--panel-file", "good.yaml", *more), why)
+
+
+@pytest.mark.parametrize(("more", "why"), CANNOT_RUN, ids=[w[:40] for _, w in CANNOT_RUN])
+def test_a_dry_run_refuses_what_the_run_refuses(bad: Front, more: tuple[str, ...], why: str) -> None:
+    refused(bad, ("ask", "q", *more, "--dry-run"), why)
+    refused(bad, ("ask", "q", *more), why)
 
 
 def test_a_missing_panel_file(bad: Front) -> None:

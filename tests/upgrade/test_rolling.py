@@ -21,8 +21,9 @@ from bus import accounts
 from bus.connection import Connection, connect
 from bus.embedded import EmbeddedServer
 from client import records, what_if
-from client.api import Parley, Session
+from client.api import Parley
 from client.client import Client
+from client.opened_session import Session
 from coordinator.protocols import PROTOCOLS, STANDING
 from observability.metrics import Metrics
 from parley.bus import keys

@@ -34,6 +34,7 @@ class CriticPresenter(Presenter):
         "rounds_survived": "tested rounds with no objection left open",
         "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
+        "duplicates": "objections that repeat others", "judge_bias": "whom the judge favours by its place",
     }  # fmt: skip
 
     seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {

@@ -33,7 +33,7 @@ class MaciPresenter(Presenter):
         "gates": "gates at the end", "gates_first": "gates at the beginning", "plateau": "how a plateau is told",
         "tau_q": "evidence quality", "tau_crit": "argument quality", "window": "figures of the plateau's rule",
         "eps_d": "standstill of disagreement", "eps_i": "standstill of information", "eta": "least denominator",
-        "w": "rounds looked at",
+        "w": "rounds looked at", "round_value": "what one more round was expected to bring",
     }  # fmt: skip
 
     seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {

@@ -131,7 +131,7 @@ def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str)
     assert "dials: CL 1.00, τ_Q 0.50, τ_CRIT 0.30 → CL 1.00, τ_Q 0.55, τ_CRIT 0.40" in deadlock
     rounds = re.findall(r"^  round (\d): D (0\.\d\d)", deadlock, re.M)
     assert rounds == [("0", "0.39"), ("1", "0.39"), ("2", "0.39")]
-    assert "confidence 0.58; nothing moves any more; they do not agree" in deadlock
+    assert "confidence 0.58, not calibrated; nothing moves any more; they do not agree" in deadlock
 
 
 def test_a_stalemate(bench: Bench) -> None:

@@ -93,7 +93,7 @@ function differences(both) {
   const rows = [
     of("Protocol", (s) => s.protocol),
     of("Ended", (s) => (s.result ? ending(s.result).node : s.status)),
-    of("Confidence", (s) => s.result?.confidence || "–"),
+    of("Confidence", (s) => [s.result?.confidence, s.result?.reads].filter(Boolean).join(", ") || "–"),
     of("Rounds", (s) => String(s.round)),
     of("Seats", (s) => String(s.seats.length)),
     of("Models", (s) => [...new Set(s.seats.map((seat) => seat.model).filter(Boolean))].join(", ")),

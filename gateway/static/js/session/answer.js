@@ -74,7 +74,7 @@ export function answerCard(result, anchor, figures = true) {
     el(
       "div",
       { class: "facts" },
-      result.confidence && el("span", {}, "confidence ", el("b", { text: result.confidence })),
+      result.confidence && el("span", {}, "confidence ", el("b", { text: result.confidence }), result.reads && `, ${result.reads}`),
       el("span", {}, "dissent: ", el("b", { dir: "auto", text: result.dissent })),
       el("span", {}, node, `: ${result.stop} `, figures && link("#why", "the figures")),
     ),

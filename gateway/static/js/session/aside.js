@@ -110,6 +110,17 @@ export function why(session, refused, changes) {
           ),
         ),
       ),
+    result?.learned.length > 0 &&
+      el(
+        "details",
+        {},
+        el("summary", { text: "Past outcomes: what they say of this session" }),
+        el(
+          "ul",
+          { class: "learned" },
+          result.learned.map((text) => el("li", { dir: "auto", text })),
+        ),
+      ),
   );
 }
 
