@@ -59,6 +59,8 @@ from schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
+HANDED_BACK = "handed back"
+"""A model's call is cancelled with this where its turn goes back to the queue."""
 _ENDS = ("stop", "closed")
 """Kinds of posts on `control` after which turns are not wanted any more."""
 
@@ -174,7 +176,7 @@ class Worker:
             await asyncio.wait(running, timeout=self._drain_s)
         for job in list(self._jobs.values()):
             for task in job.tasks.values():
-                _cancel(task, "handed back")
+                _cancel(task, HANDED_BACK)
         left = [t for job in self._jobs.values() for t in job.tasks.values()]
         if left:
             await asyncio.wait(left, timeout=2.0)
@@ -273,7 +275,7 @@ class Worker:
                     self._count(-1)
         except asyncio.CancelledError as cancelled:
             outcome = "cancelled"
-            if "handed back" in cancelled.args:
+            if HANDED_BACK in cancelled.args:
                 settle = b"-NAK"
         except BusError as error:
             _LOGGER.warning("turn %s left to be delivered again: %s", turn.id, error)

@@ -17,8 +17,9 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | probe | OBSERVERS | ask who is alive, for health checks; tell its own copies which cookies were ended |
 | operator | SYS | reload and monitor the server |
 
-A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue). An expert
-announces itself with the one specification that its row pins, or not at all; a helper may hear that, and call for it.
+A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue). Processes
+of one person tell one another in the person's own account at which of them its turns wait. An expert announces itself
+with the one specification that its row pins, or not at all; a helper may hear that, and call for it.
 
 The broker knows a group outside CORE as one account per user, `PANEL:panel_1`. The server checks what a user publishes
 on, but not where it wants the answer, and an answer enters the asker's account as if someone there had published it.

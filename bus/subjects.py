@@ -30,6 +30,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.own.mine.<author>.<sid>` | clients | the author's own sessions, core request |
 | `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
 | `parley.gateway.signed_out`, `.who` | probes | which cookies were ended; a new copy asks; core, in their own account |
+| `parley.seat.here`, `.who`, `.at.<copy>` | a person's workers | where its turns wait; core, in its own account |
 | `parley.of.<owner>.ch.…`, and `.read.`, `.doc.`, `.get.` | as without `of` | the same, of one owner's sessions |
 
 A session's owner is the client that opened it, or that opened the session above it. Agents, moderators and the owners
@@ -414,7 +415,13 @@ PUT_ALL, TAKE_ALL = _join("put", "*", "*", "*"), _join("take", "*", "*", "*")
 FATE_ALL, OWN_ALL = _join("fate", "*", "*", "*"), _join("own", "*", "*", "*")
 CALL = _join("call")
 SIGNED_OUT, WHO_SIGNED_OUT = _join("gateway", "signed_out"), _join("gateway", "who")
+SEAT_HERE, SEAT_WHO, SEAT_AT_ALL = _join("seat", "here"), _join("seat", "who"), _join("seat", "at", "*")
 HERE_ALL = _join("here", "*", "*", "*")
+
+
+def seat_at(copy: str) -> str:
+    """Where a copy of a person's worker is asked about the turns that it has."""
+    return _request("seat", "at", copy)
 
 
 def read(channel: str, sid: str) -> str:

@@ -6,8 +6,8 @@ may do is what the broker lets its user do: an owner operates, a client asks, a 
 
 A cookie holds the principal's name, an end, a number of its own, and a fingerprint of its token, signed with the
 gateway's key. So each copy of the gateway knows the cookie, and a token that is removed or replaced takes its cookies
-with it. A cookie that is ended at a logout is taken no more; its number keeps it apart from others. Copies tell one
-another of it (gateway.signed_out).
+with it. So it is with the cookie that says who took a seat. A cookie that is ended at a logout is taken no more; its
+number keeps it apart from others. Copies tell one another of it (gateway.signed_out).
 """
 
 import hashlib
@@ -164,6 +164,26 @@ class Principals:
         last = self._clock() + COOKIE_S
         known = {**self.ended, **{d: end for d, end in ended.items() if end <= last}}
         self._ended = dict(list(known.items())[-_ENDED:])
+
+    # -- seats
+    def seat(self, principal: Principal, sid: str, seat: str, n: int) -> str:
+        """The value of a cookie which says that the principal took a seat, with transition `n` of the session."""
+        payload = f"{sid}.{seat.encode().hex()}.{n}"
+        return f"{payload}.{self._signature(self._seated(payload, principal), principal)}"
+
+    def of_seat(self, principal: Principal, value: str) -> tuple[str, str, int] | None:
+        """(session, seat, transition) of such a cookie; None where it is not this principal's."""
+        payload, _, signature = value.rpartition(".")
+        right = self._signature(self._seated(payload, principal), principal)
+        if not hmac.compare_digest(signature.encode(), right.encode()):
+            return None
+        sid, seat, n = payload.split(".")
+        return sid, bytes.fromhex(seat).decode(), int(n)
+
+    @staticmethod
+    def _seated(payload: str, principal: Principal) -> str:
+        """What is signed. No cookie of a sign-in begins with that word: it begins with a name in hex."""
+        return f"seat.{principal.name.encode().hex()}.{payload}"
 
     def _signature(self, payload: str, principal: Principal) -> str:
         return hmac.new(self._key, f"{payload}.{principal.fingerprint}".encode(), hashlib.sha256).hexdigest()

@@ -78,6 +78,17 @@ async def connected(url: str, credentials: Credentials) -> Connection:
 
 async def check_open(connection: Connection, url: str, sid: str) -> None:
     """Raise BadInput where there is no such session, or it is over; Refusal where it was refused."""
+    await _so_far(connection, url, sid)
+
+
+async def check_seated(connection: Connection, url: str, sid: str, seat: str, n: int) -> None:
+    """The same, and raise Refusal where the sitting that began with transition `n` is over."""
+    if any(_ends(post, seat, n) for post in await _so_far(connection, url, sid)):
+        raise Refusal("seat", f"the agent has seat {seat} again")
+
+
+async def _so_far(connection: Connection, url: str, sid: str) -> tuple[Post, ...]:
+    """What stands on `control` of an open session."""
     try:
         posts = await Reader(connection, patience_s=PATIENCE_S).history(sid, CONTROL)
     except UnknownSession as error:
@@ -86,6 +97,7 @@ async def check_open(connection: Connection, url: str, sid: str) -> None:
         raise BadInput("session", f"there is no session {sid} in {url}") from None
     if any(post.kind == CLOSED for post in posts):
         raise BadInput("session", f"session {sid} is closed")
+    return tuple(posts)
 
 
 async def submit(connection: Connection, credentials: Credentials, sid: str, order: Sit, patience_s: float) -> Answer:
@@ -109,11 +121,14 @@ async def end(connection: Connection, sid: str, seat: str, n: int) -> Post:
     reader = Reader(connection, patience_s=PATIENCE_S)
     async with contextlib.aclosing(reader.follow(sid, (CONTROL,))) as posts:
         async for post in posts:
-            if post.kind == CLOSED or (post.kind == SEAT and post.transition > n and _left(post, seat)):
+            if post.kind == CLOSED or _ends(post, seat, n):
                 return post
     raise Unreachable(f"session {sid} sends nothing any more")
 
 
-def _left(post: Post, seat: str) -> bool:
+def _ends(post: Post, seat: str, n: int) -> bool:
+    """Whether the seat is the agent's again from this post on, of a person who sat down with transition `n`."""
+    if post.kind != SEAT or post.transition <= n:
+        return False
     body = msgspec.json.decode(post.body)
     return body["seat"] == seat and not body["human"]

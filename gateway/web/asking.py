@@ -12,6 +12,7 @@ from gateway.app import principal_of, shared_of
 from gateway.errors import TooLarge
 from gateway.web.hub import Hub
 from gateway.web.seats import Seats
+from gateway.web.tickets import Ticket, tickets_of
 from schemas.session import SESSION_ID
 from schemas.wire import InvalidValue
 
@@ -37,6 +38,14 @@ def seats_of(request: Request) -> Seats:
 def may_take(request: Request) -> Mapping[str, Credentials]:
     """Seats that who asks may take."""
     return shared_of(request).config.seats(principal_of(request).name)
+
+
+async def resumed(request: Request, sid: str) -> tuple[Ticket, ...]:
+    """Go on here with the seats that who asks took at other copies; those that are over."""
+    shown = tickets_of(request, sid)
+    if not shown:
+        return ()
+    return await seats_of(request).resume(principal_of(request), sid, shown, lambda: may_take(request))
 
 
 def sid_of(request: Request) -> str:

@@ -14,8 +14,9 @@ from gateway.app import client_of, principal_of, shared_of
 from gateway.asking import acted_on
 from gateway.errors import JsonResponse
 from gateway.health import Health, ModelHealth
+from gateway.web import tickets
 from gateway.web.asked import Agents, Bus, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
-from gateway.web.asking import body_of, hub_of, may_take, seats_of, sid_of
+from gateway.web.asking import body_of, hub_of, may_take, resumed, seats_of, sid_of
 from gateway.web.shapes import OpenItem
 from schemas.presence import Announcement, Workers
 
@@ -49,22 +50,29 @@ async def sit(request: Request) -> Response:
     order = sitting.order_of(seat, asked.seconds, asked.then)
     principal = principal_of(request)
     feed = await hub_of(request).feed(principal, sid)  # raises where the session may not be read
-    await seats_of(request).sit(principal, sid, order, may_take(request))
+    await resumed(request, sid)
+    ticket = await seats_of(request).sit(principal, sid, order, may_take(request))
     seats_of(request).attach(principal, feed)
-    return JsonResponse(Done(message=f"you sit on {seat}"))
+    response = JsonResponse(Done(message=f"you sit on {seat}"))
+    tickets.give(request, response, ticket)
+    return response
 
 
 async def leave(request: Request) -> Response:
     """Give a seat back to its agent."""
-    seat = request.path_params["seat"]
-    await seats_of(request).leave(principal_of(request), sid_of(request), seat)
-    return JsonResponse(Done(message=f"you have left {seat}"))
+    sid, seat = sid_of(request), request.path_params["seat"]
+    await resumed(request, sid)
+    await seats_of(request).leave(principal_of(request), sid, seat)
+    response = JsonResponse(Done(message=f"you have left {seat}"))
+    tickets.take(request, response, [tickets.Ticket(sid, seat, 0)])
+    return response
 
 
 async def reply(request: Request) -> Response:
     """Say something in the turn that waits."""
     asked, sid, seat = await body_of(request, SeatReply), sid_of(request), request.path_params["seat"]
-    seats_of(request).says(principal_of(request), sid, seat, asked.turn, asked.body)
+    await resumed(request, sid)
+    await seats_of(request).says(principal_of(request), sid, seat, asked.turn, asked.body)
     return JsonResponse(Done(message="sent"))
 
 

@@ -20,8 +20,19 @@ from coordinator.protocols import STANDING
 from gateway.app import client_of, principal_of, shared_of
 from gateway.errors import JsonResponse
 from gateway.web import snapshot as snapshots
+from gateway.web import tickets
 from gateway.web.asked import WhatIfAsked
-from gateway.web.asking import body_of, everything_of, hub_of, known_id, may_take, seats_of, sid_of, whole_number
+from gateway.web.asking import (
+    body_of,
+    everything_of,
+    hub_of,
+    known_id,
+    may_take,
+    resumed,
+    seats_of,
+    sid_of,
+    whole_number,
+)
 from gateway.web.fold import Fold
 from gateway.web.positions import parse_positions
 from gateway.web.shadow import Shadows
@@ -106,11 +117,14 @@ async def snapshot(request: Request) -> Response:
             raise
         return JsonResponse(snapshots.of_row(row))
     fold = await feed.caught_up()
+    over = await resumed(request, sid)
     sits, turns = seats_of(request).turns(principal, sid)
     shown = snapshots.session(
         fold, owner=principal.operates, user=principal.credentials.user, can=can(request), sits=sits, turns=turns
     )
-    return JsonResponse(shown)
+    response = JsonResponse(shown)
+    tickets.take(request, response, over)
+    return response
 
 
 async def stream(request: Request) -> Response:
@@ -136,6 +150,7 @@ async def stream(request: Request) -> Response:
         feeds = [await hub.feed(principal, sid, everything=everything) for sid in sids]
         for feed in feeds:
             await feed.ready()
+            await resumed(request, feed.sid)
             seats_of(request).attach(principal, feed)
         views = [View(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
     except BaseException:

@@ -174,7 +174,7 @@ def test_the_gateway_is_shown_its_own_key_and_those_of_who_may(made: Mapping[str
     (volume,) = [v["projected"] for v in pod(gateway)["volumes"] if "projected" in v]
     files = {item["path"] for source in volume["sources"] for item in source["secret"]["items"]}
     people = {f"web/{name}.{kind}" for name in ("owner", "alice", "wall") for kind in ("json", "token")}
-    assert files == {"gateway.json", "web/web.key", *people}
+    assert files == {"gateway.json", "web/web.key", "web/alice.seats/panelist_1.json", *people}
     args = pod(gateway)["containers"][0]["args"]
     assert {"--creds=/run/parley/gateway.json", "--keys=/run/parley/web", "--secure"} <= set(args)
     assert [p["name"] for p in pod(gateway)["containers"][0]["ports"]] == ["metrics", "http"]

@@ -1,12 +1,7 @@
 """Pages that watch while the gateway, a moderator and nats-server are killed: each shows every post once."""
 
 import asyncio
-import json
-import os
 import signal
-import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,50 +14,13 @@ from gateway.principals import new_token
 from parley.stack.lease import OWNER
 from schemas.session import OpenSession
 from tests.chaos.harness import Rig, make_stack, pause
-from tests.gateway.support import Event, browser, posts
+from tests.gateway.support import Event, Process, browser, posts
 from tests.support.engine import until
-from tests.support.forks import command
 
 VIEWERS = 20
 Deed = Callable[[list[Event]], Awaitable[None]]
 """What is done while pages watch, given what the first one has seen."""
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(120)]
-
-
-class Process:
-    """`parley serve` on a port of its own, over a bus that runs elsewhere; it may be killed and started again."""
-
-    def __init__(self, url: str, keys: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self._arguments = (
-            "serve", "--nats", url, "--keys", str(keys), "--cookie-key", str(keys.parent / "web.key"),
-            "--port", str(self.port), "--json",
-        )  # fmt: skip
-        self._child: subprocess.Popen[str] | None = None
-
-    @property
-    def url(self) -> str:
-        """Where it is."""
-        return f"http://127.0.0.1:{self.port}"
-
-    async def start(self) -> None:
-        """Returns once it answers."""
-        env = {k: v for k, v in os.environ.items() if not k.startswith("PARLEY")}
-        self._child = command(
-            self._arguments, cwd=Path.cwd(), env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True
-        )
-        assert self._child.stdout is not None
-        said = await asyncio.to_thread(self._child.stdout.readline)
-        assert json.loads(said)["url"] == self.url
-
-    def kill(self) -> None:
-        """SIGKILL, if it runs; what it wrote to is closed."""
-        if self._child is not None:
-            self._child.send_signal(signal.SIGKILL)
-            self._child.wait()
-            assert self._child.stdout is not None
-            self._child.stdout.close()
 
 
 @asynccontextmanager

@@ -206,7 +206,7 @@ class SessionPage {
     ])
       this[`show_${part}`]();
     this.person.sits(this.session.sits);
-    for (const turn of this.session.turns) this.person.turn({ seat: turn.seat, turn });
+    for (const turn of this.session.turns) this.person.turn({ seat: turn.seat, turn }, true);
   }
 
   may(what) {

@@ -8,6 +8,8 @@ import { formOf } from "./forms.js";
 
 const THEN = { agent: "the agent takes over", miss: "the turn is missed", wait: "the session waits" };
 
+const LOST = "A part of the gateway ended before your words had arrived. They are kept below: please speak again.";
+
 /** The place where a person speaks. `sid`: the session; `changed`: called when the person sat down or left. */
 export class Person {
   constructor(sid, changed) {
@@ -82,15 +84,19 @@ export class Person {
       body,
     );
     this.node.append(node);
-    const one = { node, body, turn: "" };
+    const one = { node, body, turn: "", spoken: "" };
     this.seats.set(seat, one);
     return one;
   }
 
-  /** What the person on a seat is asked now, or that nothing is. */
-  turn({ seat, turn, message }) {
+  /**
+   * What the person on a seat is asked now, or that nothing is. `again`: all was asked for once more, of a part of the
+   * gateway that may not know yet what was said.
+   */
+  turn({ seat, turn, message }, again = false) {
     if (!turn && !this.seats.has(seat)) return;
     const one = this.seat(seat);
+    if (again && turn.turn === one.spoken) return;
     if (!turn) {
       one.turn = "";
       put(one.body, said(message || "You are asked when it is your turn.", { class: "dim" }));
@@ -108,6 +114,7 @@ export class Person {
     form.set(kept.read());
     const wrong = el("div", { class: "trouble", role: "alert" });
     if (turn.error) trouble(wrong, { field: "", message: `It was not accepted: ${turn.error}` });
+    if (turn.turn === one.spoken) trouble(wrong, { field: "", message: LOST });
     const speak = el("button", { class: "btn main", text: "Speak" });
     const keep = () => kept.write(form.raw());
     return el(
@@ -122,7 +129,7 @@ export class Person {
             try {
               keep(); // it stays until the next turn: this one may be asked again
               await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: form.read() });
-              one.turn = "";
+              Object.assign(one, { turn: "", spoken: turn.turn });
               put(one.body, said("You have spoken.", { class: "dim" }));
             } catch (error) {
               trouble(wrong, error);

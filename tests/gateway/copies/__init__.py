@@ -1,0 +1,1 @@
+"""Several copies of the gateway: one person, served by all of them."""
