@@ -61,12 +61,14 @@ class EmbeddedCluster:
         ]
         table = tuple(users)
         reached = list(reached_at or self.route_ports)
-        _, new = certificates.authority(self.folder, "the next start")
+        folders = [self.folder / f"server-{i + 1}" for i in range(size)]
+        lacking = [inside for inside in folders if not (inside / certificates.CERTIFICATE).is_file()]
+        new = bool(lacking) and certificates.authority(self.folder, "the next start")[1]
         self.servers: list[EmbeddedServer] = []
         for i, member in enumerate(self.members):
-            inside = self.folder / f"server-{i + 1}"
+            inside = folders[i]
             inside.mkdir(exist_ok=True, mode=0o700)
-            if new or not (inside / certificates.CERTIFICATE).is_file():
+            if new or inside in lacking:
                 certificates.issue(self.folder, inside, member.name, (HOST, "localhost"))
             routes = [f"nats-route://{HOST}:{port}" for j, port in enumerate(reached) if j != i]
             given = clustered({}, member, routes, tls_folder=str(inside), listen=HOST, advertise=f"{HOST}:{reached[i]}")

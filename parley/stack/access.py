@@ -119,7 +119,7 @@ class _Waiting:
             _say(f"no server of the bus has answered yet; this command ends within {limit_s:g} s if none does")
         while True:
             if self.client is not None and (lacking := self.client.bus_lacking):
-                _say(f"{lacking}; this command does not wait: it ends within {2 * CONNECT_S:g} s")
+                _say(f"{lacking}; this command asks for {2 * CONNECT_S:g} s, and ends if that does not change")
                 return
             await asyncio.sleep(_LOOK_S)
 
