@@ -138,7 +138,11 @@ class Worker:
             return "starting"
         if self._draining:
             return "draining"
-        return None if self._connection.nc.is_connected else "no connection to the bus"
+        if not self._connection.nc.is_connected:
+            return "no connection to the bus"
+        if self._pull.unanswered:
+            return "nobody at the bus answers: no moderator, no majority, or a leaf node that is cut off"
+        return None
 
     async def __aenter__(self) -> Self:
         subscribe = self._connection.subscribe
@@ -208,6 +212,7 @@ class Worker:
             reasoning_tokens=msgspec.UNSET if model.reasoning_tokens is None else model.reasoning_tokens,
             input_s=speed[0], output_s=speed[1],
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
+            breaks=(self._hear and self._connection.breaks) or msgspec.UNSET,
             tools=model.tools, no_run=model.no_run[:200] or msgspec.UNSET,
             no_tools=model.no_tools[:200] or msgspec.UNSET,
         )  # fmt: skip

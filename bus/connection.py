@@ -429,7 +429,8 @@ class Connection:
             if self._silent < len(self.nc._server_pool):
                 return  # another of them may answer
             silent = "it says nothing: it is frozen, or cut off from here" if isinstance(error, TimeoutError) else ""
-            why = getattr(error, "strerror", None) or str(error) or silent or type(error).__name__
+            closed = "nothing listens there" if isinstance(error, ConnectionRefusedError) else ""
+            why = closed or getattr(error, "strerror", None) or str(error) or silent or type(error).__name__
             raise Unreachable(self.url, why)
         found = _VIOLATION.search(str(error))
         if found is None:

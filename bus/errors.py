@@ -19,6 +19,7 @@
     └── EnvironmentFault     network, server, machine
         ├── Unreachable        no server at this address
         ├── WrongCredentials   the server does not know this key
+        ├── NotMet             a cluster of which too few servers have met
         ├── NoStream           no stream takes this subject (JetStream down, or not set up)
         ├── NoAnswer           it is not known whether the request was carried out: repeat it
         │   ├── RequestTimeout   silence
@@ -198,6 +199,19 @@ class WrongPartitions(EnvironmentFault):
         )
         self.mend = f"set bus.partitions to {there}, or begin with an empty store"
         super().__init__(f"{self.what}. A session never moves, so the number stays: {self.mend}")
+
+
+class NotMet(EnvironmentFault):
+    """So few servers of a cluster have met that it makes no streams. `lacking`: what is known of that; may be empty."""
+
+    def __init__(self, lacking: str, within_s: float) -> None:
+        self.lacking = lacking
+        why = lacking or "fewer servers are there, and reach each other, than a stream needs"
+        super().__init__(
+            f"the cluster made no streams within {within_s:g} s: {why}. Start the missing servers, see that each "
+            "reaches the others' ports for routes, then start this again. parley doctor names the servers that do not "
+            "answer"
+        )
 
 
 class NoStream(EnvironmentFault):

@@ -31,7 +31,7 @@ from typing import Any, Literal
 from bus import subjects
 from bus.cluster import leaders
 from bus.connection import Connection
-from bus.errors import ApiError, BusError, NoAnswer, WrongPartitions
+from bus.errors import ApiError, BusError, NoAnswer, NotMet, WrongPartitions
 from bus.storage import partitions as parts
 from bus.storage.disk import SIGNS
 from bus.storage.partitions import ONE, Partitions
@@ -201,7 +201,7 @@ async def ensure_streams(
         JetStream refused, for instance to move a stream to another storage.
     WrongPartitions
         LOG has another number of partitions. Nothing was changed.
-    BusError
+    NotMet
         A cluster was not ready to make streams within MEET_S: fewer servers were there than a stream needs.
     """
     if not conn.clustered:
@@ -214,8 +214,10 @@ async def ensure_streams(
             return
         except (ApiError, NoAnswer) as error:
             soon = isinstance(error, NoAnswer) or error.err_code in (_NO_PEERS, UNAVAILABLE)
-            if not soon or time.monotonic() > deadline:
+            if not soon:
                 raise
+            if time.monotonic() > deadline:
+                raise NotMet(conn.nc.lacking, MEET_S) from error
             _LOGGER.info("the cluster makes no streams yet: %s", error)
             await asyncio.sleep(_MEET_PAUSE_S)
 

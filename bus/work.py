@@ -21,7 +21,7 @@ _EXPIRES_S = 2.0
 _GRACE_S = 1.0
 _NOBODY_S = 0.2
 _SILENT_S = 10.0
-"""So long nobody answers before the log says so."""
+"""So long nobody answers before the log says so, and whoever pulls does not count as ready."""
 _INBOX_S = 10.0
 _PULLS_AN_INBOX = 1_000
 """Across accounts the server keeps about 0.7 kB a pull while its inbox is subscribed: a new inbox frees that."""
@@ -129,6 +129,11 @@ class Pull:
     def alive(self) -> bool:
         """Whether the loop runs."""
         return self._task is not None and not self._task.done()
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether nobody has answered for `_SILENT_S`, although the connection stands."""
+        return self._told
 
     @property
     def held(self) -> int:

@@ -3,7 +3,8 @@
 import asyncio
 import difflib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+import math
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -453,8 +454,10 @@ async def connect(
 
 
 @asynccontextmanager
-async def connected(url: str, creds: Path, patience_s: float, *, outlasts: bool = False) -> AsyncIterator["Client"]:
-    """A client over a connection of its own. Raises as `connect`."""
+async def connected(
+    url: str, creds: Path, patience_s: float, *, outlasts: bool = False, lacking_s: float = math.inf
+) -> AsyncIterator["Client"]:
+    """A client over a connection of its own. `lacking_s`: as Client takes it. Raises as `connect`."""
     from bus.accounts import CLIENT as CLIENT_KIND
     from bus.accounts import OWNER as OWNER_KIND
     from bus.accounts import VIEWER as VIEWER_KIND
@@ -478,4 +481,4 @@ async def connected(url: str, creds: Path, patience_s: float, *, outlasts: bool 
         raise Unreachable(str(error)) from error
     async with connection:
         user, where = credentials.user, connection.url
-        yield Client(connection, user, url=where, patience_s=patience_s, outlasts=outlasts)
+        yield Client(connection, user, url=where, patience_s=patience_s, outlasts=outlasts, lacking_s=lacking_s)

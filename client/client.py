@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -76,10 +77,19 @@ class Client:
     outlasts
         Whether that time stands still while servers of the bus are away, and until they have settled. Posts are
         waited for so anyway.
+    lacking_s
+        How long to wait where it does not stand still, while so many servers are away that nothing is stored.
     """
 
     def __init__(
-        self, connection: Connection, user: str, *, url: str = "", patience_s: float = 30.0, outlasts: bool = False
+        self,
+        connection: Connection,
+        user: str,
+        *,
+        url: str = "",
+        patience_s: float = 30.0,
+        outlasts: bool = False,
+        lacking_s: float = math.inf,
     ) -> None:
         self.owner = connection.credentials.kind == OWNER_KIND
         """Whether it may ask for logs, workers and everybody's sessions."""
@@ -88,6 +98,7 @@ class Client:
         self._url = url
         self._patience_s = patience_s
         self._outlasts = outlasts
+        self._lacking_s = lacking_s
         self._reader = Reader(connection, patience_s=patience_s)
 
     @property
@@ -106,9 +117,16 @@ class Client:
         return ",".join(self._connection.nc.known)
 
     @property
-    def bus_missing(self) -> int:
-        """How many of the bus's servers are not there, as far as is known."""
-        return self._connection.nc.missing
+    def bus_most(self) -> int:
+        """How many servers the bus has, as far as is known; of one that is no cluster 1, however many addresses it
+        has."""
+        return self._connection.nc.most if self._connection.clustered else 1
+
+    @property
+    def bus_reached(self) -> int:
+        """How many servers the one that is connected reaches, itself among them; 0: it is no cluster's, or tells
+        nobody."""
+        return self._connection.nc.reached
 
     def gives_up(self, why: Callable[[], str]) -> None:
         """Wait for servers no longer once this says why they do not come back; empty: they may."""
@@ -259,7 +277,7 @@ class Client:
             if fate.fate != "pending":
                 raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}")
             if patience.over():
-                raise self._nobody("no moderator took the submission")
+                raise self._nobody("no moderator took the submission", patience)
             await asyncio.sleep(_AGAIN_S)
 
     # -- reading
@@ -413,7 +431,8 @@ class Client:
             raise NotAllowed("creds", f"{what}; the credentials of {self._user!r} are a client's")
 
     def _patience(self) -> Patience:
-        return Patience(self._connection.nc, self._patience_s, outlasts=self._outlasts)
+        nc, lacking_s = self._connection.nc, self._lacking_s
+        return Patience(nc, self._patience_s, outlasts=self._outlasts, lacking_s=lacking_s)
 
     async def _ask(
         self, patience: Patience, subject: str, data: bytes, wanted: type[T], timeout_s: float = _REQUEST_S
@@ -449,13 +468,14 @@ class Client:
                     what = "the bus stored nothing (its disk may be full, see parley doctor)"
                     busy = isinstance(error, ModeratorsBusy)
                     none = f"{error}; none answered" if busy else "no moderator answered"
-                    raise self._nobody(what if full else none) from error
+                    raise self._nobody(what if full else none, patience) from error
                 await asyncio.sleep(patience.pause_s(pause))
                 pause = min(0.25, pause * 1.5)
 
-    def _nobody(self, what: str) -> Unreachable | StackFailed:
+    def _nobody(self, what: str, patience: Patience) -> Unreachable | StackFailed:
         if self.bus_gone:
             return StackFailed(self.bus_gone)
         where = f" at {self._url}" if self._url else ""
         why = f"; {self.bus_lacking}" if self.bus_lacking else ""
-        return Unreachable(f"{what} within {self._patience_s:g} s{where}{why}")
+        early = min(self._patience_s, patience.waited_s) if self._lacking_s < self._patience_s else self._patience_s
+        return Unreachable(f"{what} within {early:g} s{where}{why}")

@@ -58,8 +58,8 @@ class Unanswered(Unreachable):
 
     def __init__(self, sid: str, why: str, left_s: float) -> None:
         self.sid = sid
-        what = f"may still run, if a moderator comes within {max(1.0, left_s):.0f} s"
-        super().__init__(f"{why}; session {sid} {what}")
+        what = f"it may still be, if a moderator comes within {max(1.0, left_s):.0f} s"
+        super().__init__(f"{why}; it is not known whether session {sid} was opened; {what}")
 
 
 class Interrupted(ParleyError):

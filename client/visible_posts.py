@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bus.accounts import OWNER as OWNER_KIND
 from bus.accounts import Credentials, load_credentials
 from bus.channels import readable_by
-from bus.errors import BadKeyFile, BusError, UnknownSession
+from bus.errors import BadKeyFile, BusError, EnvironmentFault, UnknownSession
 from client.api import CONNECT_S, connect_s
 from client.errors import BadInput, Refusal, Unreachable
 from client.records import posts_of, record_of
@@ -64,7 +64,11 @@ async def posts(url: str, creds: Path | None, sid: str) -> Seen:
             connection = await connect(url, credentials, name="parley")
         async with connection:
             reader = Reader(connection, patience_s=2 * CONNECT_S)
-            history = [post for channel in channels for post in await reader.history(sid, channel)]
+            try:
+                history = [post for channel in channels for post in await reader.history(sid, channel)]
+            except EnvironmentFault as error:
+                lacking = connection.nc.lacking
+                raise Unreachable(f"{error.plain}; {lacking}" if lacking else str(error)) from error
     except UnknownSession as error:
         if error.why:
             raise Refusal("session", str(error)) from None

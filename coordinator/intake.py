@@ -59,6 +59,8 @@ _RECENT_S = 0.25
 """How old what an opening knows of a standing session may be, where another moderator has moved it."""
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
 """Until a submission that was handed back comes again: the first of them more for each time, at most the second."""
+_GATHER_S = 0.1
+"""So long experts that come are gathered: after an outage all of them come within a moment."""
 _YOUNG_S = 3.0
 """So long after its start, or after the bus was away, a moderator waits for announcements before it refuses a session
 for want of a worker."""
@@ -113,6 +115,8 @@ class Intake:
         self._unreadable = unreadable
         self._forks = Forks(connection, sessions, presence, protocols)
         self._spawn = spawn
+        self._came: set[str] = set()
+        """Queues of experts that are to be told again what they may have missed."""
         presence.on_expert = self._on_expert
         self._pulls = [
             Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
@@ -120,16 +124,20 @@ class Intake:
         ]
 
     def _on_expert(self, queue: str) -> None:
-        self._spawn(self._tell_again(queue))
+        self._came.add(queue)
+        if len(self._came) == 1:
+            self._spawn(self._tell_again())
 
-    async def _tell_again(self, queue: str) -> None:
-        """An expert's process has come, maybe in place of one that died amid the window in which it would have spoken:
-        it hears what it is to speak to."""
+    async def _tell_again(self) -> None:
+        """Processes of experts have come, maybe in place of ones that died amid the window in which they would have
+        spoken, or are connected again: they hear what they are to speak to. Who comes at once is told together."""
+        await asyncio.sleep(_GATHER_S)
+        came, self._came = self._came, set()
         for held in list(self._sessions.held().values()):
             session, protocol = held.session, held.protocol
             if session is None or protocol is None or session.closed or not session.windows:
                 continue
-            if queue in protocol.unheard(session):
+            if not came.isdisjoint(protocol.unheard(session)):
                 with contextlib.suppress(BusError):
                     await self._effects.say_again(session)
 

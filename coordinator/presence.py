@@ -119,7 +119,7 @@ class Presence:
         self._changed = asyncio.Event()
         self._since = self._unbroken = clock()
         self.on_expert: Callable[[str], None] = lambda queue: None
-        """Called with the queue of an expert's process that was not heard before."""
+        """Called with the queue of an expert's process that was not heard before, or whose connection broke."""
         self._heard_at: dict[str, float] = {}
         """By queue: of any worker that serves it, or says that it drains."""
 
@@ -148,7 +148,8 @@ class Presence:
         was = self._experts.put(announcement)
         if was is None or announcement.draining or known_of(was) != known_of(announcement):
             self._known = None
-        if was is None and not announcement.draining:
+        missed = was is None or (announcement.breaks or 0) > (was.breaks or 0)
+        if missed and not announcement.draining:
             self.on_expert(queue)
 
     def _forget(self) -> None:
@@ -162,7 +163,7 @@ class Presence:
         self._forget()
         if self._alive is None:
             living = _by_queue(self._workers.items()).values()
-            self._alive = tuple(msgspec.structs.replace(a, copies=_copies(a)) for a in living)
+            self._alive = tuple(msgspec.structs.replace(a, copies=_copies(a), breaks=msgspec.UNSET) for a in living)
         return self._alive
 
     def reasoning_tokens(self) -> int | msgspec.UnsetType:

@@ -26,7 +26,7 @@ from parley.applying import Hints, finish
 from parley.bus import enrol
 from parley.cli.process import INTERRUPTED
 from parley.cost import expected, expected_there
-from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened, unsure
+from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
 from parley.local_stack import lease_of
 from parley.plan import Plan
 from parley.request import Request
@@ -90,7 +90,7 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     except Ended as ended:
         if ended.result is None or not look.json:
             named = f"{ended.unsure}{options}"
-            hint = f"; to follow it: parley sessions watch {named}; to end it: parley sessions cancel {named}"
+            hint = f"; to look for it: parley sessions watch {named}; to end it: parley sessions cancel {named}"
             hint = hint if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
         return INTERRUPTED, ended.result, {}
@@ -275,7 +275,7 @@ async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: 
     interrupts.follows(can_leave=False, owns=True)
     if not taking.cancelled() and await cancel(parley, sid, "interrupted"):
         raise Ended(f"session {sid} is cancelled")
-    raise unsure(sid)
+    raise Ended(f"it is not known whether session {sid} was opened", unsure=sid)
 
 
 async def _tell_earlier(parley: Parley, lease: Lease | None, view: View, options: str) -> None:

@@ -38,7 +38,7 @@ class Lost(Unreachable):
 
 
 class Ended(Exception):
-    """The user ended it. `result`: what it came to, if it closed in time. `unsure`: the session that may still run."""
+    """The user ended it. `result`: what it came to, if it closed in time. `unsure`: a session that may run."""
 
     def __init__(self, why: str, result: Result | None = None, unsure: str = "") -> None:
         self.why = why
@@ -90,7 +90,7 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
             raise Ended(f"session {sid} goes on")
         view.note("cancelling the session")
         if not await cancel(parley, sid, "interrupted") and not showing.done():
-            raise unsure(sid)
+            raise Ended(f"nobody has said whether session {sid} was cancelled: it may still run", unsure=sid)
         await asyncio.wait((showing,), timeout=_CANCEL_S)
         closed = showing.done() and showing.exception() is None
         if closed and showing.result().status != "cancelled":
@@ -119,11 +119,6 @@ async def cancel(parley: Parley, sid: str, reason: str) -> bool:
             await parley.client.cancel(sid, reason)
             return True
     return False
-
-
-def unsure(sid: str) -> Ended:
-    """The session was opened or is being cancelled, and nobody says which."""
-    return Ended(f"nobody has said what became of session {sid}: it may still run", unsure=sid)
 
 
 def exit_code(result: Result) -> int:

@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from agents import strict_yaml
+from bus.cluster import WHY_ODD
 from bus.storage.partitions import MOST
 from client.errors import BadInput
 from client.protocols import setup_of
@@ -106,6 +107,13 @@ class BusSection(Section):
     """On how many servers a stream lies that moderators make; 0: on three of a cluster, on one of a single server."""
     partitions: int = Field(default=1, ge=1, le=MOST)
     """Streams of the log, each with a leader of its own. Chosen when the bus is set up; it stays as it is."""
+
+    @field_validator("replicas")
+    @classmethod
+    def _is_odd(cls, replicas: int) -> int:
+        if replicas and replicas % 2 == 0:
+            raise PydanticCustomError("replicas", f"expected 0, 1, 3 or 5. {WHY_ODD}")
+        return replicas
 
 
 class RetentionSection(Section):

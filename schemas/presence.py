@@ -40,6 +40,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     expertise: tuple[str, ...] = ()
     """Words for what it declares to know; used where a protocol weighs seats."""
     draining: bool = False
+    breaks: int | UnsetType = UNSET
+    """How often its connection to the bus broke: it may have missed posts each time. Absent: never."""
     tools: bool = False
     """Whether an expert's model may use tools (docs/tools.md)."""
     no_run: str | UnsetType = UNSET
@@ -62,6 +64,7 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
         for field in ("input_s", "output_s"):
             if (value := getattr(self, field)) is not msgspec.UNSET:
                 in_range(field, value, 1e-3, 1e9)
+        in_range("breaks", self.breaks or 0, 0, 1e9)
         in_range("reasoning_tokens", self.reasoning_tokens or 0, 0, 1e9)
         in_range("usd_per_million_output", self.usd_per_million_output, 0, 1e6)
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -28,10 +29,26 @@ _BEFORE = timedelta(hours=1)
 """Clocks of machines need not agree."""
 
 
-def authority(folder: Path) -> tuple[Path, bool]:
-    """The authority in a folder, made if there is none: its certificate, and whether it is new."""
+RENEWED_BY = "parley bus certificates"
+"""The command that makes an authority where there is none, and certificates of it for every server."""
+
+
+def authority(folder: Path, made_by: str = RENEWED_BY) -> tuple[Path, bool]:
+    """The authority in a folder, made if there is none: its certificate, and whether it is new.
+
+    Parameters
+    ----------
+    made_by
+        What makes a new one, in words for an error.
+
+    Raises
+    ------
+    BadKeyFile
+        One of its two files is missing or cannot be used, or they do not belong together.
+    """
     path = folder / AUTHORITY
-    if path.is_file() and (folder / AUTHORITY_KEY).is_file():
+    if path.exists() or (folder / AUTHORITY_KEY).exists():
+        _load(folder, made_by)
         return path, False
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Parley routes")])
@@ -63,13 +80,7 @@ def issue(folder: Path, into: Path, name: str, hosts: Iterable[str], days: int =
     BadKeyFile
         The authority cannot be used.
     """
-    try:
-        signer = x509.load_pem_x509_certificate((folder / AUTHORITY).read_bytes())
-        by = serialization.load_pem_private_key((folder / AUTHORITY_KEY).read_bytes(), None)
-    except (OSError, ValueError) as error:
-        raise BadKeyFile(str(folder / AUTHORITY_KEY), str(error)) from None
-    if not isinstance(by, ec.EllipticCurvePrivateKey):
-        raise BadKeyFile(str(folder / AUTHORITY_KEY), "not the key of an authority that Parley made")
+    signer, by = _load(folder, RENEWED_BY)
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]  # a route has two ends
@@ -85,6 +96,39 @@ def issue(folder: Path, into: Path, name: str, hosts: Iterable[str], days: int =
     rewrite_private(into / KEY, _pem(key))
     rewrite_private(into / CERTIFICATE, made.public_bytes(serialization.Encoding.PEM))
     return made.not_valid_after_utc
+
+
+def _load(folder: Path, made_by: str) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """The authority's certificate and key. Raises BadKeyFile, with what to do."""
+    mend = (
+        f"Bring it back from a backup. Or move {AUTHORITY} and {AUTHORITY_KEY} away: {made_by} then makes new ones, "
+        "and every server and leaf node needs its new files"
+    )
+
+    def bad(name: str, why: str) -> BadKeyFile:
+        return BadKeyFile(str(folder / name), f"{why}. {mend}")
+
+    def content(name: str) -> bytes:
+        try:
+            return (folder / name).read_bytes()
+        except FileNotFoundError:
+            raise bad(name, "there is no such file") from None
+        except OSError as error:
+            raise bad(name, f"it cannot be read ({error.strerror})") from None
+
+    try:
+        signer = x509.load_pem_x509_certificate(content(AUTHORITY))
+    except ValueError:
+        raise bad(AUTHORITY, "it is no certificate in PEM form") from None
+    try:
+        key = serialization.load_pem_private_key(content(AUTHORITY_KEY), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise bad(AUTHORITY_KEY, "it is no private key in PEM form without a password") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise bad(AUTHORITY_KEY, "it is not the key of an authority that Parley made")
+    if key.public_key() != signer.public_key():
+        raise bad(AUTHORITY_KEY, f"it does not belong to {AUTHORITY}")
+    return signer, key
 
 
 def ends(certificate: Path) -> datetime:

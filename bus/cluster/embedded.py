@@ -61,12 +61,14 @@ class EmbeddedCluster:
         ]
         table = tuple(users)
         reached = list(reached_at or self.route_ports)
-        certificates.authority(self.folder)
+        folders = [self.folder / f"server-{i + 1}" for i in range(size)]
+        lacking = [inside for inside in folders if not (inside / certificates.CERTIFICATE).is_file()]
+        new = bool(lacking) and certificates.authority(self.folder, "the next start")[1]
         self.servers: list[EmbeddedServer] = []
         for i, member in enumerate(self.members):
-            inside = self.folder / f"server-{i + 1}"
+            inside = folders[i]
             inside.mkdir(exist_ok=True, mode=0o700)
-            if not (inside / certificates.CERTIFICATE).is_file():
+            if new or inside in lacking:
                 certificates.issue(self.folder, inside, member.name, (HOST, "localhost"))
             routes = [f"nats-route://{HOST}:{port}" for j, port in enumerate(reached) if j != i]
             given = clustered({}, member, routes, tls_folder=str(inside), listen=HOST, advertise=f"{HOST}:{reached[i]}")
@@ -124,6 +126,22 @@ class EmbeddedCluster:
 
     def __iter__(self) -> Iterator[EmbeddedServer]:
         return iter(self.servers)
+
+
+def size_of(folder: Path) -> int:
+    """How many servers the cluster of a folder has, also where the folder of one of them is missing; 0: it has none."""
+    try:
+        return len(json.loads((folder / PORTS).read_bytes())) // 2
+    except (OSError, ValueError, TypeError):
+        numbers = [path.name.removeprefix("server-") for path in folder.glob("server-*")]
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+
+def with_store(folder: Path) -> list[int]:
+    """The numbers of the servers in a cluster's folder that hold a stream, from 1."""
+    streams = folder.glob("server-*/jetstream/*/streams/*")
+    names = {path.relative_to(folder).parts[0] for path in streams if "$SYS" not in path.parts}
+    return sorted(int(name.removeprefix("server-")) for name in names)
 
 
 def stop(servers: Iterable[EmbeddedServer]) -> None:

@@ -55,6 +55,10 @@ class MovingClient(library.Client):
         """HOST:PORT of the servers that were named, and of those that the server reaches."""
         self._left = ""
         self._to = ""
+        self._asked = ""
+        self._silent: set[str] = set()
+        """HOST:PORT of the server that is asked just now, and of those that did not answer since the connection was
+        lost."""
         self._since = 0.0
         self._back = -math.inf
         self._warned = False
@@ -64,9 +68,10 @@ class MovingClient(library.Client):
 
     @property
     def most(self) -> int:
-        """How many servers the cluster has: the most that one of it said, or while none said anything as many addresses
-        as were given."""
-        return self._told if self._told > 1 else len(self._given)
+        """How many servers the cluster has: the most that one of it said. Where each of these was named, at least as
+        many as were named, made odd: one that was away when this client came is none that was told."""
+        named = len(self._given) if self._there <= self._given else 0
+        return max(self._told, named - (named + 1) % 2) if self._told > 1 else len(self._given)
 
     @property
     def known(self) -> list[str]:
@@ -79,7 +84,7 @@ class MovingClient(library.Client):
     @property
     def alone(self) -> bool:
         """Whether its server reaches fewer than half of the servers that there were: it can store nothing."""
-        return 0 < 2 * self.reached <= self.most
+        return 0 < 2 * self.reached <= (self._told if self._told > 1 else len(self._given))
 
     @property
     def lacking(self) -> str:
@@ -88,7 +93,12 @@ class MovingClient(library.Client):
         most, needed = self.most, self.most // 2 + 1
         if not self.is_connected and most < 2:
             return "the server of the bus does not answer: nothing is stored; sessions wait, and go on once it does"
-        if not self.is_connected:
+        if not self.is_connected and self._untried:
+            what, back = (
+                "the connection to the bus is lost, and its other servers are being asked",
+                "one of them answers",
+            )
+        elif not self.is_connected:
             what, back = f"no connection to any of the {most} servers of the bus, {needed} are needed", "so many answer"
         elif self.alone:
             there = f"{self.reached} of {most} servers {'is' if self.reached == 1 else 'are'} there"
@@ -97,6 +107,11 @@ class MovingClient(library.Client):
         else:
             return ""
         return f"{what}. Nothing is stored; sessions wait, and go on by themselves once {back}"
+
+    @property
+    def _untried(self) -> bool:
+        """Whether there is a server that was not asked since the connection was lost, or did not have its time yet."""
+        return any(server.uri.netloc not in self._silent for server in self._server_pool)
 
     @property
     def unsettled(self) -> bool:
@@ -109,13 +124,6 @@ class MovingClient(library.Client):
         if lacking and not self._warned:
             WAITING.warning("%s", lacking)
         self._warned = bool(lacking)
-
-    @property
-    def missing(self) -> int:
-        """How many servers of the cluster its own does not reach."""
-        if self._there <= self._given:
-            return len(self._given - self._there) if self._there else 0
-        return max(0, self.most - self.reached)  # they have other names than those that were given
 
     async def connect(self, *args: Any, **given: Any) -> None:
         """As nats-py's, with an order of servers of its own when it reconnects."""
@@ -136,11 +144,13 @@ class MovingClient(library.Client):
         here = self._current_server.uri.netloc if self._current_server is not None else ""
         if self._status == self.RECONNECTING and not self._left:
             self._left = here
+        self._silent |= {self._asked or here} - {""}
         chosen = next((s for s in servers if s.uri.netloc == self._to), None)
         self._to = ""
         if chosen is None:
             random.shuffle(servers)
             chosen = min(servers, key=lambda s: (s.reconnects, s.uri.netloc == self._left))
+        self._asked = chosen.uri.netloc
         again = chosen.reconnects > 0 or (len(servers) == 1 and time.monotonic() - self._since < RECONNECT_WAIT_S)
         return chosen, RECONNECT_WAIT_S if again else 0.0
 
@@ -148,6 +158,8 @@ class MovingClient(library.Client):
         was_alone = self.alone
         await super()._process_info(info, initial_connection)
         if initial_connection:
+            self._asked = ""
+            self._silent.clear()
             if self._since:
                 self._back = time.monotonic()
             self._since = time.monotonic()

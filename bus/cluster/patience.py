@@ -7,6 +7,7 @@ that nobody serves.
 """
 
 import asyncio
+import math
 import time
 
 from bus.cluster.moving import SETTLE_S, MovingClient
@@ -25,19 +26,33 @@ class Patience:
         Seconds for which is asked again.
     outlasts
         Also for as long as servers of the bus are away, until `SETTLE_S` after that.
+    lacking_s
+        Without `outlasts`: seconds for which is asked while it is known that so many servers are away that nothing is
+        stored.
     """
 
-    def __init__(self, client: MovingClient, patience_s: float, *, outlasts: bool = False) -> None:
+    def __init__(
+        self, client: MovingClient, patience_s: float, *, outlasts: bool = False, lacking_s: float = math.inf
+    ) -> None:
         self._client = client
         self._patience_s = patience_s
         self._outlasts = outlasts
-        self._until = time.monotonic() + patience_s
+        self._lacking_s = lacking_s
+        self._began = self._well = time.monotonic()
+        """When it began, and when the bus was last known to lack nothing."""
+        self._until = self._began + patience_s
+
+    @property
+    def waited_s(self) -> int:
+        """Whole seconds since it began."""
+        return round(time.monotonic() - self._began)
 
     def over(self, error: BusError | None = None) -> bool:
         """Whether it is over. `error`: what the last asking came to."""
         now = time.monotonic()
         if not self._outlasts:
-            return now > self._until
+            self._well = self._well if self._client.lacking else now
+            return now > self._until or now > self._well + self._lacking_s
         if self._client.hopeless():
             return True
         if self._client.unsettled:

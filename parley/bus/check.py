@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ from parley.attacks.scene import NOT_RUN, REFUSED, CannotRun, Row, Scene, Verdic
 SECRET_LESS = (accounts.MODERATOR, accounts.OPERATOR)
 """Kinds that are trusted with everything of the bus or of the server: they attack nobody."""
 _ONE_S = 20.0
+_TOLD_S = 5.0
 _WORD = re.compile(r"[\w-]+")
 
 
@@ -58,6 +60,7 @@ async def check(
     only: Sequence[str] = (),
     pick: Callable[[str], bool] = lambda attack: True,
     via: Mapping[str, str] | None = None,
+    on_row: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
     """Try everything as everybody; the rows in the order of users and attacks.
 
@@ -71,6 +74,8 @@ async def check(
         Which attacks, by their words.
     via
         User -> the address of a leaf node, where this one is; the others are at `url`.
+    on_row
+        Called after each attack.
 
     Raises
     ------
@@ -83,7 +88,7 @@ async def check(
         try:
             async with Scene(url, users, guess, via) as scene:
                 names = [n for n, c in users.items() if c.kind not in SECRET_LESS and (not only or n in only)]
-                rows = await asyncio.gather(*(_attacks(Actor(scene, name), pick) for name in sorted(names)))
+                rows = await asyncio.gather(*(_attacks(Actor(scene, name), pick, on_row) for name in sorted(names)))
         except CannotRun as error:
             raise BadInput("dir", str(error)) from error
     return [row for group in rows for row in group]
@@ -101,14 +106,16 @@ def _quiet() -> Iterator[None]:
         log.setLevel(before)
 
 
-async def _attacks(actor: Actor, pick: Callable[[str], bool]) -> list[Row]:
+async def _attacks(actor: Actor, pick: Callable[[str], bool], on_row: Callable[[Row], None]) -> list[Row]:
     rows = []
     for module in (hearing, speaking, jetstream, answers, turns, owners):
         for what, attack in module.attacks(actor):
             if not pick(what):
                 continue
             verdict = await _tried(attack)
-            rows.append(Row(who=actor.name, group=actor.group, attack=what, outcome=verdict.outcome, how=verdict.how))
+            row = Row(who=actor.name, group=actor.group, attack=what, outcome=verdict.outcome, how=verdict.how)
+            rows.append(row)
+            on_row(row)
     return rows
 
 
@@ -124,20 +131,66 @@ async def _tried(attack: Callable[[], Awaitable[Verdict]]) -> Verdict:
         return Verdict(NOT_RUN, f"{type(error).__name__}: {error}")
 
 
-def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Row]:
-    """The check, for the command line; of a cluster at each of its servers. `via` as `check` takes it: then only those
-    users attack. Raises BadInput, Unreachable."""
+class _Progress:
+    """Says what was tried, before a server's first attack, every `_TOLD_S` seconds, and after its last one."""
+
+    def __init__(self, tell: Callable[[str], None], server: str) -> None:
+        self._tell = tell
+        self._server = server
+        self._counts: Counter[str] = Counter()
+        tell(f"{server}: attacks begin")
+        self._told = time.monotonic()
+
+    def row(self, row: Row) -> None:
+        """One more."""
+        self._counts[row.outcome] += 1
+        if time.monotonic() - self._told >= _TOLD_S:
+            self._say("so far")
+
+    def end(self) -> None:
+        """The server's are over."""
+        self._say("done")
+
+    def _say(self, where: str) -> None:
+        self._told = time.monotonic()
+        tried, refused = self._counts.total(), self._counts[REFUSED]
+        self._tell(f"{self._server}: {tried} attacks tried {where}, {refused} of them refused")
+
+
+def run(
+    url: str,
+    folder: Path,
+    via: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Row]:
+    """The check, for the command line; of a cluster at each of its servers.
+
+    Parameters
+    ----------
+    via
+        As `check` takes it: then only those users attack.
+    tell
+        Called with words on how far it is, some seconds apart.
+
+    Raises
+    ------
+    BadInput, Unreachable
+        As `check`.
+    """
     users = load(folder)
     if unknown := sorted(set(via or {}) - set(users)):
         raise BadInput("leaf", f"no credentials of {unknown[0]!r} in {folder}")
     try:
         servers = asyncio.run(servers_of(url, users))
-        if len(servers) == 1:
-            return asyncio.run(check(url, users, only=tuple(via or ()), via=via))
         rows: list[Row] = []
-        for server in servers:
-            found = asyncio.run(check(server, users, only=tuple(via or ()), via=via))
-            rows += [msgspec.structs.replace(row, server=shown_address(server)) for row in found]
+        for number, server in enumerate(servers, 1):
+            several = f"server {number} of {len(servers)}, " if len(servers) > 1 else ""
+            progress = _Progress(tell, several + shown_address(server))
+            at = url if len(servers) == 1 else server
+            tried = asyncio.run(check(at, users, only=tuple(via or ()), via=via, on_row=progress.row))
+            progress.end()
+            told = shown_address(server) if len(servers) > 1 else ""
+            rows += [msgspec.structs.replace(row, server=told) for row in tried]
         return rows
     except BusError as error:
         raise Unreachable(str(error)) from error

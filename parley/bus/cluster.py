@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bus import accounts
-from bus.cluster import certificates, leaf
+from bus.cluster import WHY_ODD, certificates, leaf
 from bus.cluster.servers import PORT, SIZES, Server, clustered, parsed
 from bus.errors import BadKeyFile, BadTable
 from client.errors import BadInput
@@ -25,6 +25,7 @@ FOLDER = "/etc/nats"
 NAME = "{name}"
 """Stands for the server's name in a folder that is given for all."""
 CONFIGURATION = "nats-server.conf"
+_ANEW = "Bring it back from a backup, or write all servers anew: parley bus config --cluster N, with --server for each"
 
 
 def folders(keys: Path) -> list[Path]:
@@ -50,8 +51,8 @@ def members_of(
             raise BadInput("store-dir", f"got {store!r}; {NAME} is for a cluster; say how many servers: --cluster 3")
         return []
     if size not in SIZES:
-        raise BadInput("cluster", f"got {size}, expected " + " or ".join(map(str, SIZES)))
-    there = [path.name for path in folders(keys)]
+        raise BadInput("cluster", f"got {size}, expected " + " or ".join(map(str, SIZES)) + f". {WHY_ODD}")
+    there = sorted(path.name for path in (keys / SERVERS).glob("*/"))
     if there and len(there) != size:
         raise BadInput(
             "cluster",
@@ -110,20 +111,34 @@ def write(keys: Path, bus: Mapping[str, Any], members: Sequence[Server], folder:
             accounts.rewrite_private(inside / CONFIGURATION, _text(config))
             certificates.issue(keys, inside, member.name, (member.host,))
             written[member.name] = str(inside / CONFIGURATION)
-    except (BadTable, BadKeyFile) as error:
+    except BadTable as error:
         raise BadInput("server", str(error)) from error
+    except BadKeyFile as error:
+        raise BadInput("dir", str(error)) from error
     return written
 
 
 def follow(keys: Path) -> list[Path]:
     """Give every server of a cluster the accounts of the bus's own configuration; the files that were written. Raises
     OSError, ValueError."""
-    found = [inside / CONFIGURATION for inside in folders(keys)]
-    if found:
-        bus = json.loads((keys / CONFIGURATION).read_bytes())
-        for path in found:
-            accounts.rewrite_private(path, _text({**json.loads(path.read_bytes()), "accounts": bus["accounts"]}))
-    return found
+    paths = [inside / CONFIGURATION for inside in folders(keys)]
+    if paths:
+        bus = configuration(keys)
+        for path, config in [(path, configuration(path.parent)) for path in paths]:
+            accounts.rewrite_private(path, _text({**config, "accounts": bus["accounts"]}))
+    return paths
+
+
+def configuration(inside: Path) -> dict[str, Any]:
+    """A server's configuration, from its folder. Raises BadInput where it is none that Parley wrote; OSError."""
+    path = inside / CONFIGURATION
+    try:
+        config = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise BadInput("dir", f"{path} is not JSON ({error}). {_ANEW}") from None
+    if not isinstance(config, dict) or "accounts" not in config:
+        raise BadInput("dir", f"{path} is no configuration that Parley wrote. {_ANEW}")
+    return config
 
 
 def renew(keys: Path) -> list[dict[str, str]]:
@@ -136,25 +151,30 @@ def renew(keys: Path) -> list[dict[str, str]]:
         There is none such, or its authority cannot be used.
     """
     inside = folders(keys)
+    if bare := sorted(path for path in (keys / SERVERS).glob("*/") if path not in inside):
+        raise BadInput("dir", f"{bare[0]} has no {CONFIGURATION}. {_ANEW}")
     own = keys / certificates.HUB
     if not inside and not own.is_dir():
         raise BadInput("dir", f"no cluster's servers in {keys / SERVERS}; parley bus config --cluster 3 writes them")
     rows = []
     try:
+        certificates.authority(keys)
         named = [(path, member_of(path).host) for path in inside]
-        if not inside and (one := hub(json.loads((keys / CONFIGURATION).read_bytes()))):
+        if not inside and (one := hub(configuration(keys))):
             named.append((own, one.host))
         for path, host in named:
             until = certificates.issue(keys, path, path.name, (host,))
             rows.append({"server": path.name, "until": f"{until:%Y-%m-%d}", "file": str(path)})
-    except (BadKeyFile, OSError, ValueError) as error:
+    except BadKeyFile as error:
         raise BadInput("dir", str(error)) from error
+    except OSError as error:
+        raise BadInput("dir", f"{error.filename or keys}: {error.strerror}") from error
     return rows
 
 
 def member_of(inside: Path) -> Server:
-    """The server of a cluster whose folder this is, as clients reach it. Raises OSError, ValueError."""
-    config = json.loads((inside / CONFIGURATION).read_bytes())
+    """The server of a cluster whose folder this is, as clients reach it. Raises as `configuration`."""
+    config = configuration(inside)
     host = str(config.get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
     return Server(name=inside.name, host=host, port=int(config.get("port", PORT)))
 

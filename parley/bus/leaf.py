@@ -20,7 +20,7 @@ from bus.cluster.servers import Server, parsed
 from bus.errors import BadKeyFile, BadTable
 from client.errors import BadInput
 from parley.bus import keys
-from parley.bus.cluster import CONFIGURATION, FOLDER, NAME, folders, hub, member_of
+from parley.bus.cluster import CONFIGURATION, FOLDER, NAME, configuration, folders, hub, member_of
 
 LEAVES = "leaves"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -68,7 +68,7 @@ def leaf_node(
     if not conf.is_file():
         raise BadInput("dir", f"no server's configuration at {conf}; parley bus config writes it")
     try:
-        bus = json.loads(conf.read_bytes())
+        bus = configuration(folder)
         credentials = [_credentials(folder, queue) for queue in dict.fromkeys(queues)]
         seen = (server_folder or FOLDER).replace(NAME, f"parley-leaf-{name}")
         servers = _servers(folder, bus, server)
@@ -113,12 +113,13 @@ def _listening(
 ) -> dict[str, str]:
     """Have each server listen for leaf nodes, with a certificate; what was written, name -> path."""
     inside = folders(folder)
-    certificates.authority(folder)
+    if not inside:  # the servers of a cluster have their certificates
+        certificates.authority(folder)
     tls = (server_folder or FOLDER).replace(NAME, "hub")
     bus["leafnodes"] = leaf.listening(servers[0], tls_folder=tls, listen=str(bus["host"]))
     accounts.rewrite_private(folder / CONFIGURATION, _text(bus))
     for one, server in zip(inside, servers, strict=False):
-        config = json.loads((one / CONFIGURATION).read_bytes())
+        config = configuration(one)
         tls = str(Path(config["cluster"]["tls"]["cert_file"]).parent)
         config["leafnodes"] = leaf.listening(server, tls_folder=tls, listen=str(config["host"]))
         accounts.rewrite_private(one / CONFIGURATION, _text(config))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bus import accounts, streams
-from bus.cluster import leaders
+from bus.cluster import WHY_ODD, leaders
 from bus.connection import Connection, connect
 from bus.errors import ApiError, BusError
 from client.errors import BadInput, StackFailed, Unreachable
@@ -30,12 +30,14 @@ def replicas(url: str, folder: Path, wanted: int | None, *, spread: bool = False
     Raises
     ------
     BadInput
-        No moderator's credentials in the folder.
+        An even number; no moderator's credentials in the folder.
     Unreachable
         No server answers, or it has no leader.
     StackFailed
         The servers refused it, or the copies were not complete within two minutes; those go on being made.
     """
+    if wanted is not None and wanted % 2 == 0:
+        raise BadInput("replicas", f"got {wanted}, expected 1, 3 or 5. {WHY_ODD}")
     users = load(folder)
     moderator = next((c for c in users.values() if c.kind == accounts.MODERATOR), None)
     if moderator is None:

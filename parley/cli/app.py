@@ -140,6 +140,7 @@ def up(
       parley up --protocol consensus --free panelist_1
     """
     with options.errors(json):
+        options.check_cluster(cluster)
         settings = options.settings(
             config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
             stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,

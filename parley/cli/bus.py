@@ -157,6 +157,8 @@ def _address(nats: str | None, folder: Path) -> str:
     from client.errors import BadInput
     from parley.stack.lease import read_running
 
+    if not folder.is_dir():
+        raise BadInput("dir", f"{folder} is no folder; expected that of parley bus config --dir, or STATE/keys")
     running = read_running(folder.absolute().parent)
     if running is None:
         raise BadInput("nats", f"no address given, and no embedded stack runs in {folder.absolute().parent}")
@@ -186,7 +188,9 @@ def bus_check(
         from parley.bus import check
 
         url = _address(nats, folder)
-        rows = check.run(url, folder, _leaves(leaves or []))
+        rows = check.run(
+            url, folder, _leaves(leaves or []), lambda text: print(f"parley: {text}", file=sys.stderr, flush=True)
+        )
         if json:
             options.print_json(check.document(url, rows))
         else:

@@ -72,7 +72,7 @@ class _Doctor:
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             models = [_as_announced(w) for w in self.workers]
             encoder_report = encoder.unseen()
-        elif self.runs:  # what these settings would start is not what runs
+        elif self.workers is None and self.runs:  # what these settings would start is not what runs
             models, encoder_report = [], encoder.unseen()
         else:
             models = list(await asyncio.gather(*(self._model(row) for row in self.plan.rows)))
@@ -81,7 +81,18 @@ class _Doctor:
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
             credentials=self.credentials, moderators=self.moderators, roles=roles, models=tuple(models),
             encoder=encoder_report, installed=everything(), missing=tuple(self.missing),
+            unasked=self._unasked() if self.workers is None and self.runs else "",
         )  # fmt: skip
+
+    def _unasked(self) -> str:
+        """Why it is not known who is there, and what to do."""
+        if self.credentials.status == "missing":
+            return "no credentials can be used; see below what to do"
+        if self.bus.status != "ok":
+            return "the bus does not serve; see below what to do, then give parley doctor again"
+        if self.moderators.status == "missing":
+            return "no moderator answers; see below what to do, then give parley doctor again"
+        return self.moderators.what
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
         """Whether the stack that runs serves other models than these settings would: then its own are looked at."""
@@ -161,10 +172,13 @@ class _Doctor:
             async with connected(url, Path(creds), _ASK_S) as client:
                 self.bus = Part(status="ok", what=f"{url}{more}")
                 await self._servers(client)
-                await self._moderators(client)
+                if self.bus.status == "ok":
+                    await self._moderators(client)
         except (ParleyError, BusError) as error:
             if self.bus.status == "unknown":
                 await self._unreachable(url, error)
+        if self.bus.status == "missing":
+            self.moderators = Part(status="unknown", what="not known, because the bus does not serve")
 
     async def _unreachable(self, url: str, error: Exception) -> None:
         """No connection came about: because of the credentials, or of the servers."""
@@ -191,19 +205,20 @@ class _Doctor:
         return state if state is not None and remembered(state) is not None else None
 
     async def _servers(self, client: "Client") -> None:
-        """Those of a cluster that are not there."""
-        if not (client.bus_lacking or client.bus_missing):
+        """Ask each server of a cluster: the one that is connected notices only after some seconds that others froze."""
+        if client.bus_most < 2:
             return
         from parley.doctor import servers
 
         self.servers = await servers.look(client.bus_addresses)
-        mend = servers.mend(self.servers, self._state())
-        if client.bus_lacking:
-            self.bus = Part(status="missing", what=client.bus_lacking)
-            self.lacks(client.bus_lacking, mend)
-        elif missing := client.bus_missing:
-            count = "one server of the bus is" if missing == 1 else f"{missing} servers of the bus are"
-            self.lacks(f"{count} not there: sessions go on, and no other may be lost", mend)
+        count, most = servers.there(self.servers, client.bus_reached), client.bus_most
+        if lacking := client.bus_lacking or servers.lacking(count, most):
+            self.bus = Part(status="missing", what=lacking)
+            self.lacks(lacking, servers.mend(self.servers, self._state()))
+        elif fewer := servers.fewer(self.servers, count, most):
+            self.lacks(fewer, servers.mend(self.servers, self._state()))
+        else:
+            self.servers = servers.reached_by_others(self.servers)
 
     async def _moderators(self, client: "Client") -> None:
         if not client.owner:

@@ -70,7 +70,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The one that was asked for: what it lacks is missing."""
     bus: Part
     servers: tuple[ServerFound, ...] = ()
-    """Of the bus, each of them, where one of several is missing or none answers."""
+    """Of the bus, each of them, where there are several or none answers."""
     credentials: Part
     moderators: Part
     roles: tuple[RoleFound, ...]
@@ -79,3 +79,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     installed: tuple[Brought, ...] = ()
     """What installed packages bring by entry points; one with a fault is left out."""
     missing: tuple[Missing, ...]
+    unasked: str = ""
+    """Why it is not known who is there, and what to do; empty: it is known, or nothing runs."""

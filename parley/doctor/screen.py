@@ -19,7 +19,7 @@ def words(report: Report) -> Iterator[str]:
     for role in report.roles:
         if role.protocol == report.protocol:
             there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items())
-            named = f"; {line(there)}" if there else ""
+            named = f"; {line(there)}" if there else "; not known who serves it" if role.status == "unknown" else ""
             yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed{named}"
     yield from _others(report)
     alike: dict[tuple[str, str], list[str]] = {}
@@ -30,8 +30,10 @@ def words(report: Report) -> Iterator[str]:
             yield f"{'agents':12} {status:12} {len(seats)}: {said}"
         else:
             yield from (f"{seat:12} {status:12} {said}" for seat in seats)
-    if not report.models:
-        yield f"{'agents':12} {'unknown':12} nobody could be asked who is there"
+    if report.unasked:
+        yield f"{'agents':12} {'unknown':12} not known, because {line(report.unasked)}"
+    elif not report.models:
+        yield f"{'agents':12} {'none':12} no agent is there"
     yield f"{'encoder':12} {report.encoder.status:12} {encoder.words(report.encoder)}"
     for brought in report.installed:
         kind = brought.group.rpartition(".")[2].removesuffix("s")

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from bus.cluster.moving import PROBE_S, greeting
 from bus.errors import addresses, shown_address
 from parley.doctor.report import ServerFound
 from parley.stack.lease import read_running, remembered
 from parley.stack.servers import SEVERAL, cluster_of
 
-_SILENT = "says nothing"
+_SILENT = "does not answer"
 
 
 async def look(url: str) -> tuple[ServerFound, ...]:
@@ -30,7 +32,9 @@ async def _look(address: str) -> ServerFound:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "no NATS server answers there"
         return ServerFound(address=address, status="missing", what=why)
     reached = len(said.get("connect_urls") or ())
-    alone = "it reaches no other server" if reached == 1 else f"it reaches {reached} servers, itself among them"
+    alone = f"it reaches {reached} servers, itself among them"
+    if reached < 2:  # one that has met no other since it started tells of no server at all
+        alone = "it reaches no other server" if reached else "it tells of no other server"
     return ServerFound(address=address, status="ok", what=alone if said.get("cluster") else "answers")
 
 
@@ -43,16 +47,68 @@ def majority(servers: Sequence[ServerFound]) -> str:
     return f"{answer or 'none'} of {most} servers of the bus answer{'s' * (answer < 2)}, {most // 2 + 1} are needed"
 
 
+def there(servers: Sequence[ServerFound], reached: int) -> int:
+    """How many servers of a cluster are there. One that ended is missed by the others at once, one that froze is not.
+    An address may be reached by them, and not from here.
+
+    Parameters
+    ----------
+    reached
+        How many servers the one that is connected reaches, itself among them, as it says.
+    """
+    return max(sum(s.status == "ok" for s in servers), reached - sum(_is_silent(s) for s in servers))
+
+
+def lacking(count: int, most: int) -> str:
+    """That so few of `most` servers are there that the bus stores nothing; empty: enough are."""
+    needed = most // 2 + 1
+    if count >= needed:
+        return ""
+    back = "another server is back" if needed - count == 1 else f"{needed - count} more are back"
+    what = f"{count or 'none'} of {most} servers of the bus answer{'s' * (count < 2)}, {needed} are needed"
+    return f"{what}. Nothing is stored; sessions wait, and go on by themselves once {back}"
+
+
+def fewer(servers: Sequence[ServerFound], count: int, most: int) -> str:
+    """Which servers are missing of a bus that serves, and how many more it may lose; empty: none is."""
+    missing = most - count
+    if missing <= 0:
+        return ""
+    away = ", ".join(server.address for server in servers if server.status != "ok")
+    if away:
+        what = f"{missing} of {most} servers of the bus do{'es' * (missing == 1)} not answer ({away})"
+    else:
+        what = f"{missing} of {most} servers of the bus {'is' if missing == 1 else 'are'} cut off from the others"
+    spare = count - (most // 2 + 1)
+    if spare > 0:
+        return f"{what}. Sessions go on, also if {spare} more {'is' if spare == 1 else 'are'} lost"
+    return f"{what}. Sessions go on. If one more is lost, nothing is stored until one of them is back"
+
+
+def reached_by_others(servers: Sequence[ServerFound]) -> tuple[ServerFound, ...]:
+    """These, of a bus of which no server is missing: one that is not reached from here is not known to be missing."""
+    return tuple(
+        server if server.status == "ok"
+        else msgspec.structs.replace(server, status="unknown", what=f"{server.what}, seen from here; others reach it")
+        for server in servers
+    )  # fmt: skip
+
+
+def _is_silent(server: ServerFound) -> bool:
+    return _SILENT in server.what
+
+
 def mend(servers: Sequence[ServerFound], state: Path | None) -> str:
     """What to do about those that are missing. `state`: the folder of the stack whose keys are used; None: of none."""
     if state is not None and (running := read_running(state)) is not None:
         logs = f"{state / SEVERAL}/server-1 and so on" if cluster_of(state) else str(state / "bus")
-        frozen = any(server.what.startswith(_SILENT) for server in servers)
+        frozen = any(map(_is_silent, servers))
         return (
-            f"the supervisor of the stack (process {running.supervisor}) starts servers anew that ended. "
-            + ("One that is frozen is to be killed (kill -9). " if frozen else "")
-            + f"Where it does not, end it, and start the stack again: parley up --state {state}. The servers' logs are "
-            f"in {logs}"
+            f"wait some seconds: the supervisor of the stack (process {running.supervisor}) starts again each server "
+            "that ended. "
+            + ("A frozen server does not end: kill it (kill -9). " if frozen else "")
+            + f"If a server stays away, end the supervisor, then start the stack again: parley up --state {state}. "
+            f"The servers' logs are in {logs}"
         )
     if state is not None and remembered(state) is not None:
         return f"the stack in {state} does not run; start it again: parley up --state {state}"

@@ -2,19 +2,26 @@
 
 import asyncio
 import shlex
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from client.api import CONNECT_S, Parley, connect, connected
+from client.api import CONNECT_S, Parley, connect, connect_s, connected
 from client.errors import BadInput
 from parley.local_stack import LocalParley
 from parley.plan import Plan
 from parley.settings import NatsSection, Settings
 from parley.stack.lease import OWNER, Lease, default_state, remembered
 
+if TYPE_CHECKING:
+    from client.client import Client
+
 T = TypeVar("T")
 _PATIENCE_S = 30.0
+_TOLD_S = 2.0
+"""A command that takes no longer than this has nothing to say of servers that are away."""
+_LOOK_S = 0.25
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
@@ -79,8 +86,10 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
     """The bus that the settings name, or the state directory's stack as it last ran; None where none ever ran. Takes
     and raises as `front`."""
     if settings.nats.url:
-        async with named_bus(settings.nats, outlasts=outlasts) as parley:
-            yield parley
+        async with _telling(settings.nats.url, outlasts=outlasts) as waiting:
+            async with named_bus(settings.nats, outlasts=outlasts) as parley:
+                waiting.client = parley.client
+                yield parley
         return
     state = settings.state or default_state()
     order = remembered(state)
@@ -88,8 +97,47 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
         yield None
         return
     async with Lease(order.stack, state, any_stack=True) as lease:
-        async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
-            yield LocalParley(client, lease)
+        async with _telling(lease.url, outlasts=outlasts) as waiting:
+            owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
+            async with connected(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:
+                waiting.client = client
+                yield LocalParley(client, lease)
+
+
+class _Waiting:
+    """What a command that shows nothing yet waits for: `client` once there is a connection."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.client: Client | None = None
+
+    async def tell(self) -> None:
+        """Say once, on standard error, why it takes so long, where servers of the bus are the reason."""
+        await asyncio.sleep(_TOLD_S)
+        if self.client is None:
+            limit_s = connect_s(self._url)
+            _say(f"no server of the bus has answered yet; this command ends within {limit_s:g} s if none does")
+        while True:
+            if self.client is not None and (lacking := self.client.bus_lacking):
+                _say(f"{lacking}; this command asks for {2 * CONNECT_S:g} s, and ends if that does not change")
+                return
+            await asyncio.sleep(_LOOK_S)
+
+
+def _say(text: str) -> None:
+    print(f"parley: {text}", file=sys.stderr, flush=True)
+
+
+@asynccontextmanager
+async def _telling(url: str, *, outlasts: bool) -> AsyncIterator[_Waiting]:
+    """Tell what the bus lacks while a command waits that shows nothing. One that outlasts it tells of it by itself."""
+    waiting = _Waiting(url)
+    telling = asyncio.create_task(asyncio.sleep(0) if outlasts else waiting.tell(), name="what is waited for")
+    try:
+        yield waiting
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
 
 
 def place(settings: Settings) -> str:

@@ -21,7 +21,7 @@ _READ = 1_000_000
 _PAUSE_S = 10.0
 """Between two restarts of the server for want of room."""
 _TOLD_S = 0.5
-BACK = "the servers of the bus are back: sessions go on, in a cluster once its servers have chosen who leads"
+BACK = "the servers of the bus are back. Sessions go on; in a cluster this may take some seconds more"
 _LACKS_S = 1.5
 """A bus that is back within this time was never away for a person."""
 _BACK_S = 3.0

@@ -39,11 +39,12 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     told = (unpriced_words(stack.agents), wishes_words(stack.agents))
     if "servers" in settings.stack.model_fields_set:
         servers.check_size(state, stack.servers)
+    servers.check_stores(state, stack.servers)
     servers.check_replicas(state, stack.servers, stack.replicas)
     servers.check_partitions(state, stack.partitions)
     check_models(stack.agents)
     check_tools(stack.agents, stack.env)
-    for text in filter(None, told):
+    for text in filter(None, (*told, servers.empty_words(state))):
         print(text, file=sys.stderr, flush=True)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)

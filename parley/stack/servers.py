@@ -64,6 +64,8 @@ class Servers:
                 f"cannot be {size}: {state / ONE} holds the sessions of one server; name another folder with --state, "
                 "or move them first (docs/operations/cluster.md)"
             )
+        if size > 1 and (why := too_few_stores(state, size)):
+            raise ServerFailed(f"cannot start: {why}")
         self._cluster: EmbeddedCluster | None = None
         self._folder = state / ONE
         if size > 1:
@@ -207,4 +209,37 @@ def _other(state: Path, have: int) -> str:
 
 def cluster_of(state: Path) -> int:
     """How many servers the cluster of a state directory has; 0: it has none."""
-    return len(list((state / SEVERAL).glob("server-*")))
+    return embedded.size_of(state / SEVERAL)
+
+
+def empty_words(state: Path) -> str:
+    """That servers of a cluster begin with an empty disk; empty: each has its store, or none has one yet."""
+    size, stores = cluster_of(state), embedded.with_store(state / SEVERAL)
+    empty = [number for number in range(1, size + 1) if number not in stores]
+    if not stores or not empty:
+        return ""
+    names = " and ".join(str(state / SEVERAL / f"server-{number}") for number in empty)
+    return (
+        f"{names} hold{'s' * (len(empty) == 1)} no sessions. The server{'s' * (len(empty) > 1)} will start with an "
+        "empty disk, and copy everything from the others"
+    )
+
+
+def check_stores(state: Path, size: int) -> None:
+    """See that enough servers of this directory's cluster have their stores. Raises BadInput."""
+    if why := too_few_stores(state, cluster_of(state) or size):
+        raise BadInput("state", why)
+
+
+def too_few_stores(state: Path, size: int) -> str:
+    """Why a cluster must not start: servers with an empty disk would outvote the one that has the sessions. Empty: it
+    may."""
+    stores, needed = embedded.with_store(state / SEVERAL), size // 2 + 1
+    if not stores or len(stores) >= needed:
+        return ""
+    there = " and ".join(f"server-{number}" for number in stores)
+    return (
+        f"only {there} of the {size} servers in {state / SEVERAL} hold{'s' * (len(stores) == 1)} sessions, and "
+        f"{needed} must. Servers with an empty disk would outvote it, and the sessions would be lost. Bring the other "
+        "folders back, or name another folder with --state"
+    )

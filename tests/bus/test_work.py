@@ -124,11 +124,12 @@ async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: p
         async with engine(tmp_path) as bare:
             taker = await _taker(bare, room=1, name=subjects.next_turns("panelist_1"))
             await until(lambda: said("nobody answers at parley.next.panelist_1"))
+            assert taker.pull.unanswered
             await _queue(bare)
             await _store(bare, 1)
             await taker.wait(1)
             await until(lambda: said("is answered again"))
-            assert caplog.text.count("nobody answers at") == 1
+            assert caplog.text.count("nobody answers at") == 1 and not taker.pull.unanswered
             await taker.pull.stop()
     finally:
         work._SILENT_S = before

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bus import rights, subjects
+from bus import rights, subjects, work
 from bus.accounts import MAX_PAYLOAD
 from bus.cluster.leaf import PORTS
 from bus.errors import NoAnswer, NoModerator
@@ -69,6 +69,29 @@ async def test_a_session_goes_on_over_a_leaf_connection_that_broke(tmp_path: Pat
         assert (await moderator.api("STREAM.INFO.WORK"))["state"]["messages"] == 0
 
 
+async def test_an_agent_whose_leaf_node_is_cut_off_is_not_ready(tmp_path: Path) -> None:
+    """Its own connection stands all the time."""
+    before, work._SILENT_S = work._SILENT_S, 0.0
+    try:
+        async with Edge(tmp_path) as edge:
+            await edge.moderator()
+            worker = await edge.worker("panelist_1")
+
+            async def ready() -> bool:
+                return worker.ready is None
+
+            async def cut_off() -> bool:
+                return "a leaf node that is cut off" in (worker.ready or "")
+
+            await until(ready)
+            edge.server.kill()
+            await until(cut_off, 20.0)
+            edge.server.start()
+            await until(ready, 20.0)
+    finally:
+        work._SILENT_S = before
+
+
 async def test_a_leaf_node_goes_to_another_server_of_the_bus(tmp_path: Path) -> None:
     """The one that it is connected to is killed while a session is under way."""
     async with Edge(tmp_path, size=3) as edge:
@@ -96,7 +119,10 @@ async def test_attacks_through_a_leaf_node_are_refused(tmp_path: Path) -> None:
     async with Edge(tmp_path, ("panelist_1", "helper")) as edge:
         await edge.moderator()
         via = dict.fromkeys(edge.at_edge, edge.leaf.url)
-        rows = await asyncio.to_thread(bus_check.run, edge.server.url, edge.keys, via)
+        said: list[str] = []
+        rows = await asyncio.to_thread(bus_check.run, edge.server.url, edge.keys, via, said.append)
+        assert said[0] == f"{edge.server.url}: attacks begin"
+        assert said[-1] == f"{edge.server.url}: {len(rows)} attacks tried done, {len(rows)} of them refused"
         assert {row.who for row in rows} == set(via)
         assert [row for row in rows if row.outcome != REFUSED] == []
     print(list(bus_check.table(rows))[-1])

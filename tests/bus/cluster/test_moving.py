@@ -10,6 +10,7 @@ import pytest
 
 from bus import subjects
 from bus.channels import CONTROL
+from bus.cluster.moving import MovingClient
 from bus.connection import Connection, connect
 from bus.errors import BusError, Conflict, NoModerator, Unreachable
 from bus.log import Log
@@ -102,6 +103,40 @@ async def test_a_client_leaves_a_server_that_froze_or_stands_alone(
             links.heal(2)
         assert await Log(conn).last(f"s-{how}") is not None
         await eventually(lambda: conn.nc.reached == 3)
+
+
+async def test_no_server_is_called_silent_before_it_was_asked(cluster: Cluster, eventually: Eventually) -> None:
+    async with await cluster.dial("moderator", 0) as conn:
+        await eventually(lambda: conn.nc.reached == 3)
+        here = _at(cluster, conn)
+        frozen = [cluster.nats.servers[i].pid for i in (here, (here + 1) % 3)]
+        conn.nc._to = f"127.0.0.1:{cluster.nats.servers[(here + 1) % 3].port}"  # is asked first, and is frozen too
+        told: set[str] = set()
+
+        def went_over() -> bool:
+            told.add(conn.nc.lacking.partition(",")[0])
+            return conn.connected and _at(cluster, conn) == (here + 2) % 3
+
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            await eventually(went_over)
+        finally:
+            for pid in frozen:
+                os.kill(pid, signal.SIGCONT)
+        assert "the connection to the bus is lost" in told, told
+        assert not [text for text in told if text.startswith("no connection to any")], told
+        await eventually(lambda: conn.nc.reached == 3)
+
+
+@pytest.mark.parametrize(
+    ("named", "told", "most"), [(3, 0, 3), (3, 1, 3), (3, 2, 3), (3, 3, 3), (4, 2, 3), (5, 2, 5), (1, 3, 3), (1, 2, 2)]
+)
+def test_a_server_that_was_away_from_the_beginning_counts(named: int, told: int, most: int) -> None:
+    client = MovingClient()
+    client._given = frozenset(f"bus:{i}" for i in range(named))
+    client._there, client._told = frozenset(f"bus:{i}" for i in range(told)), told
+    assert client.most == most
 
 
 async def test_a_client_leaves_a_server_that_is_about_to_stop(cluster: Cluster, eventually: Eventually) -> None:

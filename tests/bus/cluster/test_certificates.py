@@ -1,0 +1,129 @@
+"""Files of a cluster that are missing or damaged are named, with what is wrong and the next step."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus.cluster import certificates
+from bus.cluster.embedded import EmbeddedCluster
+from bus.errors import BadKeyFile
+from client.errors import BadInput
+from parley.bus import cluster as of_cluster
+from parley.bus.config import bus_config
+from parley.bus.leaf import leaf_node
+from parley.bus.replicas import replicas
+from parley.cli.bus import _address
+
+NEXT = "Bring it back from a backup"
+
+
+def _config(folder: Path, **more: Any) -> None:
+    seats = {"panel": 2, "debaters": 2, "team": 1, "audience": 0}
+    bus_config(folder, seats=seats, moderators=1, clients=("alice",), **more)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written") / "keys"
+    _config(folder, cluster=3)
+    return folder
+
+
+@pytest.fixture
+def keys(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "keys"))
+
+
+def _strange(folder: Path) -> bytes:
+    certificates.authority(folder)
+    return (folder / certificates.AUTHORITY_KEY).read_bytes()
+
+
+@pytest.mark.parametrize("name", [certificates.AUTHORITY, certificates.AUTHORITY_KEY])
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (lambda path: path.write_bytes(b"garbage"), "it is no "),
+        (lambda path: path.write_bytes(b""), "it is no "),
+        (lambda path: path.unlink(), "there is no such file"),
+        (lambda path: (path.unlink(), path.mkdir()), "it cannot be read"),
+    ],
+)
+def test_a_file_of_the_authority_is_named(name: str, spoil: Callable[[Path], object], what: str, keys: Path) -> None:
+    spoil(keys / name)
+    before = {path: path.read_bytes() for path in keys.glob("servers/*/*")}
+    for command in (lambda: of_cluster.renew(keys), lambda: _config(keys, cluster=3, servers=("a", "b", "c"))):
+        with pytest.raises(BadInput) as refused:
+            command()
+        text = str(refused.value)
+        assert f"{keys / name}: {what}" in text and NEXT in text and "parley bus certificates" in text
+        assert "cryptography.io" not in text and "Errno" not in text
+    for path in before:
+        if path.suffix in (".pem", ".key"):
+            assert path.read_bytes() == before[path], "no server was given a certificate of a new authority"
+
+
+def test_a_key_of_another_authority_is_refused(keys: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (keys / certificates.AUTHORITY_KEY).write_bytes(_strange(tmp_path / "other"))
+    with pytest.raises(BadKeyFile, match=r"routes-ca\.key: it does not belong to routes-ca\.pem"):
+        certificates.authority(keys)
+
+
+def test_without_any_authority_a_new_one_is_made_for_all(keys: Path) -> None:
+    for name in (certificates.AUTHORITY, certificates.AUTHORITY_KEY):
+        (keys / name).unlink()
+    assert len(of_cluster.renew(keys)) == 3
+    new = (keys / certificates.AUTHORITY).read_bytes()
+    assert {(path / certificates.AUTHORITY).read_bytes() for path in of_cluster.folders(keys)} == {new}
+
+
+def test_the_servers_of_one_machine_are_given_certificates_of_a_new_authority(tmp_path: Path) -> None:
+    EmbeddedCluster(tmp_path, (), {})
+    (tmp_path / certificates.AUTHORITY_KEY).unlink()
+    EmbeddedCluster(tmp_path, (), {})  # each server has its certificate: nothing is to be signed
+    shutil.rmtree(tmp_path / "server-2")
+    with pytest.raises(BadKeyFile, match="the next start then makes new ones"):
+        EmbeddedCluster(tmp_path, (), {})
+    (tmp_path / certificates.AUTHORITY).unlink()
+    EmbeddedCluster(tmp_path, (), {})
+    new = (tmp_path / certificates.AUTHORITY).read_bytes()
+    assert {(tmp_path / f"server-{i}" / certificates.AUTHORITY).read_bytes() for i in (1, 2, 3)} == {new}
+
+
+def test_a_leaf_node_of_a_cluster_needs_no_key_of_the_authority(keys: Path) -> None:
+    """The servers have their certificates. A new authority would fit none of them."""
+    before = (keys / certificates.AUTHORITY).read_bytes()
+    (keys / certificates.AUTHORITY_KEY).unlink()
+    leaf_node(keys, "berlin", ["panelist_1"])
+    assert (keys / "leaves" / "berlin" / certificates.AUTHORITY).read_bytes() == before
+
+
+def test_a_servers_configuration_is_named(keys: Path) -> None:
+    conf = keys / "servers" / "parley-2" / of_cluster.CONFIGURATION
+    for text in ("{", "[]", json.dumps({"port": 4222})):
+        conf.write_text(text)
+        for command in (lambda: of_cluster.renew(keys), lambda: _config(keys)):
+            with pytest.raises(BadInput, match=r"parley-2/nats-server\.conf is no.*Bring it back from a backup, or"):
+                command()
+    conf.unlink()
+    with pytest.raises(BadInput, match=r"servers/parley-2 has no nats-server\.conf"):
+        of_cluster.renew(keys)
+    _config(keys, cluster=3, servers=("a", "b", "c"))
+    assert [row["server"] for row in of_cluster.renew(keys)] == ["parley-1", "parley-2", "parley-3"]
+
+
+def test_the_folder_that_was_given_is_named(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(BadInput, match=rf"^dir: {nowhere} is no folder; expected that of parley bus config"):
+        _address(None, nowhere)
+
+
+@pytest.mark.parametrize("wanted", [2, 4])
+def test_an_even_number_of_copies_is_refused(wanted: int, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=f"^replicas: got {wanted}, expected 1, 3 or 5. More than half must be there"):
+        replicas("nats://127.0.0.1:1", tmp_path, wanted)
