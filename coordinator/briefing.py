@@ -14,6 +14,7 @@ import msgspec
 
 from bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
 from coordinator.machine import MachineError, Session
+from coordinator.table import seat_of
 from schemas import log
 from schemas.session import Seat
 from schemas.turn import DocumentRef, ShownPost, Turn, Work
@@ -107,7 +108,7 @@ def build(
     for index in asked:
         ask: log.Ask = commands[index]  # type: ignore[assignment]
         seat = seats[ask.seat]
-        groups.setdefault((queue_of(seat, ask), ask.round, channel_of(seat, ask)), []).append((index, ask))
+        groups.setdefault((ask.queue or seat.queue, ask.round, channel_of(seat, ask)), []).append((index, ask))
     sendings = []
     for (queue, round_, channel), asks in groups.items():
         most = turns_per_message or share(session.opened, queue, len(asks))
@@ -175,8 +176,8 @@ def not_its_turn(
         return f"turn {turn}: the token is not right"
     open_turn = session.turns.get(turn)
     if open_turn is not None:
-        seat = next(s for s in session.opened.seats if s.seat == open_turn.ask.seat)
-        queue = queue_of(seat, open_turn.ask)
+        seat = seat_of(session.opened, open_turn.ask.seat)
+        queue = open_turn.ask.queue or seat.queue
         if queue != author:
             return f"turn {turn} belongs to queue {queue}, not to {author}"
         wanted = channel_of(seat, open_turn.ask)
@@ -190,15 +191,20 @@ def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tup
     wanted: dict[int, None] = {}
     for ask in asks:
         account = ACCOUNT_OF_ROLE[seats[ask.seat].role]
-        for number in (*ask.sees, *(() if ask.own is None else (ask.own,))):
+        for number in ask.sees if ask.own is None else (*ask.sees, ask.own):
             post = session.posts[number]
             if not may_read(account, post.channel):
                 raise Leak(ask.seat, post.channel, number)
             wanted[number] = None
-    return tuple(
-        ShownPost(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body)
-        for p in (session.posts[number] for number in sorted(wanted))
-    )
+    shown = []
+    for number in sorted(wanted):
+        p = session.posts[number]
+        shown.append(ShownPost(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body))
+    return tuple(shown)
+
+
+def _documents(session: Session, seat: str) -> tuple[DocumentRef, ...]:
+    return tuple([DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if seat in d.holders])
 
 
 def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> Turn:
@@ -212,7 +218,7 @@ def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> 
         brief=ask.brief,
         sees=ask.sees,
         own=ask.own,
-        documents=tuple([DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if ask.seat in d.holders]),
+        documents=_documents(session, ask.seat) if session.opened.documents else (),
         deadline_ns=ask.deadline_ns,
         caps=ask.caps,
         stream=ask.stream,
