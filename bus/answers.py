@@ -144,7 +144,7 @@ CONFLICTS = (10071, 10164)
 """err_code of a lost compare-and-swap."""
 
 
-class PubAck(msgspec.Struct, frozen=True, kw_only=True):
+class PubAck(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A stream has the message."""
 
     stream: str
@@ -158,7 +158,7 @@ class _Refusal(msgspec.Struct, frozen=True):
     err_code: int = 0
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class _Stored(msgspec.Struct, frozen=True, gc=False):
     stream: str = ""
     seq: int = 0
     duplicate: bool = False
@@ -191,19 +191,6 @@ class Begun(msgspec.Struct, frozen=True, eq=False):
         if self.stores.unstored:
             self.stores.met(subject, None)
         return ack
-
-
-def fields(
-    headers: Mapping[str, str] | None, msg_id: str | None, expected_last: tuple[str, int] | None
-) -> dict[str, str]:
-    """The headers of a message to a stream."""
-    given = dict(headers) if headers else {}
-    if msg_id is not None:
-        given["Nats-Msg-Id"] = msg_id
-    if expected_last is not None:
-        given["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
-        given["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
-    return given
 
 
 def acknowledged(subject: str, answer: Msg) -> PubAck:

@@ -23,7 +23,7 @@ from typing import Any, cast
 import msgspec
 
 from bus.accounts import Credentials
-from bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of, fields
+from bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of
 from bus.client import HEADROOM, Client, size_of
 from bus.clock import Clock, parsed_ns
 from bus.cluster.moving import RECONNECT_WAIT_S
@@ -296,7 +296,12 @@ class Connection:
     ) -> Awaitable[PubAck]:
         """`store` in two halves: the message is on its way when this returns, and the acknowledgement is awaited later,
         where `store`'s errors are raised. Costs no task."""
-        given = fields(headers, msg_id, expected_last)
+        given = dict(headers) if headers else {}
+        if msg_id is not None:
+            given["Nats-Msg-Id"] = msg_id
+        if expected_last is not None:
+            given["Nats-Expected-Last-Subject-Sequence-Subject"], last = expected_last
+            given["Nats-Expected-Last-Subject-Sequence"] = str(last)
         token, pending = self._answers.expect(subject, "", timeout_s)
         if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
             return Begun(self._answers, token, pending, self.stores)
@@ -405,10 +410,9 @@ class Connection:
 
     def _answered(self, msg: Msg) -> None:
         inbox, _, token = msg.subject.rpartition(".")
-        if inbox == self._inbox:
-            pending = self._answers.pending.get(token)
-            if pending is not None and not pending.future.done():  # else nobody waits for it any more
-                pending.future.set_result(msg)
+        pending = self._answers.pending.get(token) if inbox == self._inbox else None
+        if pending is not None and not pending.future.done():  # else nobody waits for it any more
+            pending.future.set_result(msg)
 
     # -- what the client tells us
 

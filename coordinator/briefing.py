@@ -55,11 +55,6 @@ def boundary(key: bytes, sid: str, seat: str) -> str:
     return hashlib.blake2b(f"{sid}\0{seat}".encode(), key=key, digest_size=8, person=b"boundary").hexdigest()
 
 
-def turn_id(n: int, index: int) -> str:
-    """A turn's identity: transition and place of its command."""
-    return f"{n}-{index}"
-
-
 def turn_transition(turn: str) -> int:
     """The transition that asked this turn; -1 for what is no turn id."""
     head = turn.split("-")[0]
@@ -100,7 +95,7 @@ def build(
     asked = [i for i, c in enumerate(commands) if type(c) is log.Ask]
     if not asked:
         return []
-    ids = {i: turn_id(n, i) for i in asked}
+    ids = {i: f"{n}-{i}" for i in asked}  # a turn's identity: transition and place of its command
     if session.turns.keys().isdisjoint(ids.values()):
         return []
     seats = {s.seat: s for s in session.opened.seats}
@@ -108,7 +103,8 @@ def build(
     for index in asked:
         ask: log.Ask = commands[index]  # type: ignore[assignment]
         seat = seats[ask.seat]
-        groups.setdefault((ask.queue or seat.queue, ask.round, channel_of(seat, ask)), []).append((index, ask))
+        channel = channel_of(seat, ask) if ask.channel else speaks_on(ACCOUNT_OF_ROLE[seat.role])
+        groups.setdefault((ask.queue or seat.queue, ask.round, channel), []).append((index, ask))
     sendings = []
     for (queue, round_, channel), asks in groups.items():
         most = turns_per_message or share(session.opened, queue, len(asks))
@@ -140,10 +136,12 @@ def build(
 def share(opened: log.Opened, queue: str, turns: int) -> int:
     """How many of a queue's turns of one round lie in a message, at least one: each copy gets as many, and none more
     than it has room for. It follows from the opening alone, so that a message that is sent again is the same."""
-    serving = next((w for w in opened.workers if w.queue == queue), None)
-    if serving is None or serving.copies is msgspec.UNSET:
-        return 1  # nobody is known, or a release asked that sent each turn alone
-    return max(1, min(-(-turns // serving.copies), serving.room // serving.copies))
+    for serving in opened.workers:
+        if serving.queue == queue:
+            if serving.copies is msgspec.UNSET:
+                return 1  # a release asked that sent each turn alone
+            return max(1, min(-(-turns // serving.copies), serving.room // serving.copies))
+    return 1  # nobody is known
 
 
 def queue_of(seat: Seat, ask: log.Ask) -> str:
@@ -180,7 +178,7 @@ def not_its_turn(
         queue = open_turn.ask.queue or seat.queue
         if queue != author:
             return f"turn {turn} belongs to queue {queue}, not to {author}"
-        wanted = channel_of(seat, open_turn.ask)
+        wanted = channel_of(seat, open_turn.ask) if open_turn.ask.channel else speaks_on(ACCOUNT_OF_ROLE[seat.role])
         if channel != wanted:
             return f"turn {turn} is answered on channel {wanted}, not on {channel}"
     return ""

@@ -17,7 +17,7 @@ from schemas.turn import Caps, Usage
 from schemas.wire import figure
 
 
-class Reservation(msgspec.Struct, frozen=True):
+class Reservation(msgspec.Struct, frozen=True, gc=False):
     """The most that something may use: tokens (input and output), calls, US dollars."""
 
     tokens: int = 0

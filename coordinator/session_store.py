@@ -165,6 +165,7 @@ class Sessions:
                     async with held.lock:  # what comes while somebody else has it waits together
                         waiting, held.waiting = group.cut(held.waiting)
                         await self._take_together(sid, held, waiting)
+                        waiting = []
         finally:
             held.draining = False
             for w in (*waiting, *held.waiting):  # only where this task was cancelled

@@ -142,7 +142,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 Inner = Answered | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | Told
 
 
-class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
+class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A turn that is out."""
 
     id: str

@@ -2,6 +2,9 @@
 
 Messages are msgspec structs, JSON on the wire. Whoever decodes gets a complete, typed message or `Undecodable`; a
 message that would be invalid cannot be built (`__post_init__` refuses it).
+
+What is made at every step has `gc=False`: it holds values alone, so no cycle can go through it, and the collector need
+not know of it.
 """
 
 import math

@@ -24,7 +24,7 @@ MOST_BYTES = 1_000_000
 """Of the bodies of one append, unless the first alone has more."""
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """What became of a submission: accepted at a transition, or refused and why."""
 
     accepted: bool
