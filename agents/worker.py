@@ -40,7 +40,7 @@ from agents.moderator_link import ModeratorLink, TurnArtifacts
 from agents.protocols import UnknownKind, kind_of
 from agents.show_turn import Bodies, ContextError, show
 from agents.specs import AgentSpec
-from agents.still_open import StillOpen, before_request, begin, is_open
+from agents.still_open import StillOpen, begin, is_known_open, is_open
 from agents.tools.allow import AllowList
 from agents.worker_measures import DEADLINE, RAISED, WorkerMeasures, kind_of_fault
 from agents.worker_model import WorkerModel
@@ -311,19 +311,22 @@ class Worker:
         """Ask the model and submit its reply; what became of it."""
         work = job.work
         clock = self._connection.clock
-        if clock.now_ns() >= turn.deadline_ns and not clock.sure:
-            await self._link.check(work, turn)  # this machine's clock may be ahead: the answer has the time
         if clock.now_ns() >= turn.deadline_ns:
-            return "expired"
+            if not clock.sure:
+                await self._link.check(work, turn)  # this machine's clock may be ahead: the answer has the time
+            if clock.now_ns() >= turn.deadline_ns:
+                return "expired"
         try:
             shown = await self._shown(work, turn, job.bodies)
         except (UnknownKind, ContextError, Undecodable) as fault:  # another version asks: a reply that says so
             return await self._submit(job, turn, None, str(fault), None, 0.0)
         known = StillOpen(self._link, work, turn, self._ack_wait_s / 4)
-        if not await is_open(self._connection, self._link, job.delivery, work, turn, self._ack_wait_s):
+        at_hand = self._connection, self._link, job.delivery, work, turn, self._ack_wait_s
+        if not is_known_open(*at_hand) and not await is_open(*at_hand):
             self._measures.skipped()
             return "refused"
-        _LOGGER.debug("turn begun", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind})
+        if _LOGGER.isEnabledFor(logging.DEBUG):
+            _LOGGER.debug("turn begun", extra={"turn": turn.id, "seat": turn.seat, "kind": turn.kind})
         if work.followed:
             await self._live(work, turn, _state(turn))
         else:
@@ -333,7 +336,8 @@ class Worker:
         emit = self._emitter(work, turn)
         self._checkpoint("asking", work.session)
         begin(known)
-        await before_request()
+        if known.is_old:
+            await known.check()
         self._measures.called()
         try:
             async with asyncio.timeout(max(0.0, (turn.deadline_ns - clock.now_ns()) / 1e9)):
@@ -355,8 +359,10 @@ class Worker:
 
     async def _shown(self, work: Work, turn: Turn, bodies: Bodies) -> Shown:
         """What the model is shown. Raises UnknownKind, before documents are fetched, ContextError and Undecodable."""
-        kind_of(work.protocol, turn.kind)
-        documents = await self._documents.of(work, turn) if turn.documents else []
+        documents = []
+        if turn.documents:
+            kind_of(work.protocol, turn.kind)
+            documents = await self._documents.of(work, turn)
         shown = show(work, turn, documents, bodies)
         return msgspec.structs.replace(
             shown, experts=self.experts, deadline_ns=self._connection.clock.to_local(shown.deadline_ns)
@@ -373,6 +379,8 @@ class Worker:
         self._checkpoint("replied", work.session)
         job.submitting.add(turn.id)
         answer = await self._link.submit(work, turn, reply)
+        if answer.verdict == "accepted" and not error and not _LOGGER.isEnabledFor(logging.INFO):
+            return answer.verdict
         about = {"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "model_s": round(model_s, 3)}
         if answer.verdict == "refused":
             self._measures.late()

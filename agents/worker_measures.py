@@ -1,5 +1,7 @@
 """What a worker counts, under the labels of its queue, role and model. One object a worker."""
 
+from collections.abc import Callable
+
 from agents.models.base import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
 from observability import tracing
 from observability.metrics import MODEL_FAULTS, WORKER_OUTCOMES, Metrics
@@ -31,7 +33,8 @@ class WorkerMeasures:
         self._queue, self._role, self._model = metrics.queue(queue), metrics.role(role), metrics.model(model)
         self._by_turn = {"queue": self._queue, "role": self._role}
         self._worker_room = metrics.worker_room.labels(**self._by_turn)
-        self._worker_busy = metrics.worker_busy.labels(**self._by_turn)
+        self.busy: Callable[[float], None] = metrics.worker_busy.labels(**self._by_turn).inc
+        """It serves so many turns more, or fewer."""
         self._redelivered = metrics.redeliveries.labels(queue=self._queue)
         self._skipped = metrics.turns_skipped.labels(queue=self._queue)
         self._late = metrics.late_calls.labels(queue=self._queue)
@@ -39,8 +42,7 @@ class WorkerMeasures:
         self._seconds = metrics.model_seconds.labels(model=self._model)
         self._room = room
         self._open = 0
-        for outcome in WORKER_OUTCOMES:
-            metrics.worker_turns.labels(outcome=outcome, **self._by_turn)
+        self._outcomes = {o: metrics.worker_turns.labels(outcome=o, **self._by_turn) for o in WORKER_OUTCOMES}
         for kind in MODEL_FAULTS:
             metrics.model_errors.labels(model=self._model, kind=kind)
 
@@ -54,10 +56,6 @@ class WorkerMeasures:
         self._worker_room.inc(-self._open)
         self._open = 0
 
-    def busy(self, by: int) -> None:
-        """It serves so many turns more, or fewer."""
-        self._worker_busy.inc(by)
-
     def redelivered(self) -> None:
         """A turn came that had been delivered before."""
         self._redelivered.inc()
@@ -68,11 +66,14 @@ class WorkerMeasures:
 
     def ended(self, outcome: str) -> None:
         """A turn ended."""
-        self._metrics.worker_turns.labels(outcome=outcome, **self._by_turn).inc()
+        count = self._outcomes.get(outcome)
+        if count is None:
+            count = self._outcomes[outcome] = self._metrics.worker_turns.labels(outcome=outcome, **self._by_turn)
+        count.value += 1
 
     def called(self) -> None:
         """A model call begins."""
-        self._calls.inc()
+        self._calls.value += 1
 
     def answered(self, seconds: float) -> None:
         """A model call ended, with or without a reply."""

@@ -31,7 +31,8 @@ class Answers:
     """All of one connection."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, Pending] = {}
+        self.pending: dict[str, Pending] = {}
+        """What is waited for, by the last token of its subject."""
         self._counter = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         """Asked for once: each time, the interpreter asks the system for the process's id."""
@@ -47,7 +48,7 @@ class Answers:
         self._counter += 1
         token = str(self._counter)
         due = loop.time() + timeout_s
-        pending = self._pending[token] = Pending(subject, loop.create_future(), reply, timeout_s, due)
+        pending = self.pending[token] = Pending(subject, loop.create_future(), reply, timeout_s, due)
         if due < self._wake_at:
             self._look_at(due, loop)
         return token, pending
@@ -55,7 +56,7 @@ class Answers:
     def again(self, token: str, subject: str, timeout_s: float) -> Pending:
         """Wait once more under the same token: what was asked before may be answered still."""
         loop = asyncio.get_running_loop()
-        pending = self._pending[token]
+        pending = self.pending[token]
         pending.subject, pending.timeout_s, pending.due = subject, timeout_s, loop.time() + timeout_s
         if pending.due < self._wake_at:
             self._look_at(pending.due, loop)
@@ -63,25 +64,19 @@ class Answers:
 
     def forget(self, token: str) -> None:
         """Wait for it no more."""
-        pending = self._pending.pop(token, None)
+        pending = self.pending.pop(token, None)
         if pending is not None and pending.future.done() and not pending.future.cancelled():
             pending.future.exception()  # seen
 
-    def came(self, token: str, msg: Msg) -> None:
-        """An answer came; nothing where nobody waits for it any more."""
-        pending = self._pending.get(token)
-        if pending is not None and not pending.future.done():
-            pending.future.set_result(msg)
-
     def fail_all(self, make: Callable[[str], BusError]) -> None:
         """Nothing that is waited for will come; `make` makes the error from a subject."""
-        for pending in self._pending.values():
+        for pending in self.pending.values():
             if not pending.future.done():
                 pending.future.set_exception(make(pending.subject))
 
     def all(self) -> list[Pending]:
         """Everything that is waited for."""
-        return list(self._pending.values())
+        return list(self.pending.values())
 
     def _look_at(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
         if self._wake is not None:
@@ -92,10 +87,10 @@ class Answers:
         self._wake, self._wake_at = None, math.inf
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for pending in self._pending.values():
+        for pending in self.pending.values():
             if pending.due <= now and not pending.future.done():
                 pending.future.set_exception(RequestTimeout(pending.subject, pending.timeout_s))
-        left = min((p.due for p in self._pending.values() if not p.future.done()), default=math.inf)
+        left = min((p.due for p in self.pending.values() if not p.future.done()), default=math.inf)
         if left < math.inf:
             self._look_at(left, loop)
 
@@ -149,7 +144,7 @@ CONFLICTS = (10071, 10164)
 """err_code of a lost compare-and-swap."""
 
 
-class PubAck(msgspec.Struct, frozen=True, kw_only=True):
+class PubAck(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A stream has the message."""
 
     stream: str
@@ -163,7 +158,7 @@ class _Refusal(msgspec.Struct, frozen=True):
     err_code: int = 0
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class _Stored(msgspec.Struct, frozen=True, gc=False):
     stream: str = ""
     seq: int = 0
     duplicate: bool = False
@@ -173,44 +168,29 @@ class _Stored(msgspec.Struct, frozen=True):
 _stored = msgspec.json.Decoder(_Stored)
 
 
-class Begun:
+class Begun(msgspec.Struct, frozen=True, eq=False):
     """A message that a stream has yet to acknowledge."""
 
-    __slots__ = ("_answers", "_pending", "_stores", "_token")
-
-    def __init__(self, answers: Answers, token: str, pending: Pending, stores: Stores) -> None:
-        self._answers = answers
-        self._token = token
-        self._pending = pending
-        self._stores = stores
+    answers: Answers
+    token: str
+    pending: Pending
+    stores: Stores
 
     def __await__(self) -> Generator[Any, None, PubAck]:
-        subject = self._pending.subject
+        subject = self.pending.subject
         try:
-            answer = yield from self._pending.future.__await__()
+            answer = yield from self.pending.future.__await__()
             if answer.headers and not answer.data and answer.headers.get("Status") == "503":
                 raise NoStream(subject)
             ack = acknowledged(subject, answer)
         except (RequestTimeout, StoreError) as error:
-            self._stores.met(subject, error)
+            self.stores.met(subject, error)
             raise
         finally:
-            self._answers.forget(self._token)
-        self._stores.met(subject, None)
+            self.answers.pending.pop(self.token, None)
+        if self.stores.unstored:
+            self.stores.met(subject, None)
         return ack
-
-
-def fields(
-    headers: Mapping[str, str] | None, msg_id: str | None, expected_last: tuple[str, int] | None
-) -> dict[str, str]:
-    """The headers of a message to a stream."""
-    given = dict(headers or {})
-    if msg_id is not None:
-        given["Nats-Msg-Id"] = msg_id
-    if expected_last is not None:
-        given["Nats-Expected-Last-Subject-Sequence"] = str(expected_last[1])
-        given["Nats-Expected-Last-Subject-Sequence-Subject"] = expected_last[0]
-    return given
 
 
 def acknowledged(subject: str, answer: Msg) -> PubAck:

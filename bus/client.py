@@ -12,18 +12,17 @@ everywhere, and the same tests pass with it.
 import asyncio
 import logging
 import os
-import re
 from collections.abc import Callable, Mapping
 
 from bus.cluster.moving import MovingClient
 from bus.library import Msg, Subscription
 
 _LOGGER = logging.getLogger(__name__)
+HEADROOM = 16 * 1024
+"""Bytes that are left free under the server's max_payload."""
 _SMALL = 65_536
 """Bytes; a larger publish goes the library's way, which waits for the socket."""
 _MOST_PENDING = 1_048_576
-_ODD = re.compile(r"\s")
-"""What would end a subject early: the library refuses it by name."""
 _PLAIN_HEADERS = b"NATS/1.0\r\n"
 _NOBODY = b"NATS/1.0 503"
 
@@ -100,24 +99,32 @@ class Client(MovingClient):
             await super().publish(subject, payload, reply, headers)
 
     def put(self, subject: str, payload: bytes, reply: str = "", headers: Mapping[str, str] | None = None) -> bool:
-        """Publish at once, without waiting; False, and nothing is sent, where only `publish` can do it."""
+        """Publish at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why it
+        cannot be done: what leaves less than `HEADROOM` under the server's limit is too large."""
         if (
             not self._direct
             or len(payload) > _SMALL
             or self._status != self.CONNECTED
             or self._pending_data_size > _MOST_PENDING
             or not subject
-            or _ODD.search(subject + reply)
+            or not (told := subject + reply).isprintable()
+            or " " in told  # white space would end a subject early: the library refuses it by name
         ):
             return False
         if headers:
-            lines = "".join([f"{k}: {v if v.isprintable() else _one_line(v)}\r\n" for k, v in headers.items()])
-            block = f"NATS/1.0\r\n{lines}\r\n".encode()
+            lines = "NATS/1.0\r\n"
+            for k, v in headers.items():
+                lines += f"{k}: {v if v.isprintable() else _one_line(v)}\r\n"
+            block = f"{lines}\r\n".encode()
             size = len(block)
+            if size + len(payload) > self._max_payload - HEADROOM:
+                return False
             command = b"".join(
                 (f"HPUB {subject} {reply} {size} {size + len(payload)}\r\n".encode(), block, payload, b"\r\n")
             )
         else:
+            if len(payload) > self._max_payload - HEADROOM:
+                return False
             command = b"".join((f"PUB {subject} {reply} {len(payload)}\r\n".encode(), payload, b"\r\n"))
         self.stats["out_msgs"] += 1
         self.stats["out_bytes"] += len(payload)

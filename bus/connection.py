@@ -23,8 +23,8 @@ from typing import Any, cast
 import msgspec
 
 from bus.accounts import Credentials
-from bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of, fields
-from bus.client import Client, size_of
+from bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of
+from bus.client import HEADROOM, Client, size_of
 from bus.clock import Clock, parsed_ns
 from bus.cluster.moving import RECONNECT_WAIT_S
 from bus.errors import (
@@ -47,8 +47,6 @@ from bus.library import Msg, Subscription
 from bus.library import errors as library
 from bus.storage.storing import Stores
 
-HEADROOM = 16 * 1024
-"""Bytes that are left free under the server's max_payload."""
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
 """Without it, a large publish under way when the connection breaks waits for ever."""
@@ -191,7 +189,7 @@ class Connection:
     @property
     def max_size(self) -> int:
         """Bytes that payload and headers may have together."""
-        return self.nc._max_payload - HEADROOM  # read for each message: the library's property is one call more
+        return self.nc.max_payload - HEADROOM
 
     # -- sending
 
@@ -298,12 +296,16 @@ class Connection:
     ) -> Awaitable[PubAck]:
         """`store` in two halves: the message is on its way when this returns, and the acknowledgement is awaited later,
         where `store`'s errors are raised. Costs no task."""
-        given = fields(headers, msg_id, expected_last)
-        if size_of(payload, given) <= self.max_size:
-            token, pending = self._answers.expect(subject, "", timeout_s)
-            if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
-                return Begun(self._answers, token, pending, self.stores)
-            self._answers.forget(token)
+        given = dict(headers) if headers else {}
+        if msg_id is not None:
+            given["Nats-Msg-Id"] = msg_id
+        if expected_last is not None:
+            given["Nats-Expected-Last-Subject-Sequence-Subject"], last = expected_last
+            given["Nats-Expected-Last-Subject-Sequence"] = str(last)
+        token, pending = self._answers.expect(subject, "", timeout_s)
+        if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
+            return Begun(self._answers, token, pending, self.stores)
+        self._answers.forget(token)
         return asyncio.ensure_future(self._stored(subject, payload, given, timeout_s))
 
     async def _stored(self, subject: str, payload: bytes, given: Headers, timeout_s: float) -> PubAck:
@@ -321,8 +323,7 @@ class Connection:
     def put(self, subject: str, payload: bytes, headers: Headers | None = None, reply: str = "") -> bool:
         """`publish` at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why
         it cannot be done."""
-        size = size_of(payload, headers) if headers else len(payload)
-        return size <= self.nc._max_payload - HEADROOM and self.nc.put(subject, payload, reply, headers)
+        return self.nc.put(subject, payload, reply, headers)
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
         """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came.
@@ -409,8 +410,9 @@ class Connection:
 
     def _answered(self, msg: Msg) -> None:
         inbox, _, token = msg.subject.rpartition(".")
-        if inbox == self._inbox:
-            self._answers.came(token, msg)
+        pending = self._answers.pending.get(token) if inbox == self._inbox else None
+        if pending is not None and not pending.future.done():  # else nobody waits for it any more
+            pending.future.set_result(msg)
 
     # -- what the client tells us
 

@@ -52,7 +52,7 @@ class Log:
         """
         headers = {_ROW: _one_line(row)} if row else None
         part = self.partitions.of(sid)
-        ack = await self._connection.store(
+        ack = await self._connection.begin(
             part.subject(sid, kind), data, headers=headers, expected_last=(part.of_session(sid), last_seq)
         )
         return ack.seq

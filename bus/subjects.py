@@ -43,6 +43,7 @@ import re
 from functools import lru_cache
 
 _ROOT = "parley"
+_START = _ROOT + "."
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _ESCAPED = re.compile(r"=([0-9A-F]{2})")
 _KEPT = 4_096  # names that are remembered: the same few sessions, queues and channels come again and again
@@ -115,12 +116,12 @@ OPENED, STEP, CLOSED, FEEDBACK, REFUSED, ERASED = "opened", "step", "closed", "f
 
 def log(sid: str, kind: str) -> str:
     """Where a transition is appended."""
-    return _join("log", escape(sid), kind)
+    return f"{_ROOT}.log.{escape(sid)}.{kind}"
 
 
 def log_of(sid: str) -> str:
     """All entries of one session: the filter that compare-and-swap and replay use."""
-    return _join("log", escape(sid), ">")
+    return f"{_ROOT}.log.{escape(sid)}.>"
 
 
 def log_kind(kind: str) -> str:
@@ -149,7 +150,7 @@ OUTCOMES = _join("outcomes")
 # -- of one owner
 def owned(owner: str, subject: str) -> str:
     """A subject of channels, history, documents or artifacts, of one owner's sessions."""
-    return _join("of", escape(owner) if owner != "*" else owner, subject.removeprefix(_ROOT + "."))
+    return f"{_ROOT}.of.{escape(owner) if owner != '*' else owner}.{subject.removeprefix(_START)}"
 
 
 def parse_owned(subject: str) -> tuple[str, str]:
@@ -211,7 +212,7 @@ WORK_ALL = _join("work", ">")
 
 def work(queue: str, sid: str, n: str) -> str:
     """Where a queue's turns are published."""
-    return _join("work", escape(queue), escape(sid), escape(n))
+    return f"{_ROOT}.work.{escape(queue)}.{escape(sid)}.{escape(n)}"
 
 
 def work_of(queue: str) -> str:
@@ -298,7 +299,7 @@ def artifact_of(sid: str) -> str:
 # -- channels
 def post(sid: str, name: str, kind: str) -> str:
     """A live post of one kind, as it is published."""
-    return _join("ch", escape(sid), escape(name), escape(kind))
+    return f"{_ROOT}.ch.{escape(sid)}.{escape(name)}.{escape(kind)}"
 
 
 def channel(sid: str, name: str) -> str:
@@ -364,7 +365,7 @@ LIVE_ALL = _join("live", ">")
 
 # -- requests to moderators
 def _request(kind: str, *tokens: str) -> str:
-    return _join(kind, *(t if t in ("*", ">") else escape(t) for t in tokens))
+    return _join(kind, *[t if t in ("*", ">") else escape(t) for t in tokens])
 
 
 def say(lane: str, channel: str, author: str, sid: str) -> str:

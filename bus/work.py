@@ -148,7 +148,8 @@ class Pull:
 
     async def settle(self, delivery: Delivery, how: bytes = b"+ACK") -> None:
         """Tell the server: `+ACK`, `+TERM`, `+WPI` (still working) or `-NAK`."""
-        await self._connection.publish(delivery.ack_subject, how)
+        if not self._connection.put(delivery.ack_subject, how):
+            await self._connection.publish(delivery.ack_subject, how)
 
     def _on_reconnect(self) -> None:
         self._owed = 0

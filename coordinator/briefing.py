@@ -14,6 +14,7 @@ import msgspec
 
 from bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
 from coordinator.machine import MachineError, Session
+from coordinator.table import seat_of
 from schemas import log
 from schemas.session import Seat
 from schemas.turn import DocumentRef, ShownPost, Turn, Work
@@ -52,11 +53,6 @@ def boundary(key: bytes, sid: str, seat: str) -> str:
     """What the texts of a seat's prompts stand between: keyed hash of session and seat, by the tokens' key. It is the
     same in every turn of the seat, so its prompts begin alike, and nobody can know it before a prompt holds it."""
     return hashlib.blake2b(f"{sid}\0{seat}".encode(), key=key, digest_size=8, person=b"boundary").hexdigest()
-
-
-def turn_id(n: int, index: int) -> str:
-    """A turn's identity: transition and place of its command."""
-    return f"{n}-{index}"
 
 
 def turn_transition(turn: str) -> int:
@@ -99,7 +95,7 @@ def build(
     asked = [i for i, c in enumerate(commands) if type(c) is log.Ask]
     if not asked:
         return []
-    ids = {i: turn_id(n, i) for i in asked}
+    ids = {i: f"{n}-{i}" for i in asked}  # a turn's identity: transition and place of its command
     if session.turns.keys().isdisjoint(ids.values()):
         return []
     seats = {s.seat: s for s in session.opened.seats}
@@ -107,7 +103,8 @@ def build(
     for index in asked:
         ask: log.Ask = commands[index]  # type: ignore[assignment]
         seat = seats[ask.seat]
-        groups.setdefault((queue_of(seat, ask), ask.round, channel_of(seat, ask)), []).append((index, ask))
+        channel = channel_of(seat, ask) if ask.channel else speaks_on(ACCOUNT_OF_ROLE[seat.role])
+        groups.setdefault((ask.queue or seat.queue, ask.round, channel), []).append((index, ask))
     sendings = []
     for (queue, round_, channel), asks in groups.items():
         most = turns_per_message or share(session.opened, queue, len(asks))
@@ -139,10 +136,12 @@ def build(
 def share(opened: log.Opened, queue: str, turns: int) -> int:
     """How many of a queue's turns of one round lie in a message, at least one: each copy gets as many, and none more
     than it has room for. It follows from the opening alone, so that a message that is sent again is the same."""
-    serving = next((w for w in opened.workers if w.queue == queue), None)
-    if serving is None or serving.copies is msgspec.UNSET:
-        return 1  # nobody is known, or a release asked that sent each turn alone
-    return max(1, min(-(-turns // serving.copies), serving.room // serving.copies))
+    for serving in opened.workers:
+        if serving.queue == queue:
+            if serving.copies is msgspec.UNSET:
+                return 1  # a release asked that sent each turn alone
+            return max(1, min(-(-turns // serving.copies), serving.room // serving.copies))
+    return 1  # nobody is known
 
 
 def queue_of(seat: Seat, ask: log.Ask) -> str:
@@ -175,11 +174,11 @@ def not_its_turn(
         return f"turn {turn}: the token is not right"
     open_turn = session.turns.get(turn)
     if open_turn is not None:
-        seat = next(s for s in session.opened.seats if s.seat == open_turn.ask.seat)
-        queue = queue_of(seat, open_turn.ask)
+        seat = seat_of(session.opened, open_turn.ask.seat)
+        queue = open_turn.ask.queue or seat.queue
         if queue != author:
             return f"turn {turn} belongs to queue {queue}, not to {author}"
-        wanted = channel_of(seat, open_turn.ask)
+        wanted = channel_of(seat, open_turn.ask) if open_turn.ask.channel else speaks_on(ACCOUNT_OF_ROLE[seat.role])
         if channel != wanted:
             return f"turn {turn} is answered on channel {wanted}, not on {channel}"
     return ""
@@ -190,15 +189,20 @@ def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tup
     wanted: dict[int, None] = {}
     for ask in asks:
         account = ACCOUNT_OF_ROLE[seats[ask.seat].role]
-        for number in (*ask.sees, *(() if ask.own is None else (ask.own,))):
+        for number in ask.sees if ask.own is None else (*ask.sees, ask.own):
             post = session.posts[number]
             if not may_read(account, post.channel):
                 raise Leak(ask.seat, post.channel, number)
             wanted[number] = None
-    return tuple(
-        ShownPost(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body)
-        for p in (session.posts[number] for number in sorted(wanted))
-    )
+    shown = []
+    for number in sorted(wanted):
+        p = session.posts[number]
+        shown.append(ShownPost(n=p.n, channel=p.channel, kind=p.kind, round=p.round, body=p.body))
+    return tuple(shown)
+
+
+def _documents(session: Session, seat: str) -> tuple[DocumentRef, ...]:
+    return tuple([DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if seat in d.holders])
 
 
 def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> Turn:
@@ -212,7 +216,7 @@ def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> 
         brief=ask.brief,
         sees=ask.sees,
         own=ask.own,
-        documents=tuple([DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if ask.seat in d.holders]),
+        documents=_documents(session, ask.seat) if session.opened.documents else (),
         deadline_ns=ask.deadline_ns,
         caps=ask.caps,
         stream=ask.stream,

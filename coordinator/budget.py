@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
+from schemas import log
 from schemas.result import ResultUsage, SeatUsage
 from schemas.session import Budget, Seat, SessionEnded
 from schemas.turn import Caps, Usage
 from schemas.wire import figure
 
 
-class Reservation(msgspec.Struct, frozen=True):
+class Reservation(msgspec.Struct, frozen=True, gc=False):
     """The most that something may use: tokens (input and output), calls, US dollars."""
 
     tokens: int = 0
@@ -145,6 +146,9 @@ def total(parts: Iterable[Reservation]) -> Reservation:
     return result
 
 
+_UNUSED = SeatUsage()
+
+
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """What a session has used so far."""
 
@@ -167,14 +171,15 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
     def add(self, seat: str, usage: Usage, answered: bool) -> "Ledger":
         """Book what a turn reported."""
-        old = self.by_seat.get(seat, SeatUsage())
+        old = self.by_seat.get(seat, _UNUSED)
         new = SeatUsage(
             turns=old.turns + answered,
             input_tokens=old.input_tokens + usage.input_tokens,
             output_tokens=old.output_tokens + usage.output_tokens,
             calls=old.calls + usage.calls,
             cost_usd=old.cost_usd + usage.cost_usd,
-            **_beside((old, usage)),
+            cached_tokens=(old.cached_tokens or 0) + (usage.cached_tokens or 0) or msgspec.UNSET,
+            unpriced=bool(old.unpriced or usage.unpriced) or msgspec.UNSET,
         )
         return msgspec.structs.replace(
             self,
@@ -293,3 +298,16 @@ def lend(own: Budget, budget: Budget, ledger: Ledger, reserved: Reservation, sec
         cost_usd=least(own.cost_usd, budget.cost_usd, bound.cost_usd),
         seconds=least(own.seconds, seconds, 0.0),
     )
+
+
+def as_recorded(opened: log.Opened, n: int) -> log.Opened:
+    """What carries another session's record has that one's limits as long as it repeats it: that one paid."""
+    fork = opened.fork
+    if fork is msgspec.UNSET or n > fork.carried:
+        return opened
+    return msgspec.structs.replace(opened, budget=msgspec.convert(fork.limits, Budget))
+
+
+def keeping(opened: log.Opened, before: log.Opened) -> log.Opened:
+    """The opening as a step left it, with the session's own limits."""
+    return opened if opened.budget is before.budget else msgspec.structs.replace(opened, budget=before.budget)

@@ -126,7 +126,8 @@ class Effects:
         errors: list[Exception | None] = [None] * len(parts)
         begun: list[tuple[int, Awaitable[Any]]] = []
         for place, part in enumerate(parts):
-            begun += [(place, effect) for effect in self._begin(session, part, reissued)]
+            for effect in self._begin(session, part, reissued):
+                begun.append((place, effect))
         if session.closed and not any(isinstance(c, log.ClearTimer) for part in parts for c in part.commands):
             begun.append(
                 (0, asyncio.ensure_future(self._clear_timer(session.sid)))
@@ -149,8 +150,11 @@ class Effects:
 
     def _begin(self, session: Session, part: Part, reissued: bool) -> list[Awaitable[Any]]:
         """Everything of one transition that is stored, on its way."""
-        sid, n, mine = session.sid, part.n, not _is_carried(session, part.n)
-        effects = [self._send(session, sending, reissued) for sending in part.sendings]
+        sid, n = session.sid, part.n
+        mine = session.opened.fork is msgspec.UNSET or not _is_carried(session, n)
+        effects: list[Awaitable[Any]] = []
+        for sending in part.sendings:
+            effects.append(self._send(session, sending, reissued))
         for i, command in enumerate(part.commands):
             if type(command) in _ON_THEIR_OWN_WAYS:
                 continue
@@ -197,10 +201,14 @@ class Effects:
         to = [(self._all_seers, subject)]
         if may_read(CLIENTS, post.channel):
             to.append((self._owners, subjects.owned(owner, subject)))
-        if post.channel != CONTROL and all(p.seat for p in posts):
-            to = [(who, s) for who, s in to if who.hears(sid, s)]
-            if not to:
-                return
+        if post.channel != CONTROL:
+            for p in posts:
+                if not p.seat:
+                    break
+            else:
+                to = [(who, s) for who, s in to if who.hears(sid, s)]
+                if not to:
+                    return
         data = posted(posts)
         for who, s in to:
             if not who.put(sid, s, data, headers):

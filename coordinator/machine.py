@@ -60,6 +60,7 @@ from coordinator.table import (
     WindowClosed,
     awaited,
     digest,
+    seat_of,
     to,
 )
 from coordinator.transition import Transition, TransitionDraft
@@ -143,7 +144,7 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
             error = f"the reply is not what was asked: {fault.why}"
     if not error:
         error = draft.protocol.check(draft.inner, turn, body, draft.view())
-    used = booked(draft.seat(a.seat), a.caps, event.usage, person=bool(a.queue))
+    used = booked(seat_of(draft.opened, a.seat), a.caps, event.usage, person=bool(a.queue))
     draft.ledger = draft.ledger.add(a.seat, used, answered=not error)
     flags = event.flags if used == event.usage else (*event.flags, OVERSTATED)
     if error:

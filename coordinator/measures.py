@@ -6,6 +6,7 @@ import logging
 from typing import get_args
 
 from coordinator.machine import Protocol, Session
+from coordinator.table import seat_of
 from observability.metrics import TURN_OUTCOMES, Metrics
 from schemas import log
 
@@ -22,12 +23,20 @@ def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Se
     before
         The state that it was taken in; None for the opening.
     """
-    event = entry.event
-    metrics.transitions.of(_WORDS[type(event)]).value += 1
+    event, counts = entry.event, metrics.counts
+    kind: type = type(event)
+    count = counts.get(kind)
+    if count is None:
+        count = counts[kind] = metrics.transitions.of(_WORDS[kind])
+    count.value += 1
     for said in protocol.notes(entry):
         _LOGGER.log(logging.WARNING if said.warning else logging.INFO, "%s", said.text)
     for command in entry.commands:
-        metrics.effects.of(_WORDS[type(command)]).value += 1
+        kind = type(command)
+        count = counts.get(kind)
+        if count is None:
+            count = counts[kind] = metrics.effects.of(_WORDS[kind])
+        count.value += 1
         if type(command) is log.Notify:
             metrics.notifications.labels(severity=command.severity).inc()
     if before is None:
@@ -62,11 +71,15 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
         outcome = "retried"
     else:
         outcome = "missed"
-    metrics.turns.of(_role(metrics, before, ask.seat), outcome).value += 1
+    role = seat_of(before.opened, ask.seat).role
+    count = metrics.counts.get(("role", role, outcome))
+    if count is None:
+        count = metrics.counts["role", role, outcome] = metrics.turns.of(metrics.role(role), outcome)
+    count.value += 1
     if before.opened.budget.seconds is None and not ask.queue:  # else the deadline may be that of the budget
         asked_ns = ask.deadline_ns - int(before.opened.turn_timeout_s * 1e9)
         metrics.turn_overhead_seconds.observe(max(0.0, (entry.at_ns - asked_ns) / 1e9 - event.model_s))
 
 
 def _role(metrics: Metrics, session: Session, seat: str) -> str:
-    return metrics.role(next(s.role for s in session.opened.seats if s.seat == seat))
+    return metrics.role(seat_of(session.opened, seat).role)

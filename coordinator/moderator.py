@@ -384,7 +384,10 @@ class Moderator:
 
     def _said(self, kind: str, taken: Receipt) -> Answer:
         verdict = "accepted" if taken.accepted else "refused"
-        self._metrics.submissions.of(kind, verdict).inc()
+        count = self._metrics.counts.get(("said", kind, verdict))
+        if count is None:
+            count = self._metrics.counts["said", kind, verdict] = self._metrics.submissions.of(kind, verdict)
+        count.value += 1
         return Answer(verdict=verdict, why=taken.why, n=taken.n)
 
     async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Answer:

@@ -165,6 +165,7 @@ class Sessions:
                     async with held.lock:  # what comes while somebody else has it waits together
                         waiting, held.waiting = group.cut(held.waiting)
                         await self._take_together(sid, held, waiting)
+                        waiting = []
         finally:
             held.draining = False
             for w in (*waiting, *held.waiting):  # only where this task was cancelled
@@ -173,8 +174,11 @@ class Sessions:
     async def _take_together(self, sid: str, held: Held, waiting: list[Waiting]) -> None:
         """Settles each of them."""
         try:
+            if not tracing.enabled():
+                await self._try_together(sid, held, waiting)
+                return
             first = waiting[0]
-            within = spans.step_within(held.session, first.event) if tracing.enabled() else None
+            within = spans.step_within(held.session, first.event)
             with tracing.process("step", subjects.log_of(sid), headers=first.headers, session=sid, within=within):
                 await self._try_together(sid, held, waiting)
         except PayloadTooLarge as error:
@@ -190,10 +194,11 @@ class Sessions:
 
     async def _try_together(self, sid: str, held: Held, waiting: list[Waiting]) -> None:
         n = -1 if held.session is None else held.session.n
-        if held.last_seq == 0 or any(w.asked_by >= n for w in waiting):
+        if held.last_seq == 0 or any([w.asked_by >= n for w in waiting]):
             await self._cache.reload(sid, held)
         for _ in range(_TRIES):
-            waiting = await self._repeated(sid, held, waiting)
+            if any([w.over or w.cause in held.causes for w in waiting]):
+                waiting = await self._repeated(sid, held, waiting)
             if not waiting:
                 return
             if held.session is None or held.protocol is None:
@@ -295,21 +300,24 @@ class Sessions:
             for step in steps:
                 self._cache.keep(held, protocol, step.after, step.entry.commands, step.entry)
             held.last_seq = seq
+        all_told = _LOGGER.isEnabledFor(logging.DEBUG)
         for step in steps:
             if step.seconds:
                 self._metrics.step_seconds.observe(step.seconds)
             if not step.entry.cause.startswith(CAUSE):  # what was carried over was counted where it happened
                 note(self._metrics, protocol, step.before, step.after, step.entry)
-            _tell(step.after, step.entry)
+            if all_told or step.before is None or step.after.closed:
+                _tell(step.after, step.entry)
         if self._checkpoint is not None:
             self._checkpoint("appended", sid)
         if held.session is not None:
             session = held.session
-        parts = [Part(s.entry.n, s.entry.commands, self._still(session, s)) for s in steps]
+        parts = [Part(s.entry.n, s.entry.commands, s.sendings and self._still(session, s)) for s in steps]
         breaks = self._connection.breaks
         errors = await self._effects.carry_out(session, parts)
         held.carried(entries[0].n, last.n, breaks, not any(errors) and breaks == self._connection.breaks)
-        await self._spans.write(session, protocol, [part.n for part in parts])
+        if session.opened.trace:
+            await self._spans.write(session, protocol, [part.n for part in parts])
         if self._checkpoint is not None:
             self._checkpoint("effected", sid)
         if session.closed:
@@ -318,7 +326,7 @@ class Sessions:
 
     def _still(self, session: Session, step: Step) -> list[Sending]:
         """What a step asks, without turns that a later one withdrew."""
-        if not step.sendings or session is step.after:
+        if session is step.after:
             return step.sendings
         if all(turn.id in session.turns for sending in step.sendings for turn in sending.work.turns):
             return step.sendings

@@ -17,7 +17,7 @@ from schemas import log
 from schemas.afterwards.policy import Policy
 from schemas.post import CLOSED, Post
 from schemas.presence import Announcement
-from schemas.session import OpenSession, Seat, human_queue
+from schemas.session import OpenSession, Seat, child_id, human_queue
 from schemas.turn import Caps
 from schemas.wire import Json, encode
 
@@ -142,7 +142,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 Inner = Answered | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | Told
 
 
-class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
+class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A turn that is out."""
 
     id: str
@@ -202,6 +202,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         return next(p for p in reversed(self.posts) if p.kind == CLOSED and p.channel == CONTROL)
 
 
+def seat_of(opened: log.Opened, name: str) -> Seat:
+    """The seat of this name. Raises StopIteration where there is none."""
+    for seat in opened.seats:
+        if seat.seat == name:
+            return seat
+    raise StopIteration(name)
+
+
 def awaited(opened: log.Opened) -> dict[str, Sitter]:
     """Seats whose turns wait for a person from the first one on, as if the person sat at the opening; nobody comes: the
     agent has them."""
@@ -246,12 +254,17 @@ class View(msgspec.Struct, frozen=True):
     """The session's own id."""
     windows: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Open windows: name -> Unix time of their end, ns."""
-    child: str = ""
-    """The id that the first session started in this step gets; of a second, another one."""
+    n: int = 0
+    """The transition in the making."""
+
+    @property
+    def child(self) -> str:
+        """The id that the first session started in this step gets; of a second, another one."""
+        return child_id(self.sid, self.n)
 
     def seats(self, role: str) -> tuple[Seat, ...]:
         """Seats of one role, in the order of the opening."""
-        return tuple(s for s in self.opened.seats if s.role == role)
+        return tuple([s for s in self.opened.seats if s.role == role])
 
 
 class Sample(msgspec.Struct, frozen=True):

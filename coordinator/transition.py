@@ -7,6 +7,8 @@ import msgspec
 
 from coordinator.budget import (
     Reservation,
+    as_recorded,
+    keeping,
     least,
     lend,
     narrower,
@@ -44,13 +46,14 @@ from coordinator.table import (
     Stopped,
     Unaffordable,
     View,
+    seat_of,
 )
 from schemas import log
 from schemas.afterwards.fork import fork_words
 from schemas.post import Post
 from schemas.result import Result
 from schemas.result import Stop as StopReport
-from schemas.session import MAX_SEATS, Budget, Document, Seat, child_id
+from schemas.session import MAX_SEATS, Document, Seat, child_id
 from schemas.stops import STOPS
 from schemas.turn import Caps
 from schemas.wire import Json, decode, figure, raw
@@ -65,25 +68,13 @@ _WAIT_S = 86_400.0
 Transition = tuple[Session, tuple[log.Command, ...]]
 
 
-def _as_recorded(opened: log.Opened, n: int) -> log.Opened:
-    """What carries another session's record has that one's limits as long as it repeats it: that one paid."""
-    fork = opened.fork
-    if fork is msgspec.UNSET or n > fork.carried:
-        return opened
-    return msgspec.structs.replace(opened, budget=msgspec.convert(fork.limits, Budget))
-
-
-def _own(opened: log.Opened, before: log.Opened) -> log.Opened:
-    return opened if opened.budget is before.budget else msgspec.structs.replace(opened, budget=before.budget)
-
-
 class TransitionDraft:
     """One step in the making. Lives inside one call; nothing of it is shared, so a step that raises leaves no trace."""
 
     def __init__(self, protocol: Protocol, session: Session, at_ns: int) -> None:
         self.protocol = protocol
         self.session = session
-        self.opened = _as_recorded(session.opened, session.n)
+        self.opened = as_recorded(session.opened, session.n) if session.opened.fork else session.opened
         self.at_ns = at_ns
         self.inner = session.inner
         self.question = session.question
@@ -109,12 +100,11 @@ class TransitionDraft:
         open_turns = tuple(self.turns.values())
         return View(
             self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords,
-            sid=self.session.sid, windows=dict(self.windows),
-            child=child_id(self.session.sid, self.session.n),
+            sid=self.session.sid, windows=dict(self.windows), n=self.session.n,
         )  # fmt: skip
 
     def seat(self, seat: str) -> Seat:
-        return next(s for s in self.opened.seats if s.seat == seat)
+        return seat_of(self.opened, seat)
 
     def queue(self, seat: str) -> str:
         """Of the person who sits there; empty: nobody does."""
@@ -177,7 +167,7 @@ class TransitionDraft:
         return self.session.opened_ns + round(before * 1e9)
 
     def time_is_over(self) -> bool:
-        end = self.end_ns()
+        end = None if self.opened.budget.seconds is None else self.end_ns()
         return end is not None and end <= self.at_ns
 
     def out_of_time(self) -> Unaffordable:
@@ -237,6 +227,8 @@ class TransitionDraft:
                 raise BrokenTable(f"{cell.handler.__name__} led to {inner.phase}, its cell names {cell.targets}")
             self.inner = inner
             self.wish(wishes)
+            if not self.asks and self.child is None:
+                return
             short = self.short()
             if short is None:
                 return
@@ -277,9 +269,13 @@ class TransitionDraft:
                     self.close()
 
     def say(self, channel: str, kind: str, round_: int, body: Json, seat: str = "") -> None:
-        last = next((p.k for p in reversed(self.posts) if p.channel == channel), -1)
+        k = 0
+        for before in reversed(self.posts):
+            if before.channel == channel:
+                k = before.k + 1
+                break
         post = Post(
-            session=self.session.sid, channel=channel, k=last + 1, n=len(self.posts), transition=self.session.n,
+            session=self.session.sid, channel=channel, k=k, n=len(self.posts), transition=self.session.n,
             at_ns=self.at_ns, seat=seat, kind=kind, round=round_, body=body,
         )  # fmt: skip
         self.posts.append(post)
@@ -418,7 +414,7 @@ class TransitionDraft:
     def until(self, seconds: float) -> int:
         """So long from now, and not past the budget's seconds."""
         at = self.at_ns + int(seconds * 1e9)
-        end = self.end_ns()
+        end = None if self.opened.budget.seconds is None else self.end_ns()
         return at if end is None else min(at, end)
 
     def close(self) -> None:
@@ -444,29 +440,27 @@ class TransitionDraft:
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))
 
-    def name(self, index: int) -> str:
-        """A turn's identity: the place of its command."""
-        return f"{self.session.n}-{index}"
-
     def is_new(self, turn: OpenTurn) -> bool:
         """Asked in this very step: it was never sent."""
         return turn.id.startswith(f"{self.session.n}-")
 
     def ask(self, a: log.Ask) -> None:
-        turn = OpenTurn(id=self.name(len(self.commands)), ask=a)
+        turn = OpenTurn(id=f"{self.session.n}-{len(self.commands)}", ask=a)  # the place of its command
         self.turns[turn.id] = turn
         self.commands.append(a)
 
     def done(self) -> Transition:
         for seat, gone in self.withdrawn if not self.closed else ():
             self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+        usual = self.until(self.opened.turn_timeout_s) if self.asks else 0
         for a in self.asks:
+            queue = self.queue(a.seat) if self.sitters else ""
+            late = self.deadline(a.seat, a.window_s) if queue or a.window_s is not None else usual
             self.ask(
                 log.Ask(
                     seat=a.seat, kind=a.kind, round=a.round, brief=a.brief, sees=a.sees, own=a.own,
-                    caps=self.thinking(a.caps), deadline_ns=self.deadline(a.seat, a.window_s), stream=a.stream,
-                    final=a.final, channel=a.channel,
-                    window_s=a.window_s, queue=self.queue(a.seat),
+                    caps=self.thinking(a.caps), deadline_ns=late, stream=a.stream, final=a.final, channel=a.channel,
+                    window_s=a.window_s, queue=queue,
                 )
             )  # fmt: skip
         if self.child is not None:
@@ -476,8 +470,9 @@ class TransitionDraft:
         if wrong or self.closed != (self.inner.phase == self.protocol.done):
             raise BrokenTable(f"phase {self.inner.phase}, closed: {self.closed}, turns, windows, children: {awaited}")
         self.arm()
+        opened = self.opened if self.opened is self.session.opened else keeping(self.opened, self.session.opened)
         session = msgspec.structs.replace(
-            self.session, opened=_own(self.opened, self.session.opened), question=self.question, n=self.session.n + 1,
+            self.session, opened=opened, question=self.question, n=self.session.n + 1,
             at_ns=self.at_ns, turns=self.turns, posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns,
             stopped=self.stopped, closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows,
             children=self.children,
@@ -492,9 +487,13 @@ class TransitionDraft:
                 self.timer_ns = None
                 self.commands.append(log.ClearTimer())
             return
-        ends = [*[t.ask.deadline_ns for t in self.turns.values()], *self.windows.values()]
+        due = min(self.windows.values()) if self.windows else None
+        for turn in self.turns.values():
+            if due is None or turn.ask.deadline_ns < due:
+                due = turn.ask.deadline_ns
         end = self.end_ns() if self.children else None  # the others are never behind the end of the budget's seconds
-        due = min(ends if end is None else [*ends, end], default=None)
+        if end is not None and (due is None or end < due):
+            due = end
         if due is not None and (self.timer_ns is None or due < self.timer_ns):
             self.timer_ns = due
             self.commands.append(log.SetTimer(at_ns=due))

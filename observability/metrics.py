@@ -13,7 +13,7 @@ instance or anything else that a client chooses.  Names are units first-class: `
 from prometheus_client import CollectorRegistry
 
 from observability.build import registry_of
-from observability.series import Counter, Gauge, Histogram
+from observability.series import Count, Counter, Gauge, Histogram
 
 FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 """Bucket bounds in seconds for what the moderator does itself."""
@@ -67,6 +67,8 @@ class Metrics:
         self.role = Bounded()
         self.model = Bounded()
         self.queue = Bounded(MAX_QUEUES)
+        self.counts: dict[object, Count] = {}
+        """What a moderator counts at every step, by what it counts with: it saves a look for the labels' names."""
         self._sessions()
         self._moderator()
         self._turns()

@@ -63,7 +63,8 @@ class Level:
 
     def inc(self, by: float = 1.0) -> None:
         """Add to it, less than nothing too."""
-        self._value = self.value + by
+        now = self._value
+        self._value = (float(now()) if callable(now) else now) + by
 
     def set_function(self, function: Callable[[], float]) -> None:
         """Ask for it at each scrape."""

@@ -61,7 +61,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     out: nothing does."""
 
 
-class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied"):
+class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied", gc=False):
     """The worker of a turn's queue answered it, well or badly."""
 
     turn: str
@@ -171,7 +171,7 @@ Event = (
 # ---------------------------------------------------------------- commands
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask"):
+class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask", gc=False):
     """Send a turn to a seat's queue. What it shows are numbers of posts; the builder of WORK messages looks them up."""
 
     seat: str
@@ -198,7 +198,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask"):
     """Of the person who sits there; empty: the seat's own."""
 
 
-class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="say"):
+class Say(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="say", gc=False):
     """Post on a channel."""
 
     channel: str
@@ -243,7 +243,7 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="noti
     text: str
 
 
-class SetTimer(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="set_timer"):
+class SetTimer(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="set_timer", gc=False):
     """Arm the session's one timer for this time, in place of any earlier."""
 
     at_ns: int
@@ -286,7 +286,7 @@ FORM = 2
 """Of the form in which entries lie in LOG. Of the first one, a message is an entry; of this one it may be a pack."""
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="said"):
+class Said(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="said", gc=False):
     """A post (`Say`) whose body is that of an event in the same pack."""
 
     of: int

@@ -13,7 +13,7 @@ WITHHELD = "no reply that could be used; why stands in the log"
 """The reason that a post gives for a missing reply where the reason itself may quote what its readers do not read."""
 
 
-class Post(msgspec.Struct, frozen=True, kw_only=True):
+class Post(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something said on a channel. Only moderators publish them."""
 
     session: str

@@ -17,7 +17,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """The figures that the decision rests on; recomputable from the log."""
 
 
-class SeatUsage(msgspec.Struct, frozen=True, kw_only=True):
+class SeatUsage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one seat used."""
 
     turns: int = 0

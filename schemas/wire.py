@@ -2,10 +2,14 @@
 
 Messages are msgspec structs, JSON on the wire. Whoever decodes gets a complete, typed message or `Undecodable`; a
 message that would be invalid cannot be built (`__post_init__` refuses it).
+
+What is made at every step has `gc=False`: it holds values alone, so no cycle can go through it, and the collector need
+not know of it.
 """
 
 import math
 import re
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -50,9 +54,8 @@ class InvalidValue(SchemaError, ValueError):
         super().__init__(f"{field}: got {shown if len(shown) <= 80 else shown[:77] + '...'}, {limit}")
 
 
-def encode(message: object) -> bytes:
-    """The message as deterministic JSON bytes (same value, same bytes)."""
-    return _encoder.encode(message)
+encode: Callable[[object], bytes] = _encoder.encode
+"""The message as deterministic JSON bytes (same value, same bytes)."""
 
 
 def raw(message: object) -> Json:

@@ -34,10 +34,10 @@ def kind_of(protocol: str, kind: str) -> Kind:
     UnknownKind
         There is none.
     """
-    kit = KITS.get(protocol)
-    if kit is None or kind not in kit.kinds:
-        raise UnknownKind(protocol, kind)
-    return kit.kinds[kind]
+    try:
+        return KITS[protocol].kinds[kind]
+    except KeyError:
+        raise UnknownKind(protocol, kind) from None
 
 
 def reply_schema(protocol: str, kind: str) -> dict[str, Any]:

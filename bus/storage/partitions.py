@@ -44,11 +44,11 @@ class Partition:
 
     def subject(self, sid: str, kind: str) -> str:
         """Where a transition is appended."""
-        return self._root + subjects.log(sid, kind).removeprefix(_ROOT)
+        return f"{self._root}{subjects.escape(sid)}.{kind}"
 
     def of_session(self, sid: str) -> str:
         """All entries of one session: the filter that compare-and-swap and replay use."""
-        return self._root + subjects.log_of(sid).removeprefix(_ROOT)
+        return f"{self._root}{subjects.escape(sid)}.>"
 
     def of_kind(self, kind: str) -> str:
         """Entries of one kind, of all its sessions."""
@@ -92,6 +92,8 @@ class Partitions:
 
     def of(self, sid: str) -> Partition:
         """The one that holds a session's log."""
+        if len(self._all) == 1:
+            return self._all[0]
         digest = blake2b(sid.encode(), digest_size=8).digest()
         return self._all[int.from_bytes(digest, "big") % len(self._all)]
 

@@ -19,22 +19,22 @@ class Stores:
     """What the streams have not taken lately for want of room."""
 
     def __init__(self) -> None:
-        self._unstored: dict[str, tuple[float, float, str]] = {}
+        self.unstored: dict[str, tuple[float, float, str]] = {}
         """Kind of subject -> since when, when last (monotonic), and the last error."""
 
     def met(self, subject: str, error: BaseException | None) -> None:
         """A message was stored under this subject, or not."""
         if error is None:
-            if self._unstored:
-                self._unstored.pop(subject.split(".", 2)[1], None)
+            if self.unstored:
+                self.unstored.pop(subject.split(".", 2)[1], None)
         elif lacks_room(error):
             kind, now = subject.split(".", 2)[1], time.monotonic()
-            self._unstored[kind] = (self._unstored.get(kind, (now,))[0], now, str(error))
+            self.unstored[kind] = (self.unstored.get(kind, (now,))[0], now, str(error))
 
     def trouble(self) -> str:
         """What is not stored, since when, and the last error; empty: nothing of the kind in the last minute."""
         now = time.monotonic()
-        recent = [found for found in self._unstored.values() if now - found[1] < _RECENT_S]
+        recent = [found for found in self.unstored.values() if now - found[1] < _RECENT_S]
         if not recent:
             return ""
         since, _, error = min(recent)

@@ -24,7 +24,7 @@ MOST_BYTES = 1_000_000
 """Of the bodies of one append, unless the first alone has more."""
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """What became of a submission: accepted at a transition, or refused and why."""
 
     accepted: bool
@@ -41,7 +41,7 @@ Tell = Callable[[Outcome], None]
 class Waiting:
     """A submission that waits for its session's next append."""
 
-    __slots__ = ("asked_by", "cause", "check", "event", "headers", "over", "tell")
+    __slots__ = ("asked_by", "cause", "check", "event", "headers", "over", "size", "tell")
 
     def __init__(
         self,
@@ -72,12 +72,9 @@ class Waiting:
         self.asked_by = asked_by
         self.headers = headers
         self.over = False
-
-    @property
-    def size(self) -> int:
+        body = getattr(event, "body", None)
+        self.size = 0 if body is None else len(bytes(body))
         """Bytes of what it says, as far as they may be many."""
-        body = getattr(self.event, "body", None)
-        return 0 if body is None else len(bytes(body))
 
     def settle(self, outcome: Outcome) -> None:
         """Say what became of it; only the first time counts."""
@@ -153,7 +150,11 @@ def fold(
         try:
             after, entry = record(protocol, folded.session, folded.digest, w.event, at_ns, w.cause)
             seconds = time.perf_counter() - started
-            sendings = build(after, entry)
+            sendings: list[Sending] = []
+            for command in entry.commands:
+                if type(command) is log.Ask:
+                    sendings = build(after, entry)
+                    break
         except Illegal as error:
             folded.dropped.append((w, str(error)))
             continue

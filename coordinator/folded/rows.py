@@ -12,7 +12,7 @@ from bus.log import Log, Stored
 from coordinator.folded import lost
 from coordinator.machine import Session
 from schemas import log
-from schemas.afterwards.feedback import RIGHT, WRONG, feedback_of
+from schemas.afterwards.feedback import FEEDBACK, RIGHT, WRONG, feedback_of
 from schemas.post import SessionRow
 from schemas.stops import STOPS, VERSION_LOST
 from schemas.wire import SchemaError, decode
@@ -33,7 +33,8 @@ def of(session: Session) -> SessionRow:
         return facts
     assert session.stopped is not None, "a closed session was stopped"
     row = _ended(facts, session.stopped.reason, session.closing.at_ns)
-    said = feedback_of(session.posts)
+    after = session.posts[-1].kind == FEEDBACK  # it is said behind all else
+    said = feedback_of(session.posts) if after else ()
     return row if not said else _judged(row, said[-1].right, session.at_ns)
 
 

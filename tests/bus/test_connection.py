@@ -11,7 +11,8 @@ import pytest
 from nats.aio.msg import Msg
 
 from bus import accounts, subjects
-from bus.connection import HEADROOM, Connection, connect
+from bus.client import HEADROOM
+from bus.connection import Connection, connect
 from bus.errors import (
     ApiError,
     BusError,

@@ -11,7 +11,7 @@ import pytest
 from agents.context import Shown
 from agents.models.base import Completion, Emit
 from bus.accounts import publics
-from bus.connection import HEADROOM
+from bus.client import HEADROOM
 from bus.embedded import EmbeddedServer
 from client.client import Client
 from client.errors import Refusal
