@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from client.protocols.maci.story import KINDS, Story, body_of, passed, top, why_refused
+from client.protocols.maci.story import KINDS, Story, blind_tie, body_of, passed, top, why_refused
 from client.show.cards import StopRule, StopTest
 from client.show.lines import StyledLine
 from client.show.untrusted import items, mapping, words
@@ -369,14 +369,16 @@ def outcome_of(body: Mapping[str, Any]) -> Outcome:
     return msgspec.convert(body, Outcome)
 
 
-def outcome_lines(body: Mapping[str, Any]) -> Iterator[StyledLine]:
+def outcome_lines(body: Mapping[str, Any], told: Story) -> Iterator[StyledLine]:
     """What stands beside the answer: the mixture, the blind vote, the record. The plan was posted just before."""
     outcome = outcome_of(body)
     sure = "" if outcome.calibrated or not outcome.top else " (uncalibrated)"
     yield "", f"Mixture{sure}: {shares(outcome.top) or 'none'}"
     if outcome.vote:
         same = "the same" if outcome.vote == outcome.answer else "another answer"
-        yield "quiet", f"Vote of the blind round: {line(outcome.vote, _WIDE)} ({same})"
+        name, tie = line(outcome.vote, _WIDE), blind_tie(told, outcome.vote)
+        vote = f"a tie ({tie}), which the mixture of their beliefs settled for {name}" if tie else name
+        yield "quiet", f"Vote of the blind round: {vote} ({same})"
     for text in regime_words(outcome.regime):
         yield "quiet", text
     yield "quiet", f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused"

@@ -182,6 +182,17 @@ def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str
     assert "Vote of the blind round: chikungunya (another answer)" in out and "a vote will do" in out
 
 
+@pytest.mark.parametrize("told", [shown, lambda r: "\n".join(page.html(r))])
+def test_a_tied_vote_of_the_blind_round_is_told_as_a_tie(told: Callable[[Record], str]) -> None:
+    play = Play({"round_limit": 1})
+    play.blind(belief(0.9, 0.1), belief(0.4, 0.6))
+    play.round(case(belief(0.9, 0.1)), case(belief(0.4, 0.6)))
+    play.plan()
+    assert play.result.outcome["vote"] == "dengue"
+    assert "a tie (dengue 1, chikungunya 1)" in told(of(play))
+    assert "a tie" not in told(of(agreement()))
+
+
 # ---------------------------------------------------------------- stops
 
 
