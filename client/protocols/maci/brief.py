@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from client.protocols.maci.story import Story, top
-from client.protocols.maci.transcript import named, outcome_of, shares, warnings
+from client.protocols.maci.transcript import brought, named, outcome_of, shares, warnings
 from client.show.lines import StyledLine
 from client.text import count, line
 from schemas.belief import Belief, leading
@@ -125,6 +125,8 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
     elif all(first == answer for first in alone):
         stood = any(r.signals.advocate for r in story.rounds)
         what = "it stood a devil's advocate" if stood else "the debate changed nothing"
+        if stood and result.stop and brought(result.stop.certificate) == 0:
+            what = "the devil's advocate brought no argument against it"
         text = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
     else:
         moved = count(sum(first != answer for first in alone), "debater")

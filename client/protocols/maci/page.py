@@ -8,7 +8,7 @@ import msgspec
 
 from client.protocols.maci import transcript
 from client.protocols.maci.plot import draw
-from client.protocols.maci.story import GatedArgument, Story, passed, top, why_refused
+from client.protocols.maci.story import GatedArgument, Story, blind_tie, passed, top, why_refused
 from schemas.belief import Share
 from schemas.protocols.maci.messages import Outcome, Round
 from schemas.result import Result
@@ -59,7 +59,7 @@ def facts_of(story: Story, result: Result | None) -> dict[str, Any]:
         "groups": story.groups.groups if story.groups else (),
         "plan": story.plan,
         "passages": [(p, story.found_by.get(p.id, ())) for p in story.passages],
-        "notes": _notes(outcome),
+        "notes": _notes(outcome, story),
     }
 
 
@@ -69,11 +69,14 @@ def _outcome(result: Result | None) -> Outcome | None:
     return transcript.outcome_of(result.outcome)
 
 
-def _notes(outcome: Outcome | None) -> list[str]:
+def _notes(outcome: Outcome | None, story: Story) -> list[str]:
     if outcome is None:
         return []
     same = "the same as" if outcome.vote == outcome.answer else "not"
     vote = [f"The vote of the blind round was {outcome.vote}, {same} the answer."] if outcome.vote else []
+    if vote and (tie := blind_tie(story, outcome.vote)):
+        settled = f"The mixture of beliefs settled it for {outcome.vote}, {same} the answer."
+        vote = [f"The vote of the blind round was a tie ({tie}). {settled}"]
     return [*vote, *transcript.regime_words(outcome.regime), *transcript.warnings(outcome)]
 
 

@@ -113,7 +113,7 @@ class MaciPresenter(Presenter):
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The mixture, the blind vote, the arguments."""
-        return transcript.outcome_lines(result.outcome)
+        return transcript.outcome_lines(result.outcome, story(self._posts))
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """The strongest arguments, and what speaks against trust."""

@@ -7,11 +7,14 @@ from typing import Any
 
 import msgspec
 
+from client.text import line
 from schemas.belief import Belief, Share
 from schemas.post import Post, read
 from schemas.protocols.maci.messages import Blind, Case, Crit, Merged, Passage, Passages, Plan, Round, Ruled, Score
 
 replace = msgspec.structs.replace
+NAME = 60
+"""Characters of an outcome's name in a row of several."""
 
 KINDS: dict[str, type] = {
     "passages": Passages,
@@ -97,6 +100,23 @@ def top(belief: Belief | Mapping[str, float], most: int, answer: str = "") -> li
         [Share(outcome=o, p=p) for o, p in belief.items()] if isinstance(belief, Mapping) else belief
     )
     return sorted(shares, key=lambda s: (-s.p, s.outcome != answer))[:most]
+
+
+def blind_tie(told: Story, winner: str) -> str:
+    """How many held each outcome in the blind round, where no outcome had more than all others: `dengue 1, zika 1`;
+    empty where the winner of the vote had more."""
+    groups = told.groups.groups if told.groups else ()
+    named = {member: group.name for group in groups for member in group.members}
+    votes = {winner: 0}
+    for blind in told.blind.values():
+        merged = [Share(outcome=named.get(s.outcome, s.outcome), p=s.p) for s in blind.belief]
+        if first := top(merged, 1, winner):
+            votes[first[0].outcome] = votes.get(first[0].outcome, 0) + 1
+    most = max(votes.values())
+    tied = {outcome: n for outcome, n in votes.items() if n == most}
+    if len(tied) < 2 or winner not in tied:
+        return ""
+    return ", ".join(f"{line(outcome, NAME)} {n}" for outcome, n in tied.items())
 
 
 def why_refused(ruled: Ruled) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from client.protocols.maci.story import KINDS, Story, body_of, passed, top, why_refused
+from client.protocols.maci.story import KINDS, Story, blind_tie, body_of, passed, top, why_refused
 from client.show.cards import StopRule, StopTest
 from client.show.lines import StyledLine
 from client.show.untrusted import items, mapping, words
@@ -165,7 +165,7 @@ def _signals(post: Post, body: Round, width: int) -> Iterator[StyledLine]:
     if s.round:
         yield "quiet", f"      arguments: {len(body.admitted)} admitted, {body.refused} refused"
     if s.advocate:
-        yield "quiet", f"      {attacked(s)}"
+        yield "quiet", f"      {attacked(s, 0 if s.arguments == 0 else None)}"
     if body.next_advocate:
         yield "score", f"      {named(body)}"
     if s.held:
@@ -176,10 +176,22 @@ def _signals(post: Post, body: Round, width: int) -> Iterator[StyledLine]:
     yield "quiet", f"      mixture: {shares(s.mixture)}"
 
 
-def attacked(s: Signals) -> str:
-    """Who was devil's advocate in a round, and whether anybody gave way."""
+def attacked(s: Signals, brought: int | None) -> str:
+    """Who was devil's advocate in a round, how many arguments it brought (None: not known), and whether anybody gave
+    way."""
     gave = f"a debater took {s.yielded:.2f} from it" if s.yielded else "nobody took anything from it"
-    return f"{line(str(s.advocate))} argued as devil's advocate against what all held; {gave}"
+    who = line(str(s.advocate))
+    if brought == 0:
+        return f"{who} was devil's advocate, and brought no argument against what all held; {gave}"
+    did = "was" if brought is None else "argued as"
+    return f"{who} {did} devil's advocate against what all held; {gave}"
+
+
+def brought(certificate: Mapping[str, Any]) -> int | None:
+    """Arguments of the last devil's advocate; None: there was none, or the certificate does not say."""
+    told = [mapping(one) for one in items(certificate.get("advocates"))]
+    many = told[-1].get("arguments") if told else None
+    return many if isinstance(many, int) else None
 
 
 def named(body: Round) -> str:
@@ -238,7 +250,8 @@ def stops_of(certificate: Mapping[str, Any]) -> list[StopRule]:
 
 def test_of(test: Mapping[str, Any]) -> StopTest:
     """One of them."""
-    value, limit, what = test.get("value"), test.get("limit"), line(str(test.get("test")))
+    value, limit = test.get("value"), test.get("limit")
+    what = _SHOWN.get(str(test.get("test")), line(str(test.get("test"))))
     holds = bool(test.get("holds"))
     if isinstance(value, str):  # why the next round does not fit the budget; empty: it does
         return StopTest(what="the next round", value=line(value, _WIDE) or "fits the budget", wanted="", holds=holds)
@@ -255,6 +268,8 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLi
     for rule in stops_of(certificate):
         if rule.name == reason:
             yield from (("quiet", f"      {test.words}") for test in rule.tests)
+    if reason == "agreement" and brought(certificate) == 0:
+        yield "quiet", f"      {_NO_ATTACK}"
     if reason == "plateau" and certificate.get("near_consensus"):
         yield "quiet", f"      {agreement(certificate)}"
     first, last = certificate.get("gates_first"), certificate.get("gates")
@@ -274,12 +289,17 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         yield "quiet", f"      no convergence: {test_of(one).words}"
 
 
+_ATTACKED = "rounds in which a devil's advocate argued against it"
+"""Its name in a record. It counts a round whose advocate found nothing to argue, too."""
+_SHOWN = {_ATTACKED: "rounds with a devil's advocate, after which all held the same answer"}
+"""Test of a certificate -> its name as it is shown, where the recorded one says too much."""
+_NO_ATTACK = "the devil's advocate brought no argument, so nothing was said against the answer in that round"
 _HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
 _SHORT = {
     _HELD: "they hold different answers",
     "disagreement": "D {value} is above near_consensus {limit}",
     _TIED: "{value} outcomes are equally likely",
-    "rounds in which a devil's advocate argued against it": "nobody has argued against it yet",
+    _ATTACKED: "nobody has argued against it yet",
     "most that a debater took from it in that round": "a debater took {value} from it",
     "rounds with a plateau of information": "information still moved",
     "rounds with a plateau of disagreement": "disagreement still moved",
@@ -288,7 +308,7 @@ _SHORT = {
 }
 """Test of a certificate -> what it means that it failed."""
 _APART = {_HELD, "disagreement"}
-_ATTACK = {"rounds in which a devil's advocate argued against it", "most that a debater took from it in that round"}
+_ATTACK = {_ATTACKED, "most that a debater took from it in that round"}
 
 
 def kept_apart(certificate: Mapping[str, Any]) -> str:
@@ -326,6 +346,8 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {line(rule.name)}: {'holds' if rule.holds else 'does not hold'}"
         for test in rule.tests:
             yield f"    {'yes' if test.holds else 'no ':3} {test.words}"
+    if mapping(mapping(certificate.get("stops")).get("agreement")).get("holds") and brought(certificate) == 0:
+        yield f"  {_NO_ATTACK}"
     if certificate.get("near_consensus"):
         yield f"  {agreement(certificate)}"
     if certificate.get("one_answer"):
@@ -347,14 +369,16 @@ def outcome_of(body: Mapping[str, Any]) -> Outcome:
     return msgspec.convert(body, Outcome)
 
 
-def outcome_lines(body: Mapping[str, Any]) -> Iterator[StyledLine]:
+def outcome_lines(body: Mapping[str, Any], told: Story) -> Iterator[StyledLine]:
     """What stands beside the answer: the mixture, the blind vote, the record. The plan was posted just before."""
     outcome = outcome_of(body)
     sure = "" if outcome.calibrated or not outcome.top else " (uncalibrated)"
     yield "", f"Mixture{sure}: {shares(outcome.top) or 'none'}"
     if outcome.vote:
         same = "the same" if outcome.vote == outcome.answer else "another answer"
-        yield "quiet", f"Vote of the blind round: {line(outcome.vote, _WIDE)} ({same})"
+        name, tie = line(outcome.vote, _WIDE), blind_tie(told, outcome.vote)
+        vote = f"a tie ({tie}), which the mixture of their beliefs settled for {name}" if tie else name
+        yield "quiet", f"Vote of the blind round: {vote} ({same})"
     for text in regime_words(outcome.regime):
         yield "quiet", text
     yield "quiet", f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused"
@@ -392,8 +416,9 @@ def explained(story: Story) -> Iterator[str]:
                 yield f"  {title(heard.ruled)} of {line(heard.seat)}: {verdict}: {line(heard.ruled.claim, 200)}"
         for seat, belief in body.beliefs.items():
             yield f"  {line(seat)} holds {shares(belief)}"
-        if body.signals.advocate:
-            yield f"  {attacked(body.signals)}"
+        if seat := body.signals.advocate:
+            replies = [c.case for c in story.cases if (c.round, c.seat) == (t, seat)]
+            yield f"  {attacked(body.signals, len(replies[-1].arguments) if replies else None)}"
         if body.next_advocate:
             yield f"  {named(body)}"
         if body.signals.held:

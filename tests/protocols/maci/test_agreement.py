@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from client.evidence import read_documents
+from client.protocols.maci.story import Story
 from client.protocols.maci.transcript import kept_apart, outcome_lines
 from client.records import read_record, result_of
 from coordinator.protocols import PROTOCOLS
@@ -439,7 +440,9 @@ def test_the_mixture_is_called_uncalibrated() -> None:
     play.same(FOR, FOR)
     play.plan(check_up())
     assert play.result.outcome["calibrated"] is False
-    assert any(text.startswith("Mixture (uncalibrated): dengue") for _, text in outcome_lines(play.result.outcome))
+    assert any(
+        text.startswith("Mixture (uncalibrated): dengue") for _, text in outcome_lines(play.result.outcome, Story())
+    )
 
 
 # ---------------------------------------------------------------- no answer

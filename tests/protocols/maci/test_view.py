@@ -23,7 +23,7 @@ from schemas.result import Stop
 from schemas.wire import encode, raw
 from tests.client.test_page import hostile
 from tests.protocols.maci import record as maci_record
-from tests.protocols.maci.play import PAPER, Play, argument, belief, case
+from tests.protocols.maci.play import PAPER, Play, argument, belief, case, check_up
 from tests.protocols.maci.record import Words
 
 SAID = Words()
@@ -182,6 +182,17 @@ def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str
     assert "Vote of the blind round: chikungunya (another answer)" in out and "a vote will do" in out
 
 
+@pytest.mark.parametrize("told", [shown, lambda r: "\n".join(page.html(r))])
+def test_a_tied_vote_of_the_blind_round_is_told_as_a_tie(told: Callable[[Record], str]) -> None:
+    play = Play({"round_limit": 1})
+    play.blind(belief(0.9, 0.1), belief(0.4, 0.6))
+    play.round(case(belief(0.9, 0.1)), case(belief(0.4, 0.6)))
+    play.plan()
+    assert play.result.outcome["vote"] == "dengue"
+    assert "a tie (dengue 1, chikungunya 1)" in told(of(play))
+    assert "a tie" not in told(of(agreement()))
+
+
 # ---------------------------------------------------------------- stops
 
 
@@ -230,7 +241,22 @@ def test_an_agreement_names_the_devils_advocate_and_says_that_nobody_gave_way(to
     assert "all hold the same answer, also after one of them was to argue against it" in text
     assert f"all hold dengue; {advocate['seat']} is to argue against it as devil's advocate" in text
     assert f"{advocate['seat']} argued as devil's advocate against what all held; nobody took anything from it" in text
-    assert "rounds in which a devil's advocate argued against it: 1, wanted at least 1" in text
+    assert "rounds with a devil's advocate, after which all held the same answer: 1, wanted at least 1" in text
+
+
+@pytest.mark.parametrize("told", [shown, explained])
+def test_an_advocate_without_an_argument_is_not_said_to_have_argued(told: Callable[[Record], str]) -> None:
+    play = Play()
+    play.blind(belief(0.9, 0.1), belief(0.9, 0.1))
+    play.round(case(belief(0.9, 0.1)), case(belief(0.9, 0.1)))
+    play.plan(check_up())
+    (advocate,) = play.certificate["advocates"]
+    assert play.stop["reason"] == "agreement" and advocate["arguments"] == 0
+    text = told(of(play))
+    assert f"{advocate['seat']} was devil's advocate, and brought no argument against what all held" in text
+    assert "the devil's advocate brought no argument, so nothing was said against the answer in that round" in text
+    assert "argued as devil's advocate" not in text and "advocate argued against it" not in text
+    assert "stood a devil's advocate" not in text
 
 
 def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
