@@ -45,3 +45,4 @@ def feedback(
             options.print_json({"session": session, "feedback": verdict.value, "answer": answer, "note": note})
         else:
             print(f"session {session}: its result is {verdict.value}, as you say")
+            print("parley reliability learn takes it into the records, for sessions that open afterwards")

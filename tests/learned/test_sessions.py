@@ -4,16 +4,20 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from markupsafe import escape
 
 from client.records import Record
 from client.reliability.verdicts import Verdict, verdict
+from client.show.learned_words import learned_figures, learned_words
+from client.show.page import html
 from client.show.transcript import brief_result, result_lines
+from client.show.untrusted import shaped
 from coordinator.admission import admit
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from schemas import log
 from schemas.afterwards.learned import Calibration, Learned, Reliability, Standing
-from schemas.result import Result
+from schemas.result import Result, Stop
 from schemas.session import OpenSession
 from schemas.wire import decode, encode
 from tests.protocols.consensus import play as consensus
@@ -127,7 +131,33 @@ def test_every_text_of_a_result_says_how_its_confidence_reads() -> None:
             text = "\n".join(words for _, words in lines)
             assert f"confidence {told.outcome['confidence']:.2f}" in text, "as it was stated"
             assert ("by past outcomes" in text) is (told.calibrated is not msgspec.UNSET)
+            assert ("not calibrated" in text) is (told.calibrated is msgspec.UNSET)
     assert "confidence 0.80, reads as 0.50 by past outcomes" in str(list(result_lines(result(one))))
+
+
+def test_a_page_tells_what_past_outcomes_did_in_the_words_of_an_explanation() -> None:
+    play = debate(msgspec.structs.replace(records(debater_1=0.6, debater_2=0.9), calibration=FIT))
+    record = Record(sid="s1", entries=tuple(encode(entry).decode() for entry in play.entries))
+    page = "\n".join(html(record))
+    for told in learned_words(result(play)):
+        assert escape(told.strip()) in page
+    assert f"confidence {result(play).outcome['confidence']:.2f}, reads as" in page
+    assert "<dt>Reliability</dt>" not in page and "half life days" not in page
+    plain = debate(records(debater_1=0.6, debater_2=0.9))
+    record = Record(sid="s1", entries=tuple(encode(entry).decode() for entry in plain.entries))
+    assert ", not calibrated" in "\n".join(html(record))
+
+
+def test_what_past_outcomes_did_is_shown_whatever_its_shape() -> None:
+    odd = msgspec.structs.replace(
+        result(debate()), stop=Stop(reason="agreement", converged=True, certificate={"reliability": {"seats": [1]}})
+    )
+    assert shaped(lambda: learned_words(odd), lambda: learned_figures(odd)) == ["reliability: seats 1"]
+
+
+def test_a_protocol_without_a_confidence_says_that_nothing_is_calibrated() -> None:
+    told = msgspec.structs.replace(result(panel()), outcome={"winner": "Proposition"})
+    assert "states no confidence" in "".join(learned_words(told))
 
 
 def opening(protocol: str, learned: Learned) -> log.Opened:

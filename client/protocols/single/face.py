@@ -1,12 +1,15 @@
 """How a session of the protocol `single` is shown: as any protocol is, and never as an agreement."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from client.protocols.face import Face
 from client.protocols.single.setup import SETUP
+from client.show.lines import Piece
 from client.show.presenter import Presenter
-from client.show.untrusted import items
+from client.show.untrusted import items, number, object_of, words
+from client.text import line
+from schemas.post import Post
 from schemas.result import Result
 
 
@@ -17,6 +20,22 @@ class SinglePresenter(Presenter):
         "answers": "answers that were given", "checked": "somebody checked it",
     }  # fmt: skip
     asks: ClassVar[Mapping[str, str]] = {"answer": "Answer the question. Nobody checks your answer."}
+
+    def lines(self, post: Post, width: int) -> Iterator[Piece]:
+        """A post in lines: the answer, and with everything shown its reasons and quotations, too."""
+        body = object_of(post.body)
+        if post.kind != "answer":
+            yield from super().lines(post, width)
+            return
+        sure = number(body.get("confidence"))
+        stated = "" if sure is None else f" ({sure:.2f})"
+        said = f"{stated}: {line(words(body.get('answer')), width)}"
+        yield "seat", f"  {line(post.seat)}{' has nothing to go on' if body.get('abstains') else said}"
+        if not self.brief:
+            if reasoning := words(body.get("reasoning")):
+                yield "", f"      {line(reasoning, width)}"
+            for document, quote in self.quotes(body):
+                yield "quiet", f"      {line(document)}: “{line(quote, width)}”"
 
 
 class SingleFace(Face):

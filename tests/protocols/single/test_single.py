@@ -34,6 +34,16 @@ def test_who_abstains_leaves_the_question_open_with_what_bears_on_it() -> None:
     assert play.result.stop.certificate["answers"] == 0 and face_of("single").alone(play.result) == {}
 
 
+def test_an_answer_is_told_on_one_line_with_how_sure_it_is() -> None:
+    for reply, first in ((SAYS, "  answerer (0.80): "), (ABSTAINS, "  answerer has nothing to go on")):
+        play = Play()
+        play.reply("answerer", reply)
+        shows = face_of("single").present()
+        (post,) = play.posts("answer")
+        told = next(shows.lines(post, 200))
+        assert isinstance(told, tuple) and told[1].startswith(first)
+
+
 def test_a_seat_that_never_answers_fails_the_session() -> None:
     play = Play(attempts=2)
     play.fail("answerer")
