@@ -414,15 +414,9 @@ SAY_ALL, CHECK_ALL = _join("say", ">"), _join("check", ">")
 READ_ALL, DOC_ALL, GET_ALL = _join("read", "*", "*"), _join("doc", "*", "*"), _join("get", "*", "*")
 PUT_ALL, TAKE_ALL = _join("put", "*", "*", "*"), _join("take", "*", "*", "*")
 FATE_ALL, OWN_ALL = _join("fate", "*", "*", "*"), _join("own", "*", "*", "*")
-CALL = _join("call")
+CALL, HERE_ALL = _join("call"), _join("here", "*", "*", "*")
 SIGNED_OUT, WHO_SIGNED_OUT = _join("gateway", "signed_out"), _join("gateway", "who")
 SEAT_HERE, SEAT_WHO, SEAT_AT_ALL = _join("seat", "here"), _join("seat", "who"), _join("seat", "at", "*")
-HERE_ALL = _join("here", "*", "*", "*")
-
-
-def seat_at(copy: str) -> str:
-    """Where a copy of a person's worker is asked about the turns that it has."""
-    return _request("seat", "at", copy)
 
 
 def read(channel: str, sid: str) -> str:

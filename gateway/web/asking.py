@@ -12,7 +12,7 @@ from gateway.app import principal_of, shared_of
 from gateway.errors import TooLarge
 from gateway.web.hub import Hub
 from gateway.web.seats import Seats
-from gateway.web.tickets import Ticket, tickets_of
+from gateway.web.turns.tickets import Ticket, tickets_of
 from schemas.session import SESSION_ID
 from schemas.wire import InvalidValue
 

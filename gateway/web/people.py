@@ -14,10 +14,10 @@ from gateway.app import client_of, principal_of, shared_of
 from gateway.asking import acted_on
 from gateway.errors import JsonResponse
 from gateway.health import Health, ModelHealth
-from gateway.web import tickets
 from gateway.web.asked import Agents, Bus, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
 from gateway.web.asking import body_of, hub_of, may_take, resumed, seats_of, sid_of
 from gateway.web.shapes import OpenItem
+from gateway.web.turns import tickets
 from schemas.presence import Announcement, Workers
 
 MOST_REASON = 2_000

@@ -20,7 +20,6 @@ from coordinator.protocols import STANDING
 from gateway.app import client_of, principal_of, shared_of
 from gateway.errors import JsonResponse
 from gateway.web import snapshot as snapshots
-from gateway.web import tickets
 from gateway.web.asked import WhatIfAsked
 from gateway.web.asking import (
     body_of,
@@ -38,6 +37,7 @@ from gateway.web.positions import parse_positions
 from gateway.web.shadow import Shadows
 from gateway.web.shapes import Row, SessionList
 from gateway.web.stream import EventStream, View
+from gateway.web.turns import tickets
 from schemas.post import SessionRow
 from schemas.stops import STOPS
 

@@ -2,8 +2,8 @@
 
 A seat is taken with one request, and after that any copy of the gateway serves its person. Three things make that so.
 
-1. Who took the seat is in a signed cookie of the person's browser (gateway.web.tickets), so each copy knows it without
-   asking. The session's own record says whether the sitting still holds.
+1. Who took the seat is in a signed cookie of the person's browser (gateway.web.turns.tickets), so each copy knows it
+   without asking. The session's own record says whether the sitting still holds.
 2. A copy that a page of the person reaches serves the seat's queue, too. The copies tell one another at which of them
    a turn waits (gateway.web.turns.copies).
 3. A copy that ends, by itself or killed, gives no seat back: the server hands its turns to the other copies. If no page
@@ -29,9 +29,9 @@ from gateway.principals import LOCAL, Principal
 from gateway.web.asked import SeatToTake
 from gateway.web.feed import Feed
 from gateway.web.shapes import HumanTurn
-from gateway.web.tickets import Ticket
 from gateway.web.turns.copies import Copies, Sits, copies
 from gateway.web.turns.person import PagePerson
+from gateway.web.turns.tickets import Ticket
 from observability.metrics import Metrics
 from schemas.post import CLOSED
 from schemas.session import human_queue

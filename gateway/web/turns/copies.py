@@ -123,7 +123,7 @@ class Copies:
         try:
             await connection.subscribe(subjects.SEAT_HERE, self._on_here)
             await connection.subscribe(subjects.SEAT_WHO, self._on_who)
-            await connection.subscribe(subjects.seat_at(self.id), self._on_asked)
+            await connection.subscribe(_at(self.id), self._on_asked)
         except Denied:
             _LOGGER.warning(
                 "the key of a person's seat may not speak to other copies of the gateway: write the bus's "
@@ -266,7 +266,7 @@ class Copies:
 
     async def _ask(self, copy: str, asked: Asked) -> Told:
         """Raises BusError."""
-        subject = subjects.seat_at(copy)
+        subject = _at(copy)
         if self._connection is None:
             raise NoModerator(subject)
         message = await self._connection.request(subject, encode(asked), ASK_S)
@@ -326,6 +326,11 @@ class Copies:
                     await news.wait()
             except TimeoutError:
                 continue
+
+
+def _at(copy: str) -> str:
+    """Where a copy is asked about the turns that it has."""
+    return subjects.SEAT_AT_ALL.replace("*", copy)
 
 
 def _nothing() -> None:

@@ -14,7 +14,7 @@ import pytest
 from bus import subjects
 from bus.errors import Denied
 from gateway.principals import Principal, Principals
-from gateway.web.tickets import NAME
+from gateway.web.turns.tickets import NAME
 from tests.gateway.support import Browser, Event, Process, Web, browser, folder_of
 from tests.support.engine import QUEUES, Engine, engine, until
 
