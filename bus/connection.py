@@ -50,9 +50,8 @@ from bus.storage.storing import Stores
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
 """Without it, a large publish under way when the connection breaks waits for ever."""
-_VIOLATION = re.compile(
-    r'permissions violation for (publish|subscription|publish with reply) (?:to|of) "([^"]*)"', re.IGNORECASE
-)
+_DENIAL = r'permissions violation for (publish|subscription|publish with reply) (?:to|of) "([^"]*)"'
+_VIOLATION = re.compile(_DENIAL, re.IGNORECASE)
 _OPERATIONS = {"publish": "publish", "subscription": "subscribe", "publish with reply": "be answered"}
 _log = logging.getLogger(__name__)
 

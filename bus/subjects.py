@@ -33,10 +33,9 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.seat.here`, `.who`, `.at.<copy>` | a person's workers | where its turns wait; core, in its own account |
 | `parley.of.<owner>.ch.…`, and `.read.`, `.doc.`, `.get.` | as without `of` | the same, of one owner's sessions |
 
-A session's owner is the client that opened it, or that opened the session above it. Agents, moderators and the owners
-of the tenant use the subjects without `of.<owner>`: they see all sessions. A client's account imports what stands under
-its own name only, and the broker renames it there to the subject without the owner. So a client says
-`parley.read.public.SID`, and moderators hear `parley.of.NAME.read.public.SID`.
+A session's owner is the client that opened it, or the session above it. Agents, moderators and the owners of the
+tenant use the subjects without `of.<owner>`: they see all sessions. A client's account imports its own name only, and
+the broker renames it: a client says `parley.read.public.SID`, moderators hear `parley.of.NAME.read.public.SID`.
 """
 
 import re

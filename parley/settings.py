@@ -21,8 +21,8 @@ from agents import strict_yaml
 from bus.cluster import WHY_ODD
 from bus.storage.partitions import MOST
 from client.errors import BadInput
+from client.files.yaml_file import read_file
 from client.protocols import setup_of
-from client.yaml_file import read_file
 from coordinator.admission import present_names
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from coordinator.table import Inadmissible

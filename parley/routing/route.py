@@ -12,7 +12,7 @@ import msgspec
 
 from agents.experts import ExpertError, builtin, read_all
 from client.errors import BadInput
-from client.json_file import loaded, struct_of
+from client.files.json_file import loaded, struct_of
 from client.pasted import cleaned
 from client.protocols import setup_of
 from client.protocols.routing import Route, Router, Routing

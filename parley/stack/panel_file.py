@@ -23,8 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agents.models import BROUGHT
 from client.api import known_protocol
 from client.errors import BadInput
+from client.files.yaml_file import read_file
 from client.protocols import panel_setup
-from client.yaml_file import read_file
 from parley.settings import Section
 from parley.stack.rows import AgentRow
 from schemas.rooms import entries

@@ -18,8 +18,9 @@ from agents.openai import reply_schema
 from agents.openai.bounds import BadBody, Limits
 from agents.openai.completion import Reading
 from agents.tools.folder import archive
-from client import json_file, session_view
+from client import session_view
 from client.errors import BadInput
+from client.files import json_file
 from client.protocols.maci import signals_file
 from client.records import Altered, parsed, result_of
 from client.show import documents, transcript

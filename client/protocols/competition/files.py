@@ -17,7 +17,7 @@ import msgspec
 import schemas
 from agents.protocols.competition import personas
 from client.errors import BadInput
-from client.yaml_file import read_file
+from client.files.yaml_file import read_file
 from coordinator.admission import refuse_controls
 from coordinator.protocols.competition.seats import due, texts
 from coordinator.table import Inadmissible

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from client.errors import BadInput
-from client.json_file import join, loaded, struct_of, value_of
+from client.files.json_file import join, loaded, struct_of, value_of
 from client.protocols.setup import BadLine
 from coordinator.schedulers import controller
 from coordinator.signals.beliefs import Belief, checked, parse_belief

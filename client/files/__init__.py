@@ -1,0 +1,1 @@
+"""Files that people write, read strictly: YAML and JSON."""
