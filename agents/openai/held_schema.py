@@ -24,6 +24,8 @@ _LEAST = 40
 """Characters that a text is given at least."""
 _ITEM = 250
 """Characters of an item of a list that is long enough to be divided."""
+_FEW = 3
+"""A list is not made shorter than that: prompts ask for so many items."""
 _ITEMS = 50
 """Above it a list is left without a limit, unless its share of the answer says so."""
 _SHARES = [i / 100 for i in range(101)]
@@ -160,7 +162,7 @@ def _deal(node: Schema, chars: float) -> None:
         most = node.get("maxItems", _ITEMS)
         if node.get("items") and most:
             size = min(float(_ITEM), _most_chars(node["items"]))
-            node["maxItems"] = max(1, min(most, int(chars // size)))
+            node["maxItems"] = most if most <= _FEW else max(_FEW, min(most, int(chars // size)))
             _deal(node["items"], chars / node["maxItems"])
     elif node.get("type") == "number" and node.get("minimum") == 0 and node.get("maximum") == 1:
         node.clear()

@@ -24,6 +24,8 @@ class SeatState:
         self.text = ""
         self.round = 0
         self.turn = ""
+        self.answered = -1
+        """The transition before which each turn that was asked is answered; what is heard of it later is late."""
 
     @property
     def asked(self) -> int:
@@ -79,6 +81,8 @@ class Scene:
         seat = self.seat(post.seat) if post.seat else None
         if seat is not None and seat.asked < post.transition:
             seat.text, seat.state = "", "answered"
+        if seat is not None:
+            seat.answered = max(seat.answered, post.transition)
 
     def busy(self) -> dict[str, tuple[str, str]]:
         """Seats that are at something: state, and text so far."""
@@ -93,7 +97,10 @@ class Scene:
         return {name: self._turns[seat.turn] for name, seat in self.seats.items() if seat.turn in self._turns}
 
     def used(self) -> str:
-        """What was used so far."""
+        """What was used so far; empty where seats have answered, and nothing is known of it: the log comes later, or
+        may not be read."""
+        if not self.calls and any(seat.answered >= 0 for seat in self.seats.values()):
+            return ""
         calls = count(self.requests, "model request") if self.requests else count(self.calls, "call")
         return f"{count(self.tokens, 'token')}, {calls}"
 
@@ -121,7 +128,7 @@ class Scene:
     def live(self, live: Live) -> None:
         """Fold one sign of life."""
         seat = self.seat(live.seat)
-        if _asked(live.turn) < seat.asked:
+        if _asked(live.turn) < max(seat.asked, seat.answered):
             return
         if live.turn != seat.turn:
             seat.turn, seat.text = live.turn, ""

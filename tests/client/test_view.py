@@ -79,3 +79,17 @@ def test_the_line_below_a_session_of_an_unknown_protocol_has_its_round_and_what_
     scene = Scene()
     scene.post(Post(session="s", channel="public", k=0, n=0, transition=1, at_ns=0, kind="song", round=3, body=raw({})))
     assert scene.foot(face_of("sixth").present()) == "round 3 · 0 tokens, 0 calls"
+
+
+def test_a_sign_of_life_that_comes_after_the_answer_does_not_make_a_seat_think_again() -> None:
+    scene = Scene()
+    post = Post(
+        session="s", channel="public", k=0, n=0, transition=12, at_ns=0, seat="analyst", kind="song", round=1,
+        body=raw({}),
+    )  # fmt: skip
+    scene.post(post)
+    scene.live(Live(session="s", seat="analyst", turn="9-1", state="thinking"))
+    assert states(scene) == {"analyst": "answered"} and not scene.busy()
+    assert "0 calls" not in scene.foot(face_of("sixth").present()), "nobody knows them, and they are not none"
+    scene.live(Live(session="s", seat="analyst", turn="12-0", state="thinking"))
+    assert states(scene) == {"analyst": "thinking"}

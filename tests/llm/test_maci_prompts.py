@@ -15,6 +15,7 @@ from agents.openai.held_schema import schema_of
 from agents.protocols import KITS, kind_of
 from coordinator.schedulers.tone import LEVELS
 from schemas.belief import Share
+from schemas.protocols.consensus import PanelBrief
 from schemas.protocols.maci.messages import (
     BlindBrief,
     CritBrief,
@@ -27,11 +28,13 @@ from schemas.protocols.maci.messages import (
     Span,
     Speaker,
 )
+from schemas.protocols.single import AnswerBrief
 from schemas.turn import Caps
 from tests.llm.server import model_server, says
 from tests.llm.support import model, silent
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
+from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.turns import anchor, numbered, ruled, shares, shown
 
 OUTCOMES = ("Ash", "Birch", "Cedar")
@@ -140,6 +143,29 @@ def test_a_held_model_names_only_what_it_may_rebut() -> None:
 
     assert rebuts() == [{"type": "null"}]
     assert rebuts(rebuttable=(5, 9)) == [{"type": "integer", "enum": [5, 9]}, {"type": "null"}]
+
+
+@pytest.mark.parametrize(("tokens", "most"), [(600, 5), (2_000, 3), (4_000, 1)])
+def test_a_prompt_asks_for_as_much_evidence_as_the_schema_allows(tokens: int, most: int) -> None:
+    anchored = anchor(OUTCOMES, BELIEF, most=most)
+    turn = shown("argue", anchored, others=[POST], caps=Caps(output_tokens=tokens))
+    spans = schema_of(turn, bounds=True)["properties"]["arguments"]["items"]["properties"]["spans"]
+    assert spans["maxItems"] == 3 and "one to three pieces of evidence" in text_of(build(turn))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "brief"),
+    [("single", AnswerBrief()), ("consensus", PanelBrief(iteration=1))],
+    ids=["single", "consensus"],
+)
+def test_a_prompt_offers_to_abstain_only_where_the_schema_allows_it(protocol: str, brief: Any) -> None:
+    for held in ((), (document("a.md", "Ash is pale."),)):
+        turn = Shown(
+            session="s", protocol=protocol, question="Which tree?", seat="x", role="x", kind="answer", round=1,
+            brief=brief, reply=kind_of(protocol, "answer").reply, documents=held,
+        )  # fmt: skip
+        allowed = "enum" not in schema_of(turn, bounds=True)["properties"]["abstains"]
+        assert ("`abstains`: true only if" in text_of(build(turn))) is allowed is bool(held)
 
 
 def test_the_others_are_shown_what_an_argument_rebuts() -> None:

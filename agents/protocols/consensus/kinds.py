@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from agents.context import Shown
+from agents.protocols import abstaining
 from agents.protocols.kit import Kind
 from schemas.protocols.consensus import (
     Analysis,
@@ -43,7 +44,7 @@ def _alone(shown: Shown) -> dict[str, dict[str, Any]]:
         "moved_by": {"maxItems": 0},
         "argument": _NOTHING,
     }
-    return {**first, **_answers(shown)}
+    return {**first, **abstaining.limits(shown)}
 
 
 def _again(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -51,7 +52,7 @@ def _again(shown: Shown) -> dict[str, dict[str, Any]]:
         return _alone(shown)
     heard = [other.post for other in shown.others]
     argued = {"argument.post": {"enum": heard}} if heard else {"argument": _NOTHING}
-    return {"change_reason": {"minLength": 1}, **argued, **_answers(shown)}
+    return {"change_reason": {"minLength": 1}, **argued, **abstaining.limits(shown)}
 
 
 def _compares(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -64,11 +65,6 @@ def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
     return {"group": {"enum": [shown.brief.label]}}
 
 
-def _answers(shown: Shown) -> dict[str, dict[str, Any]]:
-    """Who holds no document goes by what it knows: it has no reason to abstain."""
-    return {} if shown.documents else {"answer": {"minLength": 1}, "abstains": {"enum": [False]}}
-
-
 def _round(shown: Shown) -> dict[str, str]:
     brief: PanelBrief | CompareBrief = shown.brief
     return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
@@ -77,7 +73,7 @@ def _round(shown: Shown) -> dict[str, str]:
 def _panelist(shown: Shown) -> dict[str, str]:
     moved = "the quotations shown by others, new to you, that moved you, copied word for word; empty if none did."
     cited = any(isinstance(o.body, Position) and o.body.citations for o in shown.others)
-    return {**_round(shown), "moved": moved if cited else "an empty list."}
+    return {**_round(shown), **abstaining.slots(shown), "moved": moved if cited else "an empty list."}
 
 
 def _stand(brief: PanelBrief) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from agents.protocols.critic.extractive_judge import judge, rewrite, verdict
 
 METHODS: Mapping[str, TurnMethod] = {
     "rewrite": reads(lambda shown, _: (rewrite(shown), False), lambda body: str(body.question)),
-    "answer": reads(answer),
+    "answer": TurnMethod(answer),
     "critique": reads(critique, lambda body: str(body.objection)),
     "press": reads(critique, lambda body: str(body.objection)),
     "compare": compares(compare, lambda body: ", ".join(f"{v:g}" for v in body.values)),

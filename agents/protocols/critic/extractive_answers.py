@@ -1,26 +1,36 @@
 """Answerer and critic without a language model: they weigh sentences of documents, and quote what they go by.
 
-The answerer says what most of the evidence comes to, the quotations in the objections included, and goes through the
-objections one by one. The critic looks in the documents that it holds for a sentence that speaks against the answer, or
+Of options, and of yes and no, the answerer says what most of the evidence comes to, the quotations in the objections
+included. To other questions it gives the answer that a panelist would give, or none. It goes through the objections one
+by one. The critic looks in the documents that it holds for a sentence that speaks against the answer, or
 for another one, and that neither the answer nor an earlier objection quotes.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
+from agents.extractive.deciding import Found, Search, as_answer
 from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
 from agents.extractive.gathering import gather
-from agents.extractive.question import Question, read_question
+from agents.extractive.question import OPTIONS, YES_NO, Question, read_question
+from agents.extractive.searching import search
+from agents.extractive.turn_method import Workbench
 from agents.extractive.weighing import beliefs, candidates
-from agents.retrieval.corpus import Corpus, clean, collapse
+from agents.models.base import Completion, Emit
+from agents.retrieval.corpus import Corpus, clean, collapse, words
 from schemas.citation import Citation
 from schemas.protocols.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Past
 from schemas.text import same
+from schemas.turn import Usage
 
 NEUTRAL = "By the evidence alone: "
 """How the extractive judge begins a rewritten question."""
 CITED = 4
 """Sentences that an answer quotes for itself."""
+SIDES = (OPTIONS, YES_NO)
+"""Kinds of questions in which it takes a side by praise and blame. To any other it answers as a panelist does
+(agents/extractive/deciding.py), or not at all."""
 LEAST = 0.4
 """What an objection weighs at least."""
 LEAST_PRESSED = 0.15
@@ -35,30 +45,58 @@ def parse_question(question: str) -> Question:
     return read_question(question.removeprefix(NEUTRAL))
 
 
-def answer(shown: Shown, corpus: Corpus) -> tuple[Answer, bool]:
-    """(the answer, whether something that it read talks to the reader as to a machine)."""
+async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
+    """The answer; flagged where something that it read talks to the reader as to a machine."""
     brief: AnswerBrief = shown.brief
     cited = (c for o in brief.profile for c in o.citations)
-    evidence, injected = _evidence(shown, corpus, cited)
+    evidence, injected = _evidence(shown, bench.corpus, cited)
     question = parse_question(shown.question)
-    answers = candidates(question, evidence)
+    flags = ("injection",) if injected else ()
+    if question.kind in SIDES:
+        answers = await asyncio.to_thread(candidates, question, evidence)
+        return Completion(body=_body(shown, answers, _belief(answers)), usage=Usage(calls=1), flags=flags)
+    done = await search(shown, bench.encoding, question.text, evidence)
+    answers = await asyncio.to_thread(_found, question, evidence, done.value)
+    body = _body(shown, answers, done.value.sure) if done.value.answer else _unanswered(shown, done.value.bearing)
+    return Completion(body=body, usage=done.usage, flags=(*flags, *done.flags))
+
+
+def _found(question: Question, evidence: list[Evidence], found: Found) -> list[PossibleAnswer]:
+    """The answer that a panelist would give too, then what else the sentences offer."""
+    weighed = candidates(question, evidence)
+    kept = {e: Weighed(1.0, e) for e in found.rests_on}
+    kept |= {
+        w.evidence: w for c in weighed for w in c.weighed if w.evidence not in kept and _says(w.evidence, found.answer)
+    }
+    return [PossibleAnswer(found.answer[:4_000], tuple(kept.values()), found.sure), *weighed]
+
+
+def _belief(answers: Sequence[PossibleAnswer]) -> float:
+    return beliefs(answers)[answers[0].text] if answers else 0.0
+
+
+def _body(shown: Shown, answers: Sequence[PossibleAnswer], sure: float) -> Answer:
+    brief: AnswerBrief = shown.brief
     if not answers:
-        why = (
-            f"Nothing in the {len(shown.documents)} documents that I hold answers this; no language model was at work."
-        )
-        return Answer(answer=NOTHING, reasoning=why, confidence=0.0), injected
+        return _unanswered(shown, ())
     chosen = answers[0]
-    shares = beliefs(answers)
     case = [w.evidence for w in chosen.weighed if w.value > 0][:CITED]
     addresses = [(o, _address(o, chosen, answers, case)) for o in brief.profile]
     own = tuple(_cite(e) for e in case)
     return Answer(
         answer=chosen.text,
-        reasoning=_reasoning(shown, answers, shares, case),
-        confidence=round(min(0.99, max(0.01, shares[chosen.text])), 3),
+        reasoning=_reasoning(shown, answers, case, sure),
+        confidence=round(min(0.99, max(0.01, sure)), 3),
         citations=_second_try(shown, own),
         addresses=tuple(Addressed(objection=o.number, how=how) for o, how in addresses if how),
-    ), injected
+    )
+
+
+def _unanswered(shown: Shown, bearing: Sequence[Evidence]) -> Answer:
+    why = f"Nothing in the {len(shown.documents)} documents that I hold answers this; no language model was at work."
+    if bearing:
+        why += f" These passages bear on it, the nearest first: {'; '.join(map(_quoted, bearing))}."
+    return Answer(answer=NOTHING, reasoning=why[:4_000], confidence=0.0)
 
 
 def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
@@ -75,7 +113,13 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
     known |= {collapse(c.quote) for c in answer.citations}
     said = " ".join(o.text for o in brief.profile) + brief.again
     least = LEAST_PRESSED if brief.again else LEAST
-    for strength, w, rival in _against(candidates(parse_question(shown.question), evidence), answer.answer):
+    question = parse_question(shown.question)
+    if question.kind in SIDES:
+        answers = candidates(question, evidence)
+    else:  # a sentence that has not what is asked for, or says the same, speaks for no other answer
+        looked = [x.evidence for x in Search(question.text, evidence).looked(None)]
+        answers = candidates(question, [e for e in looked if not _says(e, answer.answer)])
+    for strength, w, rival in _against(answers, answer.answer):
         text = w.evidence.sentence.text
         if strength < least:
             break
@@ -119,16 +163,25 @@ def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer],
     )
 
 
-def _reasoning(
-    shown: Shown, answers: Sequence[PossibleAnswer], shares: dict[str, float], case: Sequence[Evidence]
-) -> str:
+def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[Evidence], sure: float) -> str:
     count = len(shown.documents)
     beside = " and what the critic quotes" if shown.others else ""
     parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}."]
     if case:
         parts.append("For it: " + "; ".join(_quoted(e) for e in case[:3]) + ".")
-    parts.append("Weight of the evidence: " + ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4]) + ".")
+    if parse_question(shown.question).kind in SIDES:
+        shares = beliefs(answers)
+        told = ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4])
+        parts.append(f"Weight of the evidence: {told}.")
+    else:
+        parts.append(f"How sure that is: {sure:.0%}.")
     return " ".join(parts)
+
+
+def _says(e: Evidence, held: str) -> bool:
+    """Whether a sentence has all the words of an answer, or is that answer as a whole."""
+    there, own = set(e.sentence.words), set(words(held))
+    return bool(own) and (own <= there or same(as_answer(e), held))
 
 
 def _second_try(shown: Shown, cited: tuple[Citation, ...]) -> tuple[Citation, ...]:

@@ -37,6 +37,8 @@ LIKELY, UNLIKELY = 0.8, 0.2
 """How likely a finding is positive under the outcome of which it is said, and under another."""
 LEAST_TELLING, QUERY_WORDS = 2, 6
 """Words of a sentence that only it has: so many are needed, and so many go into a query."""
+STATED = 0.5
+"""Share of a sentence's words, outcomes aside, from which the question states it already."""
 _QUOTE = re.compile("“[^”]*”(?: \\([^)]*\\))?")
 _KINDS = (
     ("test", re.compile(r"\b(?:test|count|level|serology|antibod|antigen|scan|measure|sample|trial|blood|rate)", re.I)),
@@ -109,14 +111,16 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
     """(what would separate the outcomes in contention, whether something talks to the reader as to a machine).
 
     A test asks whether a sentence about one outcome holds here: one with words that are said of no other outcome, and
-    that the question does not have. Those of the likeliest outcomes come first, one of each, then the second of each.
+    that the question does not have. A sentence of which the question has half the words or more is left out: the
+    question states it already. Those of the likeliest outcomes come first, one of each, then the second of each.
     """
     brief: PlanBrief = shown.brief
     read = reading(shown)
     outcomes = [s.outcome for s in brief.mixture]
     by_outcome = about(outcomes, read.lines) if len(outcomes) > 1 else []
     asked = frozenset(stems(shown.question))
-    known = asked | {s for o in outcomes for s in stems(o)}
+    names = {s for o in outcomes for s in stems(o)}
+    known = asked | names
     listed: list[tuple[int, float, Test]] = []
     for i, lines in enumerate(by_outcome):
         others = frozenset().union(*(said for j, of in enumerate(by_outcome) if j != i for said in of.values()))
@@ -124,11 +128,17 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
         # What is said beside a word of the question is nearer to it.
         worth = {line: len(own[line]) * (1 if said & asked else 0.4) for line, said in lines.items()}
         order = sorted(own, key=lambda x: (-worth[x] / (8 + len(x.sentence.stems)), x.passage, x.sentence.text))
-        tests = (_test(line, own[line], i, outcomes) for line in order if len(own[line]) >= LEAST_TELLING)
+        unknown = (x for x in order if not _stated(frozenset(x.sentence.stems) - names, asked))
+        tests = (_test(line, own[line], i, outcomes) for line in unknown if len(own[line]) >= LEAST_TELLING)
         fresh = [t for t in tests if t.query not in brief.asked]
         listed += [(rank, -brief.mixture[i].p, t) for rank, t in enumerate(fresh)]
     chosen = sorted(listed, key=lambda x: (x[0], x[1], x[2].query))[: brief.most]
     return Tests(tests=tuple(t for _, _, t in chosen)), read.injected
+
+
+def _stated(said: frozenset[str], asked: frozenset[str]) -> bool:
+    """Whether the question states what a sentence says of an outcome."""
+    return len(said & asked) >= STATED * len(said)
 
 
 def _test(line: PassageLine, telling: frozenset[str], of: int, outcomes: Sequence[str]) -> Test:

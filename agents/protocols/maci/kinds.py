@@ -115,6 +115,9 @@ COPIED = (
     "there"
 )
 NONE = "an empty list."
+MOST_SPANS, MOST_ARGUED = 5, 3
+"""Pieces of evidence of a blind answer, and of an argument: what the prompt asks for, and its schema allows."""
+_IN_WORDS = {3: "three", 5: "five"}
 
 
 def _quotable(shown: Shown) -> bool:
@@ -129,7 +132,7 @@ def _blind_orders(shown: Shown) -> dict[str, str]:
     return {
         **framed,
         "evidence": "Answer from the passages, and invent no figure, study or quotation.",
-        "spans": f"up to five pieces of evidence, {COPIED}.",
+        "spans": f"up to {_IN_WORDS[MOST_SPANS]} pieces of evidence, {COPIED}.",
     }
 
 
@@ -146,7 +149,7 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
             "the subject is named. An argument without a quotation is refused. A passage may be quoted again for "
             "another claim."
         )
-        argued = f"one to four pieces of evidence, {COPIED}."
+        argued = f"one to {_IN_WORDS[MOST_ARGUED]} pieces of evidence, {COPIED}."
     else:
         gates += f". {NO_PASSAGES}"
         argued = NONE
@@ -193,17 +196,18 @@ def _outcomes(shown: Shown) -> dict[str, dict[str, Any]]:
     return {"belief.outcome": {"enum": names}, "belief": {"maxItems": len(names)}} if 0 < len(names) <= 100 else {}
 
 
-def _passages(shown: Shown, *fields: str) -> dict[str, dict[str, Any]]:
-    """Only a passage that is shown can be quoted."""
+def _passages(shown: Shown, field: str, most: int) -> dict[str, dict[str, Any]]:
+    """Only a passage that is shown can be quoted, and so many at most."""
     posts = [o.body for o in shown.others if isinstance(o.body, Passages)]
     known = [p.id for body in posts for p in body.passages]
     if not known:
-        return {field: {"maxItems": 0} for field in fields}
-    return {f"{field}.passage": {"enum": known} for field in fields} if len(known) <= 100 else {}
+        return {field: {"maxItems": 0}}
+    named = {f"{field}.passage": {"enum": known}} if len(known) <= 100 else {}
+    return {field: {"maxItems": most}, **named}
 
 
 def _narrow_blind(shown: Shown) -> dict[str, dict[str, Any]]:
-    return {**_outcomes(shown), **_passages(shown, "spans")}
+    return {**_outcomes(shown), **_passages(shown, "spans", MOST_SPANS)}
 
 
 def _narrow_case(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -211,7 +215,7 @@ def _narrow_case(shown: Shown) -> dict[str, dict[str, Any]]:
     most = {"arguments": {"maxItems": brief.most}}
     named = [{"type": "integer", "enum": list(brief.rebuttable)}] if brief.rebuttable else []
     rebuts = {"anyOf": [*named, {"type": "null"}]}
-    return {**_outcomes(shown), **_passages(shown, "arguments.spans"), **most, "arguments.rebuts": rebuts}
+    return {**_outcomes(shown), **_passages(shown, "arguments.spans", MOST_ARGUED), **most, "arguments.rebuts": rebuts}
 
 
 def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:

@@ -2,19 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from agents.context import Shown
+from agents.protocols import abstaining
 from agents.protocols.kit import Kind, Kit
 from schemas.protocols.single import Answer, AnswerBrief
 
 if TYPE_CHECKING:
     from agents.extractive.turn_method import TurnMethod
-
-
-def _narrow(shown: Shown) -> dict[str, dict[str, Any]]:
-    """Who holds no document goes by what it knows: it has no reason to abstain."""
-    return {} if shown.documents else {"answer": {"minLength": 1}, "abstains": {"enum": [False]}}
 
 
 def _extractive() -> "Mapping[str, TurnMethod]":
@@ -26,7 +21,8 @@ def _extractive() -> "Mapping[str, TurnMethod]":
 KIT = Kit(
     kinds={
         "answer": Kind(
-            brief=AnswerBrief, reply=Answer, posts={"answer": Answer}, head="answerer", narrow=_narrow,
+            brief=AnswerBrief, reply=Answer, posts={"answer": Answer}, head="answerer", narrow=abstaining.limits,
+            prompt_slots=abstaining.slots,
             order=("reasoning", "citations", "abstains", "answer", "confidence"),
         )
     },

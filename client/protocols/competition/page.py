@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from client.protocols.competition.decided import decided
 from client.protocols.competition.plot import draw
 from client.protocols.competition.story import Story
 from client.protocols.competition.transcript import (
@@ -54,7 +55,7 @@ def facts_of(posts: Iterable[Post], result: Result | None, story: Story) -> dict
     return {
         "verdict": verdict(result.outcome, story) if result is not None else "",
         "best": best_words(outcome) if outcome is not None and outcome.best else "",
-        "notes": list(facts(outcome)) if outcome is not None else [],
+        "notes": [*facts(outcome), *decided(outcome, story)] if outcome is not None else [],
         "votes": [f"Audience {t.name} the debate: {tally_words(t, story)}" for t in story.tallies],
         "standings": [_row(s) for s in standings(story)] if story.totals else [],
         "chart": base64.b64encode(draw(story, "svg")).decode() if story.cumulative() else "",

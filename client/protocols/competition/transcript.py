@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from client.protocols.competition.decided import decided
 from client.protocols.competition.story import Story, team_of
 from client.show.lines import Block, Piece, StyledLine
 from client.text import clean, line
@@ -223,6 +224,7 @@ def brief_outcome(body: Mapping[str, Any], story: Story) -> Iterator[StyledLine]
         seats = ", ".join(f"{line(seat)} {points(known.total(seat))}" for seat in known.seats(team))
         yield team, f"  {line(known.team_name(team))} {points(known.total(team))}" + (f": {seats}" if seats else "")
     yield from (("warning", text) for text in facts(outcome))
+    yield from (("warning", f"{WARNING} {text}") for text in decided(outcome, known))
 
 
 def in_short(body: Mapping[str, Any], story: Story) -> str:
@@ -237,6 +239,7 @@ def in_short(body: Mapping[str, Any], story: Story) -> str:
         "; that is little: another judge may see it otherwise" if by < _NARROW * max(abs(first), abs(second)) else ""
     )
     little += f"; {unscored_words(outcome)}" if outcome.unscored else ""
+    little += "".join(f"; {text}" for text in decided(outcome, story))
     won = f"{line(story.team_name(outcome.winner))} won"
     how = "by votes" if outcome.decided_by == "votes" else f"by {points(by)} points of {points(max(first, second))}"
     return f"{won} {how}{little}; who wins is not who is right"
@@ -342,6 +345,7 @@ def outcome_lines(body: Mapping[str, Any], story: Story | None = None) -> Iterat
         known = _recounted(outcome, known)
     yield from scoreboard(known)
     yield from (("warning", text) for text in facts(outcome))
+    yield from (("warning", f"{WARNING} {text}") for text in decided(outcome, known))
     for tally in outcome.votes:
         yield "quiet", f"Audience {tally.name} the debate: {tally_words(tally, known)}"
 

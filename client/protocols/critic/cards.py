@@ -67,7 +67,7 @@ def signals(trend: Sequence[Any], settings: Body) -> tuple[Series, ...]:
     threshold = number(settings.get("threshold"))
     return (
         Series(
-            name="confidence", label="Confidence of the judge", values=values,
+            name="confidence", label="Confidence, by the objections that are open", values=values,
             rounds=tuple(float(n) for n in range(1, len(values) + 1)), threshold=threshold,
             threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
             stops="above" if threshold is not None else "", least=0.0, most=100.0,

@@ -113,6 +113,7 @@ class CriticPresenter(Presenter):
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """What the verdict does and assumes, and a warning where objections were compared by words alone."""
         yield from transcript.ruling_lines(result.outcome)
+        yield from transcript.counted(result)
         yield from transcript.by_words(result.rounds)
 
     def dissent(self, result: Result) -> str:
@@ -144,11 +145,15 @@ class CriticPresenter(Presenter):
         if ruling in transcript.RULED:
             moved = f"the verdict {ruling} the answer of the debate"
         following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
-        return f"{line(answer, _BRIEF)}, {self.confidence(result)}; {met}; {moved}{following}"
+        sure = self.confidence(result)
+        if transcript.unread(result):
+            sure += " counted from the objections"
+        return f"{line(answer, _BRIEF)}, {sure}; {met}; {moved}{following}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The label and the objections."""
-        return transcript.outcome_lines(result.outcome)
+        yield from transcript.outcome_lines(result.outcome)
+        yield from transcript.counted(result)
 
     def closing_lines(self, result: Result) -> Iterator[StyledLine]:
         """A warning where objections were compared by words alone."""

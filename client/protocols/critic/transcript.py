@@ -5,6 +5,7 @@ from typing import Any
 
 from client.show.lines import StyledLine
 from client.text import line
+from schemas.result import Result
 
 Body = Mapping[str, Any]
 
@@ -49,6 +50,23 @@ def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[Styl
     yield "score", f"      duplicate: {likeness} ({limit})"
     yield "quiet", f"        now:    {line(str(body.get('objection', '')), _WIDE)}"
     yield "quiet", f"        before: {line(str(body.get('nearest_text', '')), _WIDE)}"
+
+
+def unread(result: Result) -> bool:
+    """Whether no language model had a part in the session."""
+    used = result.usage
+    return bool(used.calls) and not used.input_tokens + used.output_tokens
+
+
+def counted(result: Result) -> Iterator[StyledLine]:
+    """What confidence means where no language model had a part, beside how sure the answerer was."""
+    given = [r["answer"].get("confidence") for r in result.rounds if r.get("answer")]
+    if unread(result) and given and isinstance(given[-1], int | float):
+        yield (
+            "score",
+            "The confidence is counted from the objections that are open. No language model judged the answer. "
+            f"The answerer itself is {given[-1]:.2f} sure of it.",
+        )
 
 
 def by_words(rounds: Sequence[Body]) -> Iterator[StyledLine]:

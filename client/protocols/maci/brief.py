@@ -27,7 +27,7 @@ class Told:
     def __init__(self) -> None:
         self._new = 0
         self._known: set[tuple[str, ...]] = set()
-        """Arguments that were told of."""
+        """Arguments that were admitted."""
         self._held: dict[str, str] = {}
         """Seat -> what it held to be most probable."""
 
@@ -42,7 +42,7 @@ class Told:
                 yield "seat", f"  {line(post.seat)}, alone: {shares(body.belief, _TOP)}"
             case Merged():
                 yield "score", f"  they propose {line(', '.join(g.name for g in body.groups), _WIDE)}"
-            case Ruled():
+            case Ruled(admitted=True):
                 self._new += _key(body) not in self._known
                 self._known.add(_key(body))
             case Round():
@@ -53,7 +53,7 @@ class Told:
         self._new = 0
         held = ", ".join(f"{line(share.outcome, _NAME)} {share.p:.2f}" for share in top(s.mixture, _TOP))
         news = f"; {count(new, 'new argument') if new else 'no new argument'}" if s.round else ""
-        refused = f", {body.refused} refused" if new and body.refused else ""
+        refused = f", {body.refused} refused" if body.refused else ""
         yield "score", f"  round {s.round}: disagreement {s.jsd:.2f}; {held}{news}{refused}"
         if body.next_advocate:
             yield "score", f"      {named(body)}"

@@ -11,7 +11,7 @@ from client.protocols.maci.story import body_of, story
 from client.show.cards import Card, Series, StopRule
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import SEAT_WORDS, NoPicture, PagePart, Presenter
-from client.show.untrusted import items, object_of
+from client.show.untrusted import items, mapping, object_of
 from client.show.words import raw_post
 from client.text import count
 from schemas import log
@@ -142,7 +142,10 @@ class MaciPresenter(Presenter):
 
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
         """What the tests do not tell."""
-        return super().certificate_rows({k: v for k, v in certificate.items() if k not in transcript.TOLD})
+        rest = {k: v for k, v in certificate.items() if k not in (*transcript.TOLD, "spent")}
+        spent = mapping(certificate.get("spent"))
+        told = [transcript.spent_words(spent).split(": ", 1)] if spent else []
+        return [*super().certificate_rows(rest), *((name[:1].upper() + name[1:], value) for name, value in told)]
 
     def stop_rules(self, certificate: Mapping[str, Any]) -> Sequence[StopRule]:
         """Agreement, plateau, stalemate, budget, round limit."""

@@ -355,11 +355,23 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
     if certificate.get("held"):
         rounds = ", ".join(str(t) for t in certificate["held"])
         yield f"  rounds that the monotone gate held back, which count towards no plateau of disagreement: {rounds}"
+    if spent := mapping(certificate.get("spent")):
+        yield f"  {spent_words(spent)}"
     for name, value in certificate.items():
-        if name not in TOLD and value not in (None, "", [], {}, ()):
+        if name not in (*TOLD, "spent") and value not in (None, "", [], {}, ()):
             yield f"  {line(name)}: {line(plain(value), _WIDE)}"
 
 
+def spent_words(spent: Mapping[str, Any]) -> str:
+    """What was spent when the debate stopped: the usage of the whole session counts the final plan too, and counts
+    model requests alone."""
+    parts = [f"{spent[name]:,} {what}" for name, what in _SPENT.items() if isinstance(spent.get(name), int)]
+    if lost := spent.get("unaccounted_tokens"):
+        parts.append(f"at most {lost:,} tokens unaccounted")
+    return f"spent when it stopped, before the final plan: {', '.join(parts)}"
+
+
+_SPENT = {"tokens": "tokens", "calls": "calls of seats (what is computed without a model is counted, too)"}
 TOLD = frozenset({"reason", "round", "converged", "stops", "near_consensus", "one_answer", "held", "history"})
 """Keys of a certificate that are told in other words."""
 

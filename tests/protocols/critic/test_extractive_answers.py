@@ -13,6 +13,7 @@ from agents.protocols import KITS
 from agents.protocols.critic import kinds as critic
 from agents.protocols.critic.extractive_answers import NEUTRAL, NOTHING
 from agents.protocols.critic.extractive_judge import alike
+from client.protocols.critic.presenter import CriticPresenter
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import replay
 from schemas.citation import Citation
@@ -150,6 +151,31 @@ def test_the_answerer_takes_up_each_objection_and_may_change_its_answer() -> Non
     assert [a.objection for a in again.addresses] == [1, 2], "an objection that quotes nothing cannot be weighed"
     assert lost.quote in again.addresses[1].how
     assert {c.document for c in again.citations} == {"d.md"}, "it cites for itself what speaks for it"
+
+
+LONG = "It was 164 kilometres long and eight metres deep when the Suez Canal opened for ships in November 1869."
+CANAL = document(
+    "canal.md", f"{LONG} The Suez Canal was opened to shipping on 17 November 1869 with a convoy of ships."
+)
+
+
+def test_a_question_of_fact_is_answered_as_a_panelist_answers_it_and_not_by_the_nearest_sentence() -> None:
+    asked = {"question": NEUTRAL + "In which year did the Suez Canal open?"}
+    given = turn("answer", AnswerBrief(round=1), (CANAL,), **asked).body
+    assert given.answer == "1869" and given.citations[0].document == "canal.md"
+    same = turn("critique", CritiqueBrief(round=1), (CANAL,), (given,), **asked).body
+    assert same.objection == NO_NEW_OBJECTION, "what says the same speaks for no other answer"
+    unknown = turn("answer", AnswerBrief(round=1), (document("a.md", "A canal is a waterway."),), **asked).body
+    assert (unknown.answer, unknown.confidence) == (NOTHING, 0.0)
+
+
+def test_confidence_without_a_language_model_is_said_to_be_counted() -> None:
+    ended = run("In which year did the Suez Canal open?", [CANAL])
+    presenter = CriticPresenter()
+    assert presenter.answer(ended.result) == "1869"
+    told = " ".join(text for _, text in presenter.brief_beside(ended.result))
+    assert "No language model judged the answer." in told and "The answerer itself is 0." in told
+    assert "counted from the objections" in presenter.in_short(ended.result)
 
 
 def test_the_critic_quotes_what_speaks_against_the_answer_and_is_not_in_its_profile() -> None:

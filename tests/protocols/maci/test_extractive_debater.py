@@ -325,6 +325,22 @@ def test_a_plan_asks_what_is_said_of_one_alone_and_its_queries_run(retrieved: Pa
     assert len(plan(retrieved, most=2).tests) == 2
 
 
+def test_a_plan_does_not_ask_what_the_question_states() -> None:
+    wilt = numbered(
+        ("a.md", "Fusarium wilt browns the vessels of a cut stem. In Fusarium wilt a culture grows violet spores."),
+        ("b.md", "Root rot softens every root, and bark slips off."),
+    )
+    brief = PlanBrief(mixture=shares(Fusarium_wilt=0.6, Root_rot=0.4), most=5)
+
+    def asked(question: str) -> str:
+        tests = ask(shown("plan", brief, question=question, seat="analyst", others=[wilt])).body.tests
+        return " ".join(t.what for t in tests)
+
+    assert "browns the vessels" in asked("What is the cause?") and "violet spores" in asked("What is the cause?")
+    told = asked("Vessels of the cut stem were browned and streaked. What is the cause?")
+    assert "browns the vessels" not in told and "violet spores" in told
+
+
 def test_nothing_in_contention_needs_no_plan() -> None:
     brief = PlanBrief(mixture=shares(Ash=1.0), most=3)
     assert ask(shown("plan", brief, seat="analyst", others=[TREES])).body.tests == ()
