@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from agents.tools import own_files
 from agents.tools.unwanted import MAY_BE_SECRET, TOO_MUCH, LeftOut, Unwanted, biggest, in_bytes
 from bus.errors import BusError
 from client.errors import BadInput, ParleyError, Refusal, Unreachable
@@ -85,6 +86,10 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
             names, more = _some(held, len(held) if everything else _SECRETS_NAMED)
             how = f"a line such as `!{line(held[0][1:-1])}` in .gitignore has it sent"
             yield f"held back of {self.folder}: {names}{_more(more)}: {MAY_BE_SECRET}; {how}"
+        for why in (own_files.STATE, own_files.KEYS):
+            if held := by_reason.pop(why, None):
+                names, more = _some(held, len(held) if everything else _SECRETS_NAMED)
+                yield f"held back of {self.folder}: {names}{_more(more)}: {why}"
         reasons, left = [], 0
         for i, (why, paths) in enumerate(by_reason.items()):
             names, more = _some(paths, len(paths) if everything else _NAMED if i < _NAMED else 0)
@@ -149,6 +154,12 @@ def read_folder(folder: Path) -> Sent:
         raise BadInput("folder", f"{folder} is not a folder")
     if repository := _repository_of(folder.resolve()):
         raise BadInput("folder", f"{folder} is of a repository's own files ({repository}), which may run programs")
+    resolved = folder.resolve()
+    for at in (resolved, *resolved.parents):
+        if own_files.is_state(at):
+            raise BadInput(
+                "folder", f"{folder} is of Parley's own state folder ({at}), which is never sent; name another"
+            )
     too_large = ""
     try:
         for largest in SIZES:

@@ -2,7 +2,7 @@
 
 The repository is only read, object by object: no work tree and no index is looked at, no text is converted, no other
 program is shown a difference, nothing is fetched. So nothing that the repository's settings name is run. What of the
-folder is not sent, by its name, is not sent of its past either.
+folder is not sent is not sent of its past either, and no version of a file that held keys of a message bus is.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from agents.tools.own_files import has_keys
 from agents.tools.unwanted import Unwanted
 from client.task_branch import GitFailed, Repository
 from client.task_folder import Sent
@@ -169,7 +170,8 @@ def _asked(ids: Iterable[str]) -> bytes:
 
 
 def _text(data: bytes) -> str | None:
+    """A blob as text; None: it is none, or holds keys, and then only its name goes."""
     try:
-        return None if b"\x00" in data else data.decode()
+        return None if b"\x00" in data or has_keys(data) else data.decode()
     except UnicodeDecodeError:
         return None

@@ -172,7 +172,10 @@ def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: H
     if other:
         return other
     if result.stop.reason == "unproven":  # nobody should be sent to put in what a check speaks against
-        return f"parley explain {sid}{where}"
+        if repository is None or not has_change:
+            return f"parley explain {sid}{where}"
+        # Beside the files, where it can be looked at and its check be run.
+        return f"parley sessions apply {sid} --folder {at} --branch unproven-{sid[:8]} --unapproved{where}"
     if has_change and not (into and approved):
         return f"parley sessions apply {sid} --folder {at}{'' if approved else ' --unapproved'}{where}"
     return f"parley explain {sid}{where}"

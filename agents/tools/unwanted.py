@@ -1,5 +1,5 @@
-"""Decides what of a folder is not sent: what its .gitignore files name, what tools leave behind, and what may hold a
-secret.
+"""Decides what of a folder is not sent: what its .gitignore files name, what tools leave behind, what may hold a
+secret by its name, and what is Parley's own (agents.tools.own_files).
 
 Read as git reads them: a .gitignore in each folder, the deeper one over the higher, those above the folder up to the
 work tree's root, and last `.git/info/exclude`. git itself is not asked: a repository's settings may name programs that
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
+
+from agents.tools import own_files
 
 MOST_RULES = 1_000_000
 """Bytes of one .gitignore."""
@@ -70,12 +72,16 @@ class Unwanted:
         full = self._root / path
         if (full.name == ".git") if folder else full.name in (".git", ".hg"):
             return ""
+        if folder and own_files.is_state(full):
+            return own_files.STATE
         decision, rule = self._told(full, folder)
         if decision:
             return ""
         name = f"{path}/" if folder else path
         if _may_be_secret(path, folder) and not _names_secret(rule):
             return MAY_BE_SECRET
+        if not folder and own_files.file_has_keys(full):
+            return own_files.KEYS
         if decision is not None:
             return self._too_large(path, folder)
         if self._left.match_file(name):

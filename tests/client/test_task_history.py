@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import nkeys
 import pytest
 
 from client import task_folder, task_history
@@ -229,3 +230,10 @@ def test_what_may_hold_a_secret_is_held_back_of_the_past_too(root: Path) -> None
     assert not any("hunter" in text for text in found.texts.values())
     commit(root, "sent on purpose", _dot_gitignore="!.env\n")
     assert "KEY=hunter2\n" in read(root).texts.values()
+
+
+def test_keys_of_a_bus_are_held_back_of_the_past_too(root: Path) -> None:
+    seed = nkeys.encode_seed(bytes(32), nkeys.PREFIX_BYTE_USER).decode()
+    commit(root, "leaks", a_dot_json=f'{{"user": "owner", "seed": "{seed}"}}', b_dot_py="b\n")
+    commit(root, "gone", a_dot_json="{}\n")
+    assert sorted(read(root).texts.values()) == ["b\n", "{}\n"]

@@ -1,5 +1,7 @@
 """The words of a task's screen: which of two cases an ending was, how often work goes back, what is said once."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -9,8 +11,9 @@ from client.protocols.madp.transcript import matcher_words
 from client.protocols.madp.work_words import summaries
 from client.show import explain, page, transcript
 from client.show.transcript import Teller
+from client.task_folder import Sent
 from client.turns import Turns
-from parley.applying import _message
+from parley.applying import Hints, Into, _message, next_step
 from schemas.protocols.madp.work import Checked, Finding, Review, Work
 from schemas.tools import ToolCall
 from schemas.turn import Usage
@@ -50,12 +53,15 @@ def test_work_that_goes_back_says_to_whom_and_how_often_it_may() -> None:
 def test_work_goes_back_over_a_red_check_too_and_a_human_may_want_one_more() -> None:
     play = half_done(max_reviews=1)
     play.reply("check", run("after", "t.py::b"))
-    assert f"  goes back to {SRE}, revision 1 of 1" in screen(play)
+    told = screen(play)
+    assert f"  goes back to {SRE}, revision 1 of 1\n" in told
+    why = f"critical: The check `{CHECK}` does not show that the work is right: these fail after the work"
+    assert told.splitlines()[-1].startswith(f"      {why}")
     play.reply(SRE, done())
     play.reply("check", run("after", "t.py::b"))
     play.decide("1", "revise")
     told = screen(play)
-    assert "item 1 (review_limit) waits" in told and told.endswith(f"  goes back to {SRE}, revision 2")
+    assert "item 1 (review_limit) waits" in told and f"  goes back to {SRE}, revision 2\n" in told
 
 
 @pytest.mark.parametrize("reviewed", [True, False])
@@ -273,3 +279,25 @@ def test_the_message_of_a_commit_names_what_was_done_in_all_revisions() -> None:
     one.reply(SRE, said("The query is cached.", performed=True))
     one.reply(AUDITOR, APPROVED)
     assert "Done: The query is cached." in _message(one.result, TASK).splitlines()
+
+
+def test_files_that_the_check_did_not_take_are_named_and_so_is_one_model_for_all() -> None:
+    play = half_done()
+    play.reply("check", run("after", restored=("unittest.py",)))
+    assert "they decide what it runs: unittest.py" in screen(play)
+    alike = Play(metered=True).match({SRE: 0.95})
+    alike.reply(SRE, done())
+    assert "lead and reviewers are of one model (stub). They agree more easily" in screen(alike)
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_after_work_that_is_not_proven_the_next_step_sets_it_beside_the_files(tmp_path: Path, tracked: bool) -> None:
+    play = half_done(max_reviews=0)
+    play.reply("check", run("after", "t.py::b"))
+    play.decide("1", "emit")
+    if tracked:
+        (tmp_path / ".git").mkdir()
+    sent = Sent(folder=tmp_path, data=b"", left_out=())
+    told = next_step(play.result, sent, Into(apply=True), None, Hints())
+    beside = f"sessions apply s1 --folder {tmp_path} --branch unproven-s1 --unapproved"
+    assert told == (f"parley {beside}" if tracked else "parley explain s1")

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from agents.tools.unwanted import biggest
+from bus import accounts
 from client import task_folder
+from client.errors import BadInput
+from parley.bus import keys
 from schemas.folders.archive import unpacked
 
 GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -142,3 +145,18 @@ def test_a_link_is_no_file_of_rules(tmp_path: Path) -> None:
 def test_the_biggest_are_files_or_folders_of_many() -> None:
     sizes = [*((f"data/{i}.csv", 90_000) for i in range(40)), ("src/model.bin", 2_000_000), ("src/a.py", 1_000)]
     assert biggest(sizes, 2) == "data/ (3.6 MB), src/model.bin (2.0 MB)"
+
+
+def test_keys_of_parley_are_never_sent_whatever_their_name_and_rules(tmp_path: Path) -> None:
+    credentials, _ = keys.ensure(tmp_path / "home" / "bus-keys", accounts.table({"critic": "critic"}))
+    root = made(tmp_path / "home", "a.py", ".local/state/p/keys/x.json", ".local/state/p/users.lock", "q/users.lock")
+    seed = credentials["owner"].seed
+    (root / "leaf.conf").write_text(f'nkey: "{seed}"\n')
+    (root / "like.txt").write_text(f"{seed[:-4]}AAAA and {seed}x: no checksum, no seed\n")
+    (root / ".gitignore").write_text("!*.json\n!leaf.conf\n!owner.json\n!.local/state/p/\n")
+    assert sent(root) == {"a.py", "like.txt", "q/users.lock", ".gitignore"}
+    told = words(root)
+    assert "'.local/state/p': it is Parley's own state folder" in told
+    assert "'bus-keys/owner.json'" in told and "'leaf.conf'" in told and "it holds keys of a message bus" in told
+    with pytest.raises(BadInput, match="Parley's own state folder"):
+        task_folder.read_folder(root / ".local/state/p/keys")

@@ -32,7 +32,7 @@ BEFORE = {
     "8f75d90-maci": "round_limit",
     "a8569c4-critic": "round_limit",
     "ca7831c-competition": "played", "ca7831c-consensus": "round_limit",
-    "7e0d3ca-madp": "planned", "5d0b627-madp": "planned", "5025d66-madp": "unproven",
+    "7e0d3ca-madp": "planned", "5d0b627-madp": "planned", "5025d66-madp": "unproven", "6455ef0-madp": "approved",
     "1f79e67-consensus": "round_limit", "817589f-consensus": "stuck", "e67a76c-single": "answered",
     "1bab740-maci": "plateau",
 }  # fmt: skip
@@ -40,7 +40,8 @@ BEFORE = {
 FIRST = ("092e006", "e67a76c")
 """Folders with the first version of a protocol."""
 EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1, "unproven": 3,
-              "stuck": 3, "answered": 0, "plateau": 0}  # fmt: skip
+              "stuck": 3, "answered": 0, "plateau": 0,
+              "approved": 0}  # fmt: skip
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
 ended = pytest.mark.parametrize("name", BEFORE)
 
@@ -78,7 +79,7 @@ def test_it_recomputes_to_its_own_bytes(front: Front, path: Path) -> None:
 @ended
 def test_its_result_keeps_the_reason_that_it_was_recorded_with(name: str) -> None:
     stop = result_of(LOGS[name]).stop
-    assert stop.reason == BEFORE[name] and stop.converged == (stop.reason == "plateau")
+    assert stop.reason == BEFORE[name] and stop.converged == (stop.reason in ("plateau", "approved"))
     assert STOPS[stop.reason].exit_status(stop.converged) == EXIT_CODES[stop.reason]
 
 

@@ -1,11 +1,13 @@
 """What the output of a test runner says: how many tests passed, and the names of those that failed.
 
+How many ran is told where one known runner alone says it: so two runs can be compared, and nothing else is claimed.
 Known are pytest, unittest, node's test runner, TAP, jest, vitest, mocha, go test and cargo test, as they print by
 default. Of anything else nothing is known but the exit status. What a test prints may look like its runner's words: the
 result is used to compare two runs and to tell people, and never makes a run succeed that failed.
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from schemas.protocols.madp.work import MOST_FAILED
@@ -14,9 +16,11 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NAME = 300
 """Characters of one name."""
 
+_UNITTEST = re.compile(r"^={3,}\n(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<name>(?P<test>\S+(?: \(\S+\))?).*)$", re.M)
+"""The heading of a failure; behind the test stand the message and the parameters of a subtest."""
 _FAILED = (
-    re.compile(r"^(?:FAILED|ERROR) (?P<name>\S+?(?:\[[^\]]*\])?)(?: - .*)?$", re.M),  # pytest
-    re.compile(r"^(?:FAIL|ERROR): (?P<name>\S+ \(\S+\)|\S+)$", re.M),  # unittest
+    re.compile(r"^(?:FAILED|ERROR) (?P<name>[^\s(]\S*?(?:\[[^\]]*\])?)(?: - .*)?$", re.M),  # pytest
+    _UNITTEST,
     re.compile(r"^\s*not ok \d+ (?:- )?(?P<name>(?:(?!# (?:todo|skip)).)+)$", re.M | re.I),  # TAP
     re.compile(r"^\s*[✖✕×] (?P<name>.+?)(?: \(?\d[\d.,]* ?m?s\)?)?$", re.M),  # node, jest, vitest
     re.compile(r"^\s*--- FAIL: (?P<name>\S+)", re.M),  # go
@@ -24,18 +28,22 @@ _FAILED = (
     re.compile(r"^  \d+\) (?P<name>\S.*)$", re.M),  # mocha
 )
 _NOT_NAMES = frozenset({"failing tests:", "failures:"})
-_PASSED = (
-    re.compile(r"^(?:=+ )?(?=.* in [\d.]+s)(?:.*?\b)?(?P<n>\d+) passed\b", re.M),  # pytest
-    re.compile(r"^(?:#|ℹ) pass (?P<n>\d+)$", re.M),  # node
-    re.compile(r"^Tests:.*?(?P<n>\d+) passed", re.M),  # jest
-    re.compile(r"^\s*Tests .*?(?P<n>\d+) passed", re.M),  # vitest
-    re.compile(r"^\s*(?P<n>\d+) passing\b", re.M),  # mocha
-    re.compile(r"^test result: \w+\. (?P<n>\d+) passed;", re.M),  # cargo
+_ROWS = (
+    (re.compile(r"^(?:=+ )?(?=.* in [\d.]+s)(?:.*?\b)?\d+ (?:passed|failed|errors?)\b.*$", re.M), "passed", "failed"),
+    (re.compile(r"^(?:#|ℹ) (?:pass|fail) \d+$", re.M), "pass", "fail"),  # node
+    (re.compile(r"^Tests:.*$", re.M), "passed", "failed"),  # jest
+    (re.compile(r"^\s*Tests  ?.*\d+ (?:passed|failed)\b.*$", re.M), "passed", "failed"),  # vitest
+    (re.compile(r"^\s*\d+ (?:passing|failing)\b.*$", re.M), "passing", "failing"),  # mocha
+    (re.compile(r"^test result: \w+\. .*$", re.M), "passed", "failed"),  # cargo
 )
-_NONE_PASSED = re.compile(r"^(?:=+ )?\d+ (?:failed|error)\S*(?:, \d+ [a-z]+)* in [\d.]+s", re.M)
-"""pytest's last line where nothing passed."""
+"""Lines in which a runner counts, and its words for tests that passed and that failed. The first is pytest's."""
+_SETUP_ERROR = re.compile(r"^_+ ERROR at setup of (?P<name>.+?) _+$", re.M)
+_NO_FILE = re.compile(r"^ERROR (?P<name>[^\s:(]+)(?: - .*)?$", re.M)
+"""pytest: a file of tests that could not be read. It holds one test at least."""
 _RAN = re.compile(r"^Ran (\d+) tests? in ", re.M)
 _OF_RAN = re.compile(r"^(?:FAILED|OK) \((.*)\)$", re.M)
+_NO_TESTS = re.compile(r"(?:setUp|tearDown)(?:Class|Module) \(")
+"""What unittest names beside tests, and does not count."""
 
 
 class Tests(NamedTuple):
@@ -45,6 +53,8 @@ class Tests(NamedTuple):
     """None: it does not say."""
     failed: tuple[str, ...]
     """Each once, in the order of their first mention."""
+    ran: int | None = None
+    """Tests that passed or failed, and no fewer ran; None: it does not say, or several runners say it."""
 
 
 def parse(output: str) -> Tests:
@@ -56,18 +66,43 @@ def parse(output: str) -> Tests:
             name = match["name"].strip()[:_NAME]
             if name and name.lower() not in _NOT_NAMES:
                 failed[name] = None
-    return Tests(_passed(text), tuple(failed)[:MOST_FAILED])
+    counted = list(_counted(text)) or list(_tap(text))
+    passed = counted[0][0] if counted else None
+    return Tests(passed, tuple(failed)[:MOST_FAILED], counted[0][1] if len(counted) == 1 else None)
 
 
-def _passed(text: str) -> int | None:
-    for pattern in _PASSED:
-        counts = [int(match["n"]) for match in pattern.finditer(text)]
-        if counts:
-            return sum(counts)
-    ran = [int(n) for n in _RAN.findall(text)]
-    if ran:
-        not_passed = sum(int(n) for counts in _OF_RAN.findall(text) for n in re.findall(r"=(\d+)", counts))
-        return max(0, sum(ran) - not_passed)
+def _counted(text: str) -> Iterator[tuple[int, int | None]]:
+    """(tests that passed, tests that ran) of each runner that counts."""
+    for n, (row, passes, fails) in enumerate(_ROWS):
+        rows = row.findall(text)
+        if rows:
+            passed, missed = (sum(_number(r, word) for r in rows) for word in (passes, fails))
+            if not n:
+                missed += len(set(_SETUP_ERROR.findall(text))) + len(set(_NO_FILE.findall(text)))
+            yield passed, passed + missed
+    if ran := [int(n) for n in _RAN.findall(text)]:
+        yield _unittest(text, sum(ran))
+
+
+def _number(row: str, word: str) -> int:
+    match = re.search(rf"\b(?:(\d+) {word}|{word} (\d+))\b", row)
+    return int(match[1] or match[2]) if match else 0
+
+
+def _unittest(text: str, ran: int) -> tuple[int, int]:
+    """Its summary counts failed subtests and errors of a class: tests that failed are counted by their names."""
+    summary = ", ".join(_OF_RAN.findall(text))
+    said = {kind: 0 for kind in ("failures", "errors", "skipped", "expected failures", "unexpected successes")}
+    for kind, n in re.findall(r"([a-z][a-z ]*)=(\d+)", summary):
+        said[kind] = said.get(kind, 0) + int(n)
+    names = {match["test"] for match in _UNITTEST.finditer(text) if not _NO_TESTS.match(match["test"])}
+    unexpected = said["unexpected successes"] if "UNEXPECTED SUCCESS: " not in text else 0
+    failed = len(names) + unexpected
+    passed = max(0, ran - failed - said["skipped"] - said["expected failures"])
+    return passed, passed + failed
+
+
+def _tap(text: str) -> Iterator[tuple[int, int | None]]:
     if re.search(r"^1\.\.\d+$", text, re.M):
-        return len(re.findall(r"^ok \d+", text, re.M))
-    return 0 if _NONE_PASSED.search(text) else None
+        passed = len(re.findall(r"^ok \d+", text, re.M))
+        yield passed, passed + len(_FAILED[2].findall(text))

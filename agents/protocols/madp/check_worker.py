@@ -1,16 +1,19 @@
 """The turn `check`: a command in the sandbox, in a fresh copy of the task's folder, by a worker that is no expert's. No
-model is asked, and nothing of what the command changes is kept."""
+model is asked, and nothing of what the command changes is kept. Files that decide what it runs are the original ones
+(agents.protocols.madp.stand_ins)."""
 
 import shlex
 import time
 
+import msgspec
+
 from agents.artifacts import ArtifactAccess, ArtifactError
 from agents.context import Shown
 from agents.models.base import Completion, ModelRefused, ModelUnavailable
-from agents.protocols.madp import check_output
+from agents.protocols.madp import check_output, stand_ins
 from agents.tools import sandbox
-from agents.tools.folder import FolderError, TaskFolder
-from schemas.protocols.madp.work import MOST_OUTPUT, CheckBrief, Checked
+from agents.tools.folder import FolderError, TaskFolder, unpacked
+from schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, CheckBrief, Checked
 from schemas.turn import Usage
 
 _BEFORE_THE_END_S = 3.0
@@ -22,12 +25,30 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
     brief: CheckBrief = shown.brief
     try:
         data = await artifacts.get(brief.folder) if brief.folder else b""
+        base = await artifacts.get(brief.base) if isinstance(brief.base, str) and brief.base else b""
         with TaskFolder(data) as folder:
-            return Completion(body=await _ran(brief, folder, shown.deadline_ns), usage=Usage())
+            restored = _restored(brief, folder, base)
+            checked = await _ran(brief, folder, shown.deadline_ns)
+            body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED]) if restored else checked
+            return Completion(body=body, usage=Usage())
     except FolderError as error:
         raise ModelRefused(str(error)) from None
     except ArtifactError as error:
         raise ModelUnavailable(str(error)) from None
+
+
+def _restored(brief: CheckBrief, folder: TaskFolder, base: bytes) -> tuple[str, ...]:
+    """Put files that decide what the check runs back as they were before the work; their paths."""
+    if isinstance(brief.base, msgspec.UnsetType):
+        return ()
+    try:
+        argv = shlex.split(brief.command)
+    except ValueError:
+        return ()
+    files, names = stand_ins.as_checked(argv, unpacked(base) if base else {}, folder.began)
+    if names:
+        folder.put_back(files)
+    return names
 
 
 async def _ran(brief: CheckBrief, folder: TaskFolder, deadline_ns: int) -> Checked:
@@ -42,5 +63,5 @@ async def _ran(brief: CheckBrief, folder: TaskFolder, deadline_ns: int) -> Check
     return Checked(
         when=brief.when, command=brief.command, exit=None if ran.ended else ran.exit, ended=ran.ended[:1_000],
         passed=parsed.passed, failed=parsed.failed, output=sandbox.cut(ran.output, MOST_OUTPUT),
-        seconds=round(ran.seconds, 3), ran=ran.stopped or not ran.ended,
+        tests=parsed.ran, seconds=round(ran.seconds, 3), ran=ran.stopped or not ran.ended,
     )  # fmt: skip

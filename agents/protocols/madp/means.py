@@ -76,6 +76,11 @@ def of_review(shown: Shown) -> dict[str, str]:
         said.append("- What you would have to see is a finding: minor if the diff bears the work out, else major.")
     if brief.checks:
         said.append("- What the check printed you may rely on: it shows what it tests, and nothing else.")
+    if isinstance(brief.checks, tuple) and any(isinstance(run.restored, tuple) for run in brief.checks):
+        said.append(
+            "- The files that the check did not take as the work has them decide what a check runs: judge them by the "
+            "diff alone. One that makes a check pass without testing is a critical finding."
+        )
     if brief.findings:
         said.append(
             "- Look first whether the findings of the review before were answered. Of what could have been said then, "
@@ -107,7 +112,10 @@ def _came_to(run: Checked) -> str:
     if run.exit is None:
         return "no result"
     failed = f", {len(run.failed)} named tests failed" if run.failed else ""
-    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed
+    kept = ""
+    if isinstance(run.restored, tuple):
+        kept = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
+    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + kept
 
 
 def _running(tools: Tools, checked: bool) -> str:

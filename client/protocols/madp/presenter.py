@@ -77,6 +77,8 @@ class MadpPresenter(Presenter):
         for ask in asks:
             if ask.kind == "work" and ask.attempt == 1 and self.story.goes_back():
                 yield work_words.goes_back(ask.seat, self.story.revisions, self.settings.get("max_reviews"))
+                if isinstance(self.story.steps[-1][1], Checked):  # findings of reviews stand there already
+                    yield from work_words.finding_lines(work_words.told_findings(ask.brief), "      ")
 
     # -- questions to a human
 

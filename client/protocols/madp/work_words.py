@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from client.show.lines import StyledLine
 from client.text import clean, count, line
 from schemas.protocols.madp.messages import Item, Settings
@@ -84,6 +86,20 @@ def goes_back(lead: str, revision: int, most: Any) -> StyledLine:
     most = Settings().max_reviews if most is None else most
     of = f" of {most}" if isinstance(most, int) and revision <= most else ""
     return "score", f"  goes back to {line(lead)}, revision {revision}{of}"
+
+
+class _Told(msgspec.Struct):
+    """Of a brief of work."""
+
+    findings: tuple[Finding, ...] = ()
+
+
+def told_findings(brief: bytes) -> tuple[Finding, ...]:
+    """What the lead is told to mend; nothing for a brief that cannot be read."""
+    try:
+        return msgspec.json.decode(brief, type=_Told).findings
+    except msgspec.DecodeError:
+        return ()
 
 
 _CHOICES = {

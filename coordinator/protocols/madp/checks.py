@@ -3,9 +3,11 @@ to the lead as a finding. It is run by a seat of its own (role `check`), whose k
 coordinator/protocols/madp/proof.py."""
 
 import msgspec
+from msgspec import UNSET
 
 from coordinator.protocols.madp.items import end, warn
-from coordinator.protocols.madp.state import Says, State, by_4, checks, say
+from coordinator.protocols.madp.proof import restored_words
+from coordinator.protocols.madp.state import Says, State, by_4, by_5, checks, say
 from coordinator.protocols.madp.turns import proven, read_work, to_work
 from coordinator.protocols.madp.work import review, stuck
 from coordinator.table import Answered, Missed, Step, View
@@ -31,11 +33,15 @@ def on_not_checked(s: State, e: Missed, v: View) -> Step:
 
 
 def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
+    if not by_5(v):
+        checked = replace(checked, tests=UNSET, restored=UNSET)
     says: Says = (say(s, "checked", checked, seat),)
     if checked.ended:
         s, says = warn(
             s, says, f"the check `{checked.command}` came to no result {checked.when} the work: {checked.ended}"
         )
+    if kept := restored_words(checked):
+        s, says = warn(s, says, kept)
     s = replace(s, checks=(*(c for c in checks(s) if c.when == "before"), checked))
     if checked.when == "before":
         return _before(s, v, says, checked)
@@ -46,6 +52,7 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
             s, says = warn(s, says, f"the check `{checked.command}`: {why}")
         return review(s, v, says, read_work(s, v))
     text = f"The check `{checked.command}` does not show that the work is right: {why}"
+    text = f"{text}. Moreover, {kept}" if kept else text
     s = replace(s, findings=(Finding(severity="critical", description=text[:4_000]),))
     if s.revisions >= v.settings.max_reviews:
         return stuck(s, v, says)

@@ -5,16 +5,19 @@ Where the task names some of the failures, by words that stand in their names, i
 nothing else fails which did not fail before; with `check_goal: regressions` the latter alone is enough.
 
 Tests that were taken away prove nothing: of a check that failed before, as many tests must pass after the work as had
-been run.
+been run. Where tests cannot be counted, nobody says that some were taken away.
 """
 
 import re
 from typing import NamedTuple
 
+from msgspec import UnsetType
+
 from schemas.protocols.madp.work import Checked
 
 _LEAST_NAME = 4
 """Characters of a test's name from which on a task can name it."""
+_UNCOUNTED = "its output does not say how many tests ran, so nobody can say whether tests were taken away"
 _SHOWN = 10
 """Names of failures in one sentence."""
 
@@ -52,9 +55,15 @@ def proof(before: Checked | None, after: Checked | None, goal: str, task: str) -
 
 
 def _green(before: Checked | None, after: Checked) -> Proof:
-    if before is None or before.green or before.passed is None or after.passed is None:
+    if before is None or before.green:
         return Proof(True)
-    ran = before.passed + len(before.failed)
+    if before.passed is None or after.passed is None:
+        counting = not isinstance(before.tests, UnsetType)
+        return Proof(True, _UNCOUNTED if counting and before.exit is not None else "")
+    # A worker that did not count them leaves names alone, of which there may be more than tests.
+    ran = before.passed + len(before.failed) if isinstance(before.tests, UnsetType) else before.tests
+    if ran is None or after.tests is None:
+        return Proof(True, _UNCOUNTED)
     if after.passed < ran:
         taken = "tests that were taken away prove nothing"
         return Proof(False, f"{ran} tests ran before the work and {after.passed} pass after it: {taken}")
@@ -93,6 +102,13 @@ def names(task: str, failure: str) -> bool:
     spellings = {plain, path, path.rsplit("/", 1)[-1], *inside}
     words = (w for w in spellings if len(w) >= _LEAST_NAME)
     return any(re.search(rf"(?<![\w]){re.escape(w)}(?![\w])", task) for w in words)
+
+
+def restored_words(run: Checked) -> str:
+    """What is said of changed files that were the original ones for a run; empty: there were none."""
+    names_of = _names("", run.restored) if isinstance(run.restored, tuple) else ""
+    told = "the check ran with these as they were before the work, for they decide what it runs"
+    return f"{told}: {names_of}" if names_of else ""
 
 
 def _names(before: str, failures: list[str] | tuple[str, ...]) -> str:

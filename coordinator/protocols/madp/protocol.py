@@ -185,7 +185,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="madp",
-    version=4,
+    version=5,
     oldest=1,
     settings=Settings,
     state=State,

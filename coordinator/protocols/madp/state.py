@@ -189,6 +189,12 @@ def by_4(v: View) -> bool:
     return v.opened.version >= 4
 
 
+def by_5(v: View) -> bool:
+    """Whether the session is of version 5 or a later one: files that decide what the check runs are the original ones
+    while it runs, tests are counted by its worker, and a review by the lead's own model is said to be one."""
+    return v.opened.version >= 5
+
+
 def checks(s: State) -> tuple[Checked, ...]:
     """The check before the work, and the last one after it, as far as they were run."""
     return () if isinstance(s.checks, UnsetType) else s.checks

@@ -17,6 +17,7 @@ from coordinator.protocols.madp.state import (
     announced,
     body_of,
     by_2,
+    by_5,
     caps,
     checks,
     degraded,
@@ -223,6 +224,7 @@ def ask_check(s: State, v: View, says: Says) -> Step:
     settings = v.settings
     when: Literal["before", "after"] = "after" if s.rounds else "before"
     brief = CheckBrief(when=when, command=settings.check, seconds=settings.check_s, folder=s.folder)
+    brief = replace(brief, base=settings.folder) if s.rounds and by_5(v) else brief
     s = replace(s, phase=Phase.CHECKING)
     seat = v.seats(CHECK)[0].seat
     return s, (*says, AskSeat(seat=seat, kind=RUN_CHECK, round=s.round, brief=raw(brief), caps=caps(v, 1)))

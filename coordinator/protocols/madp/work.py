@@ -20,6 +20,7 @@ from coordinator.protocols.madp.state import (
     State,
     announced,
     body_of,
+    by_5,
     number,
     revisions,
     room,
@@ -44,6 +45,7 @@ from schemas.wire import decode
 
 replace = msgspec.structs.replace
 GO_ON = "Go on with what you know, and say what is open."
+AGREE_MORE = "They agree more easily than different models would."
 MOST_FINDINGS = 40
 MOST_OTHERS = 4
 """Experts that a human is offered in place of one that failed."""
@@ -224,9 +226,18 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
     reviewers, short = affordable(v, reviewers)
     if short:
         s, says = warn(s, says, f"reviewed by {', '.join(reviewers)} alone, the budget holds no more ({short})")
+    if by_5(v) and (model := _one_model(s, v, reviewers)):
+        s, says = warn(s, says, f"lead and reviewers are of one model ({model}). {AGREE_MORE}")
     s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
     asks = ask_reviews(s, v, w, reviewers)
     return s, (*says, *asks)
+
+
+def _one_model(s: State, v: View, reviewers: tuple[str, ...]) -> str:
+    """The model that both led and gives every review, where it is a language model; else empty."""
+    there = announced(v)
+    models = {there[x].model for x in (s.lead, *reviewers) if x in there}
+    return models.pop() if len(models) == 1 and s.lead in there and there[s.lead].metered else ""
 
 
 def on_reviewed(s: State, e: Answered, v: View) -> Step:

@@ -86,6 +86,8 @@ MOST_OUTPUT = 8_000
 """Characters of what a check printed, cut in the middle."""
 MOST_FAILED = 500
 """Names of failures that a check's result holds."""
+MOST_RESTORED = 40
+"""Files that it names which were for the check as before the work."""
 
 
 class CheckBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +100,8 @@ class CheckBrief(msgspec.Struct, frozen=True, kw_only=True):
     """It is ended after so long."""
     folder: str = ""
     """The artifact that the folder is a copy of; empty: it is empty."""
+    base: str | UnsetType = UNSET
+    """After the work: the artifact that the task began as; empty: an empty folder."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,12 +122,19 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     ran: bool | UnsetType = UNSET
     """False: it could not be run, or nobody ran it; true: it ran, and may have been ended. Unset before version 4."""
+    tests: int | UnsetType | None = UNSET
+    """Tests that passed or failed; None: they cannot be counted. Unset: by a worker that did not count them."""
+    restored: Annotated[tuple[str, ...], items(MOST_RESTORED)] | UnsetType = UNSET
+    """After the work: changed files that were for this run as before the work, since they decide what the check runs.
+    Unset: there were none, or the worker did not look."""
 
     def __post_init__(self) -> None:
         at_most("checked.command", self.command, 1_000)
         at_most("checked.ended", self.ended, 1_000)
         at_most("checked.output", self.output, MOST_OUTPUT)
         few("checked.failed", self.failed, MOST_FAILED)
+        if isinstance(self.restored, tuple):
+            few("checked.restored", self.restored, MOST_RESTORED)
         if (self.exit is None) != bool(self.ended):
             raise InvalidValue("checked.ended", self.ended, "it is given where there is no exit status, and else not")
 

@@ -185,6 +185,9 @@ def test_a_reviewer_is_told_of_the_check_the_checklist_and_the_review_before_whe
     said = ("What the check printed", "findings of the review before were answered", '"review number": 2')
     bare, more = (user(work("review", spec, b, ReviewReply)) for b in (brief, again))
     assert not any(x in bare for x in said) and all(x in more for x in said)
+    kept = msgspec.structs.replace(again, checks=(msgspec.structs.replace(CHECKS[0], restored=("unittest.py",)),))
+    told = user(work("review", spec, kept, ReviewReply))
+    assert "as they were before the work: unittest.py" in told and "decide what a check runs" in told
     listless = msgspec.structs.replace(spec, checklist=())
     assert "your checklist" in bare and "your checklist" not in user(work("review", listless, brief, ReviewReply))
     looks = with_tools("review", brief, True)

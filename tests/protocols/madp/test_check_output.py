@@ -1,4 +1,8 @@
-"""What runners print by default, as recorded, and what is read of it."""
+"""What runners print by default, as recorded or run here, and what is read of it."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,8 +60,90 @@ TAP = "1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # todo later\n"
 def test_the_names_of_failures_and_the_number_of_passes_are_read(
     output: str, passed: int | None, failed: tuple[str, ...]
 ) -> None:
-    assert parse(output) == (passed, failed)
+    assert parse(output)[:2] == (passed, failed)
 
 
 def test_of_many_failures_so_many_are_kept_as_a_result_may_hold() -> None:
     assert len(parse("".join(f"FAILED t.py::test_{n}\n" for n in range(900))).failed) == 500
+
+
+UNIT = """import unittest
+class T(unittest.TestCase):
+    def test_ok(self): print("FAILED (errors=9)")
+    def test_fails(self): self.fail()
+    def test_raises(self): "Has a docstring."; 1 / 0
+    def test_both(self): self.addCleanup(lambda: 1 / 0); self.fail()
+    @unittest.skip("why")
+    def test_skipped(self): pass
+    @unittest.expectedFailure
+    def test_expected(self): self.fail()
+    @unittest.expectedFailure
+    def test_unexpected(self): pass
+    def test_parts(self):
+        for i in range(3):
+            with self.subTest("part", i=i): self.assertEqual(i, 1)
+class Never(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls): 1 / 0
+    def test_never(self): pass
+"""
+
+
+@pytest.mark.parametrize("how", [(), ("-v",), ("-q",)])
+def test_tests_of_unittest_are_counted_exactly(tmp_path: Path, how: tuple[str, ...]) -> None:
+    (tmp_path / "test_u.py").write_text(UNIT)
+    told = parse(printed(tmp_path, "unittest", *how))
+    assert (told.passed, told.ran) == (1, 6)
+    names = {name.split(" ")[0] for name in told.failed}
+    assert names - {"test_unexpected"} == {"test_fails", "test_raises", "test_both", "test_parts", "setUpClass"}
+    assert sum(name.startswith("test_parts") for name in told.failed) == 2
+
+
+PLAIN = """import pytest
+@pytest.fixture
+def no(): 1 / 0
+@pytest.fixture
+def late(): yield; 1 / 0
+def test_ok(): pass
+def test_fails(): assert 0
+def test_setup(no): pass
+def test_teardown(late): pass
+@pytest.mark.xfail
+def test_x(): assert 0
+"""
+
+
+def test_tests_of_pytest_are_counted_exactly_and_a_teardown_is_no_test(tmp_path: Path) -> None:
+    (tmp_path / "test_p.py").write_text(PLAIN)
+    (tmp_path / "test_q.py").write_text("import nothing_of_this_name\n")
+    told = parse(printed(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"))
+    assert (told.passed, told.ran) == (2, 5) and len(told.failed) == 4
+
+
+@pytest.mark.parametrize(
+    ("output", "ran"),
+    [
+        ("Ran 2 tests in 0.000s\n\nFAILED (errors=1)\n", 2),
+        (UNITTEST, 4),
+        (NODE, 2),
+        (JEST, 4),
+        (CARGO, 2),
+        (TAP, 2),
+        (" Tests  1 failed | 3 passed (4)\n", 4),
+        ("  3 passing (9ms)\n  1 failing\n", 4),
+        (GO, None),
+        ("all good\n", None),
+        (UNITTEST + PYTEST, None),
+    ],
+)
+def test_how_many_ran_is_told_where_one_runner_says_it(output: str, ran: int | None) -> None:
+    assert parse(output).ran == ran
+
+
+def printed(folder: Path, *arguments: str) -> str:
+    """What a runner prints of the tests in a folder."""
+    command = (sys.executable, "-m", *arguments)
+    made = subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False
+    )
+    return made.stdout

@@ -193,3 +193,23 @@ def test_a_lead_is_told_what_it_has_read() -> None:
     p.reply(SRE, {"outcome": "done", "summary": "x", "output": "y", "calls": [call, {**call, "ok": False}]})
     p.reply("check", run("after", "t.py::a"))
     assert p.brief(SRE)["seen"] == ["a.py"]
+
+
+def test_files_that_decide_what_the_check_runs_are_as_before_the_work_and_everybody_is_told() -> None:
+    p = half_done()
+    assert p.brief("check")["base"] == FOLDER
+    p.reply("check", run("after", "t.py::b", restored=("unittest.py",)))
+    told = "ran with these as they were before the work, for they decide what it runs: unittest.py"
+    assert told in p.warnings and told in p.brief(SRE)["findings"][0]["description"]
+    p.reply(SRE, done(folder=artifact(2)))
+    p.reply("check", run("after", tests=4, restored=("unittest.py",)))
+    assert p.brief(AUDITOR)["checks"][1]["restored"] == ["unittest.py"]
+
+
+def test_before_version_5_the_check_took_every_file_as_it_was_and_counted_names() -> None:
+    p = checked(version=4)
+    p.reply("check", run("before", "t.py::a", tests=4))
+    p.reply(SRE, done(folder=artifact(1)))
+    assert "base" not in p.brief("check")
+    p.reply("check", run("after", tests=4, restored=("x.py",)))
+    assert not {"tests", "restored"} & p.last("checked").keys()

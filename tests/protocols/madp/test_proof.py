@@ -1,5 +1,6 @@
 """What the check proves: approval rests on it, so each way round it is a row here."""
 
+import msgspec
 import pytest
 
 from coordinator.protocols.madp.proof import names, proof
@@ -35,6 +36,17 @@ def test_only_a_check_that_succeeds_after_the_work_proves_it(
 ) -> None:
     found = proof(before, after, "green", "the tests fail, fix the code")
     assert found.ok is ok and why in found.why and bool(found.why) is not ok
+
+
+def test_tests_are_taken_away_only_where_both_runs_were_counted() -> None:
+    def counted(when: str, *failed: str, passed: int | None, tests: int | None) -> Checked:
+        return msgspec.structs.replace(run(when, *failed, passed=passed), tests=tests)
+
+    before = counted("before", A, "(errors=1)", passed=1, tests=2)
+    assert proof(before, counted("after", passed=2, tests=2), "green", "x") == (True, "")
+    assert "2 tests ran before" in proof(before, counted("after", passed=1, tests=1), "green", "x").why
+    for unknown in (counted("after", passed=1, tests=None), counted("after", passed=None, tests=None)):
+        assert proof(before, unknown, "green", "x").ok and "does not say" in proof(before, unknown, "green", "x").why
 
 
 def test_failures_that_the_task_names_are_enough_where_nothing_else_turned_red() -> None:
