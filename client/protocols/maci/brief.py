@@ -125,7 +125,7 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
     elif all(first == answer for first in alone):
         stood = any(r.signals.advocate for r in story.rounds)
         what = "it stood a devil's advocate" if stood else "the debate changed nothing"
-        if stood and result.stop and brought(result.stop.certificate) == 0:
+        if stood and brought(result.stop.certificate) == 0:
             what = "the devil's advocate brought no argument against it"
         told = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
     else:

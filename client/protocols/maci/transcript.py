@@ -428,8 +428,8 @@ def explained(story: Story) -> Iterator[str]:
                 yield f"  {title(heard.ruled)} of {line(heard.seat)}: {told}: {line(heard.ruled.claim, 200)}"
         for seat, belief in body.beliefs.items():
             yield f"  {line(seat)} holds {shares(belief)}"
-        if seat := body.signals.advocate:
-            replies = [c.case for c in story.cases if (c.round, c.seat) == (t, seat)]
+        if advocate := body.signals.advocate:
+            replies = [c.case for c in story.cases if (c.round, c.seat) == (t, advocate)]
             yield f"  {attacked(body.signals, len(replies[-1].arguments) if replies else None)}"
         if body.next_advocate:
             yield f"  {named(body)}"

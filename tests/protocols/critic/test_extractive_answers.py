@@ -160,7 +160,7 @@ CANAL = document(
 
 
 def test_a_question_of_fact_is_answered_as_a_panelist_answers_it_and_not_by_the_nearest_sentence() -> None:
-    asked = {"question": NEUTRAL + "In which year did the Suez Canal open?"}
+    asked: dict[str, Any] = {"question": NEUTRAL + "In which year did the Suez Canal open?"}
     given = turn("answer", AnswerBrief(round=1), (CANAL,), **asked).body
     assert given.answer == "1869" and given.citations[0].document == "canal.md"
     same = turn("critique", CritiqueBrief(round=1), (CANAL,), (given,), **asked).body
