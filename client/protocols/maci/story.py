@@ -109,7 +109,10 @@ def blind_tie(told: Story, winner: str) -> str:
     named = {member: group.name for group in groups for member in group.members}
     votes = {winner: 0}
     for blind in told.blind.values():
-        merged = tuple(Share(outcome=named.get(s.outcome, s.outcome), p=s.p) for s in blind.belief)
+        merged: dict[str, float] = {}
+        for share in blind.belief:
+            name = named.get(share.outcome, share.outcome)
+            merged[name] = merged.get(name, 0.0) + share.p
         if first := top(merged, 1, winner):
             votes[first[0].outcome] = votes.get(first[0].outcome, 0) + 1
     most = max(votes.values())
