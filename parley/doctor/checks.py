@@ -323,6 +323,22 @@ class _Doctor:
                     free = role.name if needed == 1 else _free(role.name, queues)
                     self.lacks(f"{name}: role {role.name}, {needed} needed, {len(queues)} alive", self._start(free))
                 yield RoleFound(protocol=name, role=role.name, needed=needed, queues=queues, status=status)
+            if protocol.experts:
+                yield self._experts(name)
+
+    def _experts(self, protocol: str) -> RoleFound:
+        """Who takes on the tasks of a protocol: at least one expert."""
+        queues: dict[str, int] = {}
+        for w in self.workers or ():
+            if w.expert is not None:
+                queues[w.queue] = queues.get(w.queue, 0) + 1
+        status = "ok" if queues else "missing"
+        if self.workers is None:
+            status = "unknown" if self.runs else "not running"
+        elif not queues and protocol == self.plan.protocol:
+            mend = "start them: parley up, after the stack that runs has ended, or parley agent SPEC (docs/experts.md)"
+            self.lacks(f"{protocol}: no expert is there, so nobody takes on a task", mend)
+        return RoleFound(protocol=protocol, role="expert", needed=1, queues=queues, status=status)
 
     def _start(self, queue: str) -> str:
         """The command that starts a worker of a queue, to be typed as it stands."""

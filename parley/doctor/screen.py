@@ -7,7 +7,7 @@ from parley.doctor import encoder
 from parley.doctor.report import ModelFound, Report
 
 _SHOWN = 4
-"""Agents of one model that have a line each; of more there is one line for all."""
+"""Agents of one model that have a line each, and queues of a role that are named; more are counted."""
 
 
 def words(report: Report) -> Iterator[str]:
@@ -19,6 +19,8 @@ def words(report: Report) -> Iterator[str]:
     for role in report.roles:
         if role.protocol == report.protocol:
             there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items())
+            if len(role.queues) > _SHOWN:
+                there = f"{len(role.queues)} serve it"
             named = f"; {line(there)}" if there else "; not known who serves it" if role.status == "unknown" else ""
             yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed{named}"
     yield from _others(report)
