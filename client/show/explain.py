@@ -134,6 +134,8 @@ def words(given: Record | Seen) -> Iterator[str]:
     yield from _failures(explained)
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
+    if session.record is not None:
+        yield from _one_family(opening(session.record))
     yield from shaped(lambda: learned_words(result), lambda: learned_figures(result))
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
     yield from feedback_words(feedback_of(session.posts))
@@ -141,6 +143,17 @@ def words(given: Record | Seen) -> Iterator[str]:
     for seat, used in result.usage.by_seat.items():
         turns, calls = count(used.turns, "turn"), count(used.calls, "call")
         yield f"  {line(seat)}: {turns}, {calls}, {tokens_words(used)}, {cost_words(used)}"
+
+
+def _one_family(opened: log.Opened) -> Iterator[str]:
+    """A caution where several seats have a language model, and all of them are of one family."""
+    models = [seat for seat in opened.seats if seat.metered]
+    families = {seat.family for seat in models}
+    if len(models) > 1 and len(families) == 1 and families != {""}:
+        yield (
+            f"All {len(models)} seats with a language model are of one family, {line(models[0].family)}. "
+            "They agree more easily than different families would."
+        )
 
 
 def _failures(figures: dict[str, Any]) -> Iterator[str]:

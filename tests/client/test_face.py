@@ -18,7 +18,7 @@ from client.show.transcript import Teller, answer_of, failed, markdown, result_l
 from schemas import log
 from schemas.post import Post
 from schemas.result import Result, ResultUsage, SeatUsage, Stop
-from schemas.session import EVERYBODY, Document
+from schemas.session import EVERYBODY, Document, Seat
 from schemas.wire import raw
 
 KEYS = st.sampled_from(
@@ -160,3 +160,17 @@ def test_texts_that_some_seats_alone_hold_are_not_shown_to_clients() -> None:
     )
     kept = [d.text for d in face_of("sixth").seen_by_clients(opened).documents]
     assert kept == ["known", "known", ""]
+
+
+@pytest.mark.parametrize(("families", "cautions"), [(("a", "a"), 1), (("a", "b"), 0), (("a",), 0), (("", ""), 0)])
+def test_seats_of_one_model_family_are_named(families: tuple[str, ...], cautions: int) -> None:
+    record = record_of("sixth", say("closed", result_of("sixth"), "", "control"))
+    first, *others = (msgspec.json.decode(entry, type=log.Entry) for entry in record.entries)
+    seats = tuple(
+        Seat(seat=f"s{n}", role="panelist", queue=f"s{n}", family=family, metered=True)
+        for n, family in enumerate(families)
+    )
+    opened = msgspec.structs.replace(first.event, seats=seats)
+    entries = (msgspec.structs.replace(first, event=opened), *others)
+    record = Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
+    assert sum("of one family" in text for text in explain.words(record)) == cautions
