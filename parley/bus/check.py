@@ -20,7 +20,7 @@ import msgspec
 from bus import accounts, channels, connection
 from bus.accounts import Credentials
 from bus.connection import connect
-from bus.errors import BadKeyFile, BusError, addresses, shown_address
+from bus.errors import BadKeyFile, BusError, WrongCredentials, addresses, shown_address
 from client.errors import BadInput, Unreachable
 from parley.attacks import answers, hearing, jetstream, owners, speaking, turns
 from parley.attacks.actor import Actor
@@ -192,6 +192,9 @@ def run(
             told = shown_address(server) if len(servers) > 1 else ""
             rows += [msgspec.structs.replace(row, server=told) for row in tried]
         return rows
+    except WrongCredentials as error:
+        why = f"{error}. A stack of one protocol serves fewer users than its folder holds keys of"
+        raise BadInput("dir", f"{why}: start it with all protocols (parley up), or name a folder of its own") from error
     except BusError as error:
         raise Unreachable(str(error)) from error
 

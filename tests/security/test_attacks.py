@@ -91,6 +91,9 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path / "bus", accounts.table({"con_1": "con"}), accounts.publics(users)) as server:
         with pytest.raises(BadInput, match="no credentials of a moderator"):
             bus_check.run(server.url, tmp_path)
+        accounts.mint(accounts.table({"con_1": "con"}))["con_1"].save(tmp_path / "con_1.json")
+        with pytest.raises(BadInput, match="fewer users than its folder holds keys of"):
+            bus_check.run(server.url, tmp_path)
     (tmp_path / "con_1.json").write_text("{")
     with pytest.raises(BadInput, match=r"con_1\.json"):
         bus_check.run(nowhere, tmp_path)
