@@ -97,7 +97,10 @@ async def test_the_session_of_appendix_a(tmp_path: Path) -> None:
         await crew.task("s1", "Improve the performance of our API")
         result = await crew.result("s1")
         posts = await crew.posts("s1", "public")
-    assert kinds(posts) == ["task", "claims", "worded", "challenges", "consensus", "work", "review", "review"]
+    told = ["task", "claims", "worded", "challenges", "consensus", "work", "warning", "review", "review"]
+    assert kinds(posts) == told
+    (warning,) = result["outcome"]["warnings"]
+    assert "lead and reviewers are of one model" in warning
     outcome = result["outcome"]
     assert outcome["depth"] == "extended" and outcome["factors"]["candidate_count"] == 3
     consensus = outcome["consensus"]
