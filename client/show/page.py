@@ -7,6 +7,7 @@ said on the channels that clients read, and its result; not what the log alone k
 
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def _began_ns(session: Seen) -> int:
     return min((post.at_ns for post in session.posts), default=0)
 
 
+@lru_cache(maxsize=32)
 def _environment(template: Path | None) -> Environment:
     """Everything that a template puts out is cleaned and escaped; a name that is not there is an error. `template`: the
     protocol's own, which extends the page."""

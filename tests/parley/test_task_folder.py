@@ -141,6 +141,7 @@ def test_of_a_folder_that_is_too_much_large_files_stay_and_are_named(sent: Sent)
     assert (sent.folder / "model.bin").stat().st_size == 5_000_000
 
 
+@pytest.mark.slow
 def test_a_checkout_of_this_project_can_be_sent() -> None:
     root = Path(__file__).parents[2]
     found = folders.unpacked(task_folder.read_folder(root).data)
