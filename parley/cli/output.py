@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:
-    """Writes lines to a file, and says so on standard error; or to standard output."""
+    """Writes lines to a file, and says so on a terminal; or to standard output."""
     if output is None:
         for text in lines:
             print(text)
@@ -22,8 +22,9 @@ def write_lines(lines: Iterator[str], output: Path | None) -> None:
 
 
 def wrote(path: Path) -> None:
-    """Say on standard error which file was written."""
-    print(f"parley: wrote {path}", file=sys.stderr)
+    """Say on a terminal which file was written."""
+    if sys.stderr.isatty():
+        print(f"parley: wrote {path}", file=sys.stderr)
 
 
 def confirm(question: str, *, json: bool) -> None:

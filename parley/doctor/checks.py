@@ -327,15 +327,15 @@ class _Doctor:
                 yield self._experts(name)
 
     def _experts(self, protocol: str) -> RoleFound:
-        """Who takes on the tasks of a protocol: at least one expert."""
+        """Who takes on the tasks of a protocol: at least one expert. A bus elsewhere may be for debates alone."""
         queues: dict[str, int] = {}
         for w in self.workers or ():
             if w.expert is not None:
                 queues[w.queue] = queues.get(w.queue, 0) + 1
-        status = "ok" if queues else "missing"
+        status = "ok" if queues else "not running" if self.settings.nats.url else "missing"
         if self.workers is None:
             status = "unknown" if self.runs else "not running"
-        elif not queues and protocol == self.plan.protocol:
+        elif status == "missing" and protocol == self.plan.protocol:
             mend = "start them: parley up, after the stack that runs has ended, or parley agent SPEC (docs/experts.md)"
             self.lacks(f"{protocol}: no expert is there, so nobody takes on a task", mend)
         return RoleFound(protocol=protocol, role="expert", needed=1, queues=queues, status=status)

@@ -210,7 +210,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
 
 def test_export_writes_the_page(front: Front) -> None:
     code, out, err = front.run("sessions", "export", "s.jsonl", "--html", "-o", "s.html")
-    assert (code, out, err) == (0, "", "parley: wrote s.html\n")
+    assert (code, out, err) == (0, "", "")
     assert (front.folder / "s.html").read_text().rstrip("\n") == of().rstrip("\n")
     code, out, err = front.run("sessions", "export", "s.jsonl", "--format", "html")
     assert (code, err) == (0, "") and out.startswith("<!DOCTYPE html>")

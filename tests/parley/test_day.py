@@ -428,6 +428,9 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
         assert one["what"] == "consensus: role panelist, 3 needed, 2 alive"
         assert one["mend"].startswith("parley agent panelist_3 ")
         assert {m["status"] for m in found["models"]} == {"announced"}
+        code, out, _ = fresh.run("doctor", "--protocol", "madp", "--json")
+        missing = [one["what"] for one in json.loads(out)["missing"]]
+        assert code == 1 and "madp: no expert is there, so nobody takes on a task" in missing
         client = ("--nats", running["url"], "--creds", running["credentials"]["client"], "--json")
         found = json.loads(fresh.run("doctor", *client)[1])
         assert (found["moderators"]["status"], found["credentials"]["status"]) == ("unknown", "ok")

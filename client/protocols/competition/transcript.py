@@ -239,7 +239,7 @@ def in_short(body: Mapping[str, Any], story: Story) -> str:
         "; that is little: another judge may see it otherwise" if by < _NARROW * max(abs(first), abs(second)) else ""
     )
     little += f"; {unscored_words(outcome)}" if outcome.unscored else ""
-    little += "".join(f"; {text}" for text in decided(outcome, story))
+    little += "".join(f"; {text.partition(': ')[0]}" for text in decided(outcome, story))  # without the figures
     won = f"{line(story.team_name(outcome.winner))} won"
     how = "by votes" if outcome.decided_by == "votes" else f"by {points(by)} points of {points(max(first, second))}"
     return f"{won} {how}{little}; who wins is not who is right"
