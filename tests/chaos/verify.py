@@ -261,10 +261,9 @@ def disturbed(e: Evidence, experts: int, expected: Sequence[Text]) -> bool:
     assert isinstance(opened, log.Opened)
     if len(opened.experts) < experts or opened.known.get("degraded"):
         return True
-    tasks = [[t for t in texts if t[2] == "task"] for texts in (transcript(e.history), expected)]
+    kept = [[t for t in texts if t[2] in ("task", "warning")] for texts in (transcript(e.history), expected)]
     claims = [msgspec.json.decode(p.body) for p in e.history["public"] if p.kind == "claims"]
-    warned = any(p.kind == "warning" for p in e.history["public"])
-    return tasks[0] != tasks[1] or warned or any(c["silent"] for c in claims) or _unheard(e)
+    return kept[0] != kept[1] or any(c["silent"] for c in claims) or _unheard(e)
 
 
 def _unheard(e: Evidence) -> bool:

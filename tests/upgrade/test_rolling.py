@@ -197,6 +197,7 @@ async def put_aside(connection: Connection) -> list[str]:
 async def test_sessions_go_on_while_processes_are_exchanged(stack: Stack, before: Path, back: bool) -> None:
     first, then = (ROOT, before) if back else (before, ROOT)
     protocols = sorted(set(PROTOCOLS) - {p.name for p in STANDING.values()})  # those that are over soon come last
+    protocols = [p for p in protocols if (before / "coordinator" / "protocols" / p).is_dir()]  # `single` is newer
     assert len(protocols) == 5
     if back:  # of a newer version the release before can step none (docs/compatibility.md)
         protocols = [p for p in protocols if version(before, p) == version(ROOT, p)]
