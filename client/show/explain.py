@@ -16,7 +16,7 @@ from client.show.plotting import form_of
 from client.show.presenter import NoPicture, Presenter
 from client.show.transcript import feedback_words, forked
 from client.show.untrusted import shaped
-from client.show.words import cost_words, tokens_words
+from client.show.words import cost_words, one_family, tokens_words
 from client.text import clean, count, line
 from client.turns import Turns
 from schemas import log
@@ -24,7 +24,10 @@ from schemas.afterwards.feedback import feedback_of
 from schemas.result import Result
 from schemas.stops import STOPS
 
-CLOSED_LOG = "Settings, models and replies that were refused stand in the log, which an owner's credentials read."
+CLOSED_LOG = (
+    "Settings, models with their families, and replies that were refused stand in the log. "
+    "An owner's credentials read it."
+)
 
 
 def figures(source: Record | Seen) -> dict[str, Any]:
@@ -135,7 +138,8 @@ def words(given: Record | Seen) -> Iterator[str]:
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
     if session.record is not None:
-        yield from _one_family(opening(session.record))
+        families = [seat.family for seat in opening(session.record).seats if seat.metered]
+        yield from one_family(f"All {len(families)} seats with a language model", families)
     yield from shaped(lambda: learned_words(result), lambda: learned_figures(result))
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
     yield from feedback_words(feedback_of(session.posts))
@@ -143,17 +147,6 @@ def words(given: Record | Seen) -> Iterator[str]:
     for seat, used in result.usage.by_seat.items():
         turns, calls = count(used.turns, "turn"), count(used.calls, "call")
         yield f"  {line(seat)}: {turns}, {calls}, {tokens_words(used)}, {cost_words(used)}"
-
-
-def _one_family(opened: log.Opened) -> Iterator[str]:
-    """A caution where several seats have a language model, and all of them are of one family."""
-    models = [seat for seat in opened.seats if seat.metered]
-    families = {seat.family for seat in models}
-    if len(models) > 1 and len(families) == 1 and families != {""}:
-        yield (
-            f"All {len(models)} seats with a language model are of one family, {line(models[0].family)}. "
-            "They agree more easily than different families would."
-        )
 
 
 def _failures(figures: dict[str, Any]) -> Iterator[str]:

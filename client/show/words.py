@@ -1,7 +1,7 @@
 """The words that sessions of every protocol share: limits, stops, failed turns."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from client.show.lines import StyledLine
 from client.text import count, line
@@ -50,6 +50,14 @@ def limit_words(what: str) -> str:
         return what
     name, limit, has, wants = figures.groups()
     return f"{name}: limit {limit}; {has} are used or reserved, {wants} is the most that the next turns may take"
+
+
+def one_family(which: str, families: Sequence[str]) -> Iterator[str]:
+    """A caution where several seats with a language model, `which`, are all of one family; nothing where one of them
+    names no family."""
+    if len(families) > 1 and len(set(families)) == 1 and families[0]:
+        told = f"{which} are of one model family, {line(families[0])}."
+        yield f"{told} They agree more easily than different families would."
 
 
 def because(reason: str | None) -> str:

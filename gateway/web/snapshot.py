@@ -9,6 +9,7 @@ from client.show.learned_words import learned_figures, learned_words
 from client.show.presenter import Presenter
 from client.show.transcript import forked, read_by_nobody
 from client.show.untrusted import items, mapping, number, shaped, words
+from client.show.words import one_family
 from client.text import clean, count
 from gateway.web import events
 from gateway.web.fold import Fold
@@ -253,15 +254,14 @@ def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
     unread = read_by_nobody(fold.result) if fold.result is not None else ""
     argue = _arguing(fold)
     models = [seat for seat in argue if seat.seat not in fold.spoke | fold.people]
-    families = {seat.family for seat in models}
+    families = [seat.family for seat in models]
+    which = "All seats" if len(models) == len(argue) else "All seats without a person"
     if unread:
         yield Warn(kind="no_language_model", text=f"{unread[:1].upper()}{unread[1:]}.")
-    elif families == {_KEYLESS}:
+    elif set(families) == {_KEYLESS}:
         yield Warn(kind="no_language_model", text="No language model took part.")
-    elif len(models) > 1 and len(families) == 1 and families != {""}:
-        which = "All seats" if len(models) == len(argue) else "All seats without a person"
-        text = f"{which} are of one model family. They agree more easily than different families would."
-        yield Warn(kind="one_family", text=text)
+    else:
+        yield from (Warn(kind="one_family", text=text) for text in one_family(which, families))
     if view is None or fold.result is None:
         return
     if unanimous(view) and (why := _weak(fold, view)):

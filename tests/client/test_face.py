@@ -173,4 +173,4 @@ def test_seats_of_one_model_family_are_named(families: tuple[str, ...], cautions
     opened = msgspec.structs.replace(first.event, seats=seats)
     entries = (msgspec.structs.replace(first, event=opened), *others)
     record = Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
-    assert sum("of one family" in text for text in explain.words(record)) == cautions
+    assert sum("of one model family" in text for text in explain.words(record)) == cautions
