@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agents.models import prompting
-from agents.openai import sizing
 from agents.openai.endpoint import Endpoint
 from agents.openai.limits import Gate, gate
 from agents.openai.options import Options
 from agents.openai.probe import Memory
 from agents.openai.providers import Rung, family_of
+from agents.openai.sizing import learn
 
 
 class ConnectedModel:
@@ -52,7 +52,7 @@ class ConnectedModel:
 
     async def prepare(self) -> None:
         """Learn what its server tells, and how fast it is, unless that is known."""
-        await sizing.learn(self)
+        await learn(self._options, self.memory, self.open)
 
     @property
     def speed(self) -> tuple[float, float] | None:

@@ -7,15 +7,15 @@ on a machine of one's own is measured with one short reply, which costs nothing 
 import asyncio
 import re
 import time
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from agents.openai.endpoint import Endpoint, Failure
-
-if TYPE_CHECKING:
-    from agents.openai.connected_model import ConnectedModel
+from agents.openai.limits import Gate
+from agents.openai.options import Options
+from agents.openai.probe import Memory
 
 WITHIN_S = 5.0
 """For what the server tells."""
@@ -36,15 +36,15 @@ _PROMPT = "List the twelve months of the year in order, each with the number of 
 _REPLY_TOKENS = 24
 
 
-async def learn(model: "ConnectedModel") -> None:
-    """Ask and measure what is not known yet. Never raises a Failure: what cannot be learned is not needed."""
-    known, preset = model.memory.get(), model.options.preset
+async def learn(options: Options, memory: Memory, connect: Callable[[], tuple[Endpoint, Gate]]) -> None:
+    """Ask and measure what `memory` does not hold yet. Never raises a Failure: what cannot be learned is not needed."""
+    known, preset = memory.get(), options.preset
     if known.output_s is None and preset.local:
-        await _measure(model)  # first: a server may tell a window only once the model is loaded
+        await _measure(options.model, memory, *connect())  # first: a server may tell a window only once it is loaded
     if known.window is None and (preset.local or preset.bounds):
-        window = await _window(model)
+        window = await _window(options, connect()[0])
         if window:
-            model.memory.learn(window=window)
+            memory.learn(window=window)
 
 
 def window_in(refusal: str) -> int | None:
@@ -59,13 +59,12 @@ def window_in(refusal: str) -> int | None:
     return None
 
 
-async def _window(model: "ConnectedModel") -> int | None:
+async def _window(options: Options, endpoint: Endpoint) -> int | None:
     """What the server says, the smallest: a server may have less memory than the model has window."""
-    endpoint, name = model.open()[0], model.options.model
-    root = re.sub(r"/v1/?\Z", "", model.options.base_url)
+    name, root = options.model, re.sub(r"/v1/?\Z", "", options.base_url)
     ways = [
         _models(endpoint, name), _props(endpoint, root),
-        *([_shown(endpoint, root, name), _loaded(endpoint, root, name)] if model.options.provider == "ollama" else []),
+        *([_shown(endpoint, root, name), _loaded(endpoint, root, name)] if options.provider == "ollama" else []),
     ]  # fmt: skip
     try:
         async with asyncio.timeout(WITHIN_S):
@@ -126,11 +125,10 @@ def _numbers(fields: Any, names: tuple[str, ...]) -> Iterator[int]:
             yield value
 
 
-async def _measure(model: "ConnectedModel") -> None:
+async def _measure(model: str, memory: Memory, endpoint: Endpoint, gate: Gate) -> None:
     """One short reply, as a stream: until its first text the prompt is read, from then on it is written."""
-    endpoint, gate = model.open()
     body = {
-        "model": model.options.model, "messages": [{"role": "user", "content": _PROMPT}], "stream": True,
+        "model": model, "messages": [{"role": "user", "content": _PROMPT}], "stream": True,
         "stream_options": {"include_usage": True}, "max_tokens": _REPLY_TOKENS, "temperature": 0,
     }  # fmt: skip
     started = time.monotonic()
@@ -143,4 +141,4 @@ async def _measure(model: "ConnectedModel") -> None:
     if first_s is None or not answer.output_tokens or not answer.input_tokens or whole_s <= first_s:
         return
     rate = max(1, answer.output_tokens - 1) / (whole_s - first_s)
-    model.memory.learn(input_s=answer.input_tokens / max(first_s, 1e-3), output_s=rate)
+    memory.learn(input_s=answer.input_tokens / max(first_s, 1e-3), output_s=rate)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agents.openai.sizing import learn
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, raw, says
 from tests.llm.support import model
 
@@ -49,7 +48,7 @@ async def test_a_window_is_learned_from_where_a_server_tells_it(
     provider: str, places: dict[str, Any], window: int | None
 ) -> None:
     async with model_server(says("x"), look=tells(places)) as server, model(server.url, provider=provider) as made:
-        await learn(made)
+        await made.prepare()
         assert made.memory.get().window == window
 
 
@@ -57,6 +56,6 @@ async def test_the_speed_of_a_local_model_is_measured_and_of_no_other() -> None:
     for provider, measured in (("llama.cpp", 1), ("openai_compatible", 0)):
         async with model_server(says("a b c", usage=(60, 24)), look=fails(404)) as server:
             async with model(server.url, provider=provider) as made:
-                await learn(made)
-                await learn(made)
+                await made.prepare()
+                await made.prepare()
         assert len(server.requests) == measured
