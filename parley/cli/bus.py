@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Humans, Json
+from parley.cli.options import CommandGroup, Humans, Json
 from parley.cli.output import write_lines
 from parley.cli.protocol_options import NOTHING, Given, ProtocolCommand, takes
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Configure a bus, check it with attacks, and revoke users."
+    cls=CommandGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Configure a bus, check it with attacks, and revoke users.",
 )
 
 Keys = Annotated[

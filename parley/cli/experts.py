@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Json, Nats, State
+from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
 from parley.cli.output import write_lines
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check, enroll and list experts of tasks.")
+app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Check, enroll and list experts of tasks."
+)
 
 Keys = Annotated[
     Path | None, typer.Option("--dir", help="Folder of parley bus config (default: the embedded stack's own keys).")

@@ -5,11 +5,14 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Json, Nats, Sid, State
+from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, Sid, State
 from parley.cli.output import write_lines
 
 app = typer.Typer(
-    invoke_without_command=True, rich_markup_mode=None, help="List and answer questions of tasks that wait for a human."
+    cls=CommandGroup,
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    help="List and answer questions of tasks that wait for a human.",
 )
 
 

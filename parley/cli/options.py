@@ -1,12 +1,13 @@
 """What the commands share: their common options, how settings are layered, how errors are told."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from parley.cli import completing
 from parley.cli.process import INTERRUPTED, report_error, unwritable
@@ -187,3 +188,20 @@ def print_each(documents: Iterable[object]) -> int:
     if not good:
         print("parley: it has no line that can be read", file=sys.stderr)
     return (1 if bad else 0) if good else 2
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands whose help text tells each command in a whole sentence, which wraps."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the sections; the lines wrap."""
+        for title, names in self.sections(ctx):
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name, c.get_short_help_str(1_000)) for name, c in commands if c is not None and not c.hidden]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def sections(self, ctx: Any) -> list[tuple[str, Sequence[str]]]:
+        """Title and names of each."""
+        return [("Commands", self.list_commands(ctx))]

@@ -7,15 +7,15 @@ long as the rest of one.
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 from typer._click.exceptions import ClickException
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from parley.cli.options import Json, errors, print_each, print_json, read_question
+from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, read_question
 from schemas import rooms
 
 if TYPE_CHECKING:
@@ -144,15 +144,29 @@ def _parameter(option: "Option") -> inspect.Parameter:
 # ---------------------------------------------------------------- commands of their own
 
 
-class ProtocolGroup(TyperGroup):
-    """The command line, with the protocols' own commands before `schema`, and those of installed packages there."""
+SECTIONS = {
+    "Ask and take part": ("ask", "init", "doctor", "up", "serve", "sit", "inbox"),
+    "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top"),
+    "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
+    "Work with other programs": ("mcp", "schema", "completion"),
+    "Measure and learn": ("eval", "reliability", "route"),
+}
+"""The commands in the order of the help text. A protocol's own and an installed package's come last."""
+_FURTHER = "From protocols and packages"
+
+
+class ProtocolGroup(CommandGroup):
+    """The command line, with the protocols' own commands and those of installed packages."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Parley's and the protocols'."""
-        names = super().list_commands(ctx)
-        at = names.index("schema")
-        more = dict.fromkeys((*_commands(), *rooms.usable(_GROUP)))
-        return [*names[:at], *(name for name in more if name not in names), *names[at:]]
+        """Parley's in the order of `SECTIONS`, then the protocols' and the packages'."""
+        return [name for _, names in self.sections(ctx) for name in names]
+
+    def sections(self, ctx: Any) -> list[tuple[str, Sequence[str]]]:
+        """`SECTIONS`, and one for what stands in none of them."""
+        placed = {name for names in SECTIONS.values() for name in names}
+        names = dict.fromkeys((*super().list_commands(ctx), *_commands(), *rooms.usable(_GROUP)))
+        return [*SECTIONS.items(), (_FURTHER, [name for name in names if name not in placed])]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Parley's, else a protocol's, else an installed package's."""

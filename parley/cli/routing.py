@@ -6,10 +6,15 @@ from typing import Annotated
 import typer
 
 from parley.cli import options, process
-from parley.cli.options import Json
+from parley.cli.options import CommandGroup, Json
 from parley.cli.output import write_lines
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure how well parts of Parley do, on data.")
+app = typer.Typer(
+    cls=CommandGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Measure how well parts of Parley do, on data.",
+)
 
 Experts = Annotated[
     Path | None, typer.Option("--experts", metavar="DIR", help="Folder of specifications (default: the shipped ones).")

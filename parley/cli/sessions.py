@@ -7,10 +7,25 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Branch, Config, Creds, Everything, Json, Nats, Plain, Sid, State, Subject, Verbose
+from parley.cli.options import (
+    Branch,
+    CommandGroup,
+    Config,
+    Creds,
+    Everything,
+    Json,
+    Nats,
+    Plain,
+    Sid,
+    State,
+    Subject,
+    Verbose,
+)
 from parley.cli.output import confirm, write_lines
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, show, follow, export and end sessions.")
+app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="List, show, follow, export and end sessions."
+)
 
 
 @app.command("list")

@@ -1,6 +1,7 @@
 """Options and commands that belong to protocols: declared in their SETUPs, and there without a general file's help."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ from client.errors import BadInput
 from client.protocols import SETUPS, all_setups, setup_of
 from client.protocols.setup import Option, Setup, Several, in_order
 from coordinator.protocols import PROTOCOLS
-from parley.cli.protocol_options import Given, declared, folder_of, motion_of, settings_of
+from parley.cli.app import app
+from parley.cli.protocol_options import SECTIONS, Given, declared, folder_of, motion_of, settings_of
 from parley.plan import plan_of
 from parley.settings import load, protocol_settings
 
@@ -155,5 +157,13 @@ def test_what_a_command_does_is_a_whole_sentence_in_the_list_of_commands(group: 
         (sys.executable, "-m", "parley", *group, "--help"), check=True, capture_output=True, text=True, timeout=60,
         env={"COLUMNS": "80", "PATH": "/usr/bin:/bin"},
     ).stdout  # fmt: skip
-    rows = said.partition("Commands:\n")[2].splitlines()
-    assert rows and [row for row in rows if not row.endswith(".")] == []
+    lists = said.partition("Show this message and exit.\n")[2] or said.partition("Commands:\n")[2]
+    rows = re.findall(r"^  (\S+) +(\S.*(?:\n {6,}\S.*)*)", lists, re.M)
+    assert rows and [name for name, about in rows if not about.endswith(".") or about.endswith("..")] == []
+    assert max(len(row) for row in lists.splitlines()) <= 80
+
+
+def test_each_command_of_parley_stands_in_one_section_of_the_help() -> None:
+    placed = [name for names in SECTIONS.values() for name in names]
+    own = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
+    assert sorted(placed) == sorted([*own, *(str(group.name) for group in app.registered_groups)])

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Json, Nats, State
+from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
 from parley.cli.output import write_lines
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Show how reliable members were in past sessions.",
+    cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None,
+    help="Show how reliable members were in past sessions.",
 )  # fmt: skip
 
 File = Annotated[
