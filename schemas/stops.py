@@ -104,23 +104,23 @@ STOPS = Stops(
             converged=True,
             status="finished",
             exit_code=0,
-            words="nothing moves any more; they agree",
-            unless="nothing moves any more; they do not agree: a deadlock, not convergence",
+            words="the debate no longer changes; the debaters agree",
+            unless="the debate no longer changes; the debaters do not agree: a deadlock, not convergence",
         ),
         StopRow(
             reason="stalemate",
             converged=False,
             status="finished",
             exit_code=UNSETTLED,
-            words="mean argument quality stayed below the gate; no consensus",
+            words="the mean quality of the arguments stayed below the gate; no consensus",
         ),
         StopRow(
             reason="no_gain",
             converged=True,
             status="finished",
             exit_code=0,
-            words="one more round is worth less than it costs; they agree",
-            unless="one more round is worth less than it costs; they do not agree",
+            words="one more round is worth less than it costs; the debaters agree",
+            unless="one more round is worth less than it costs; the debaters do not agree",
         ),
         StopRow(
             reason="played",
@@ -134,7 +134,7 @@ STOPS = Stops(
             converged=False,
             status="finished",
             exit_code=0,
-            words="one answer, nobody checked it",
+            words="one answer; nobody checked it",
         ),
         StopRow(
             reason="approved",
@@ -169,14 +169,14 @@ STOPS = Stops(
             converged=False,
             status="finished",
             exit_code=UNSETTLED,
-            words="nothing was done: a plan, or what was found, is all there is",
+            words="nobody did the work; the result is a plan, or what the documents say",
         ),
         StopRow(
             reason="review_limit",
             converged=False,
             status="finished",
             exit_code=UNSETTLED,
-            words="the work was emitted although reviews still ask for a revision",
+            words="the work was returned although reviewers still ask for a revision",
         ),
         StopRow(
             reason="rejected",
@@ -190,7 +190,7 @@ STOPS = Stops(
             converged=False,
             status="failed",
             exit_code=1,
-            words="no expert takes it",
+            words="no expert took the task",
         ),
         StopRow(
             reason="budget",
@@ -225,7 +225,7 @@ STOPS = Stops(
             converged=False,
             status="failed",
             exit_code=1,
-            words="no moderator that runs can go on with the session: it is of another version",
+            words="no running moderator knows the version of its protocol",
         ),
     )
 )

@@ -36,7 +36,7 @@ from schemas.wire import decode, raw
 
 ANSWERER, PUBLIC, ANSWER = "answerer", "public", "answer"
 UNCHECKED: Mapping[str, Any] = {"answers": 1, "checked": False}
-"""What every certificate holds beside its reason: one answer, nobody checked it."""
+"""What every certificate holds beside its reason: one answer; nobody checked it."""
 
 
 class Phase(StrEnum):

@@ -126,12 +126,15 @@ def deadlock(bench: Bench) -> str:
 
 def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str) -> None:
     """Live in plain lines: the dials and signals as they move, and the words at the end. The exit status is 3."""
-    assert "stop: plateau: nothing moves any more; they do not agree: a deadlock, not convergence" in deadlock
-    assert "to be called convergence wanted at most 0.1: no" in deadlock and "they agree" not in deadlock
+    assert (
+        "stop: plateau: the debate no longer changes; the debaters do not agree: a deadlock, not convergence"
+        in deadlock
+    )
+    assert "to be called convergence wanted at most 0.1: no" in deadlock and "debaters agree" not in deadlock
     assert "dials: CL 1.00, τ_Q 0.50, τ_CRIT 0.30 → CL 1.00, τ_Q 0.55, τ_CRIT 0.40" in deadlock
     rounds = re.findall(r"^  round (\d): D (0\.\d\d)", deadlock, re.M)
     assert rounds == [("0", "0.39"), ("1", "0.39"), ("2", "0.39")]
-    assert "confidence 0.58, not calibrated; nothing moves any more; they do not agree" in deadlock
+    assert "confidence 0.58, not calibrated; the debate no longer changes; the debaters do not agree" in deadlock
 
 
 def test_a_stalemate(bench: Bench) -> None:
@@ -140,7 +143,7 @@ def test_a_stalemate(bench: Bench) -> None:
     assert asked.certificate["admitted"] == 0 and len(asked.signals) == 4
     assert all(s["crit"] < s["tau_crit"] for s in asked.signals[1:])
     words = bench.told("explain", asked.sid)
-    assert "mean argument quality stayed below the gate; no consensus (stalemate)" in words
+    assert "the mean quality of the arguments stayed below the gate; no consensus (stalemate)" in words
     assert "stalemate: holds" in words
     assert asked.certificate["gates_first"]["tau_crit"] == 0.85 <= asked.certificate["gates"]["tau_crit"]
 

@@ -235,8 +235,8 @@ def test_a_deadlock_that_plateaus_is_never_called_convergence(told: Callable[[Re
     play = deadlock()
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
     text = told(of(play))
-    assert "they do not agree: a deadlock, not convergence" in text and "to be called convergence wanted" in text
-    assert "they agree" not in text and "consensus" not in text.replace("no consensus", "").replace(
+    assert "debaters do not agree: a deadlock, not convergence" in text and "to be called convergence wanted" in text
+    assert "debaters agree" not in text and "consensus" not in text.replace("no consensus", "").replace(
         "near_consensus", ""
     )
 
@@ -246,7 +246,7 @@ def test_a_plateau_in_agreement_is_convergence(told: Callable[[Record], str]) ->
     play = agreement(PAPER)
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
     text = told(of(play))
-    assert "nothing moves any more; they agree" in text and "deadlock" not in text
+    assert "the debate no longer changes; the debaters agree" in text and "deadlock" not in text
 
 
 @pytest.mark.parametrize("told", [shown, explained])
@@ -343,7 +343,7 @@ def test_explain_names_the_fate_of_each_argument() -> None:
 def test_the_cap_is_told_as_the_cap() -> None:
     text = explained(maci_record.record(stop=maci_record.stopped(SAID, 3, pi_i=False)))
     assert "(round_limit)" in text and "  round_limit: holds\n    yes rounds played: 3, wanted at least 3" in text
-    assert "they agree" not in text and "deadlock" not in text
+    assert "debaters agree" not in text and "deadlock" not in text
 
 
 def test_a_stalemate_is_told_as_a_stalemate() -> None:
@@ -353,7 +353,7 @@ def test_a_stalemate_is_told_as_a_stalemate() -> None:
         play.same(belief(0.6, 0.4), belief(0.4, 0.6), score=0.1)
     play.plan()
     text = explained(of(play))
-    assert "mean argument quality stayed below the gate; no consensus (stalemate)" in text
+    assert "the mean quality of the arguments stayed below the gate; no consensus (stalemate)" in text
     assert "    yes rounds with mean CRIT below its gate, without a break: 3, wanted at least 3" in text
     assert text.count("refused, CRIT 0.10 < 0.") == 6
 

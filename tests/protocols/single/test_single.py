@@ -23,7 +23,7 @@ def test_one_answer_is_no_agreement_and_says_that_nobody_checked_it() -> None:
     assert (result.outcome["answer"], result.outcome["confidence"], result.outcome["checked"]) == ("Tape", 0.8, False)
     assert result.stop.certificate == {"answers": 1, "checked": False}
     assert STOPS["answered"].exit_status(False) == 0
-    assert stop_words(result) == "one answer, nobody checked it (answered)"
+    assert stop_words(result) == "one answer; nobody checked it (answered)"
     assert face_of("single").alone(result) == {"answerer": ("Tape",)}
 
 
