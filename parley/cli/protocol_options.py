@@ -144,12 +144,20 @@ def _parameter(option: "Option") -> inspect.Parameter:
 # ---------------------------------------------------------------- commands of their own
 
 
+ORDER = (
+    "ask", "init", "doctor", "up", "serve", "sit", "sessions", "explain", "replay", "fork", "feedback", "inbox",
+    "reliability", "route", "experts", "mcp", "eval", "top", "bus", "moderator", "agent", "metrics", "schema",
+    "completion",
+)  # fmt: skip
+"""Commands in the help: first those that a new user needs, then those on sessions, then those of operators."""
+
+
 class ProtocolGroup(TyperGroup):
     """The command line, with the protocols' own commands before `schema`, and those of installed packages there."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Parley's and the protocols'."""
-        names = super().list_commands(ctx)
+        names = sorted(super().list_commands(ctx), key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
         at = names.index("schema")
         more = dict.fromkeys((*_commands(), *rooms.usable(_GROUP)))
         return [*names[:at], *(name for name in more if name not in names), *names[at:]]
