@@ -74,8 +74,8 @@ class Parley:
         learned."""
 
     async def gathered(self, protocol: str) -> tuple[str, ...]:
-        """Wait until every expert of your own stack was heard, and return those that were not heard in time. On a bus
-        that runs elsewhere nobody is waited for."""
+        """Wait until every expert of your own stack has announced itself, and return those that did not in time. On a
+        bus that runs elsewhere, it does not wait."""
         return ()
 
     def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -116,39 +116,38 @@ class Parley:
         Parameters
         ----------
         protocol
-            How they argue, by its name (coordinator.protocols.PROTOCOLS). None: what `local` or `connect` got,
-            else the default, the experts that a task calls for. `auto`: past outcomes choose one model, a vote or a
+            The protocol's name (coordinator.protocols.PROTOCOLS). None: that of `local` or `connect`, or else the
+            default, experts for a task. `auto`: past outcomes choose one model, a vote or a
             debate, and `Session.route` and `Result.route` say why (docs/reliability.md).
         evidence
             Folders, files or patterns of documents, one or several (client.evidence).
         settings
-            The protocol's settings, `{"threshold": 80}`; what is absent has its default. One may name a file, where
-            the protocol's SETUP reads it in.
+            The protocol's settings, such as `{"threshold": 80}`. Others have their defaults. Some may name a file,
+            which the protocol's SETUP reads.
         budget
             Limits: tokens, calls, cost_usd, seconds.
         seed
-            Of the order in which positions are shown; None: drawn.
+            Seed of the order in which positions are shown; None: a random one.
         turn_timeout_s
             Seconds for one turn, 0.25 to 86,400.
         seats
-            Who sits where; none: the queues that are alive.
+            Which queue serves each seat; none: the queues that are alive.
         continues
-            A finished session whose result is among the documents (owners only).
+            The id of a finished session, whose result becomes a document of this one (owners only).
         folder
-            The folder that a task works on, a copy of it (client.task_folder writes the result back).
+            The folder of a task. Experts work on a copy of it (client.task_folder writes the result back).
         panel
-            How many argue: panelists, or debaters. The same as the setting `panel`. None: what the setting says, or
-            what `local` got.
+            Number of panelists or debaters, as the setting `panel`. None: the setting's value, or that of `local`.
         kind
-            What kind of question it is, in a word of your own, at most 64 characters: records of it count first.
-            None: no kind.
+            The kind of question, in a word of your own, at most 64 characters. Records of this kind count first. None:
+            no kind.
 
         Raises
         ------
         BadInput
-            A field that cannot be right.
+            An argument has a wrong value. The error names the field.
         Refusal
-            A moderator refused it, and why.
+            A moderator refused the session, with the reason.
         Unreachable
             No moderator answered.
         """
@@ -220,13 +219,13 @@ class Parley:
         session
             A closed session's id.
         round
-            The round after which the fork goes on by itself; None: the last whole one.
+            The round after which the fork continues on its own; None: the last whole round.
         seats
-            Seats of the record that other queues serve now.
+            Seats that other queues serve now.
         budget
-            For what the fork itself does. None: the limits of the recorded session, in full.
+            Limits of the fork itself. None: the full limits of the recorded session.
         settings
-            The protocol's settings that are to change, `threshold=80`.
+            Settings of the protocol to change, such as `threshold=80`.
 
         Raises
         ------
@@ -252,7 +251,7 @@ class Parley:
         return Session(self.client, await self.forked(wanted))
 
     async def forked(self, wanted: ForkSession) -> str:
-        """Open a fork, once a moderator has taken it; its id. Raises as Client.fork."""
+        """Open a fork, and return its id once a moderator has taken it. Raises as Client.fork."""
         return await self.client.fork(wanted)
 
     def session(self, sid: str) -> Session:
@@ -327,7 +326,7 @@ def request(
     budget
         Limits: tokens, calls, cost_usd, seconds.
     seats
-        Who sits where; none: the queues that are alive.
+        Which queue serves each seat; none: the queues that are alive.
     previous, continues
         For a follow-up: what an earlier session came to (client.follow_up), and its id.
 
@@ -425,13 +424,12 @@ async def connect(
     patience_s
         How long to wait for a moderator.
     outlasts
-        Whether that time stands still while servers of the bus are away, and until they have settled. The log says
-        what is missing meanwhile. A bus of which no server answers at the beginning is not waited for.
+        Whether to wait longer while servers of the bus are away, until they are back. The log says what is missing
+        meanwhile. If no server answers at the beginning, it does not wait.
     learned
-        The file of what was learned from past outcomes (`parley reliability learn --file`); None: sessions carry no
-        records.
+        The file of records (`parley reliability learn --file`); None: sessions use no records.
     reliability, calibration, policy
-        Whether sessions carry the records of members, how their confidence is to be read, and what their controller
+        Whether sessions use the records of members, the calibration of their confidence, and what their controller
         learned across sessions.
     price
         Share of right answers that 1,000 tokens may cost, 0 to 1,000: for `auto`, and for what a controller learned.
@@ -441,7 +439,7 @@ async def connect(
     Unreachable
         Nobody listens there, or the server does not take the credentials.
     BadInput
-        No such protocol; the credentials file cannot be used; the file `learned` is not there, or is none.
+        There is no such protocol, or the credentials file or the file `learned` cannot be used.
     """
     if protocol != AUTO:
         known_protocol(protocol)

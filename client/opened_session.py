@@ -23,7 +23,7 @@ class Session:
         """Where `protocol="auto"` sent the question, and why; None: the protocol was named."""
 
     def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
-        """Everything that is said, from the beginning until the session is closed."""
+        """All posts, from the beginning until the session is closed."""
         return self._client.posts(self.sid, on_live=on_live)
 
     async def result(self) -> Result:
@@ -44,7 +44,7 @@ class Session:
         return Turns(entries_of(record), sid=self.sid).nothing
 
     async def cancel(self, reason: str = "") -> None:
-        """End it before its protocol does."""
+        """Cancel the session."""
         await self._client.cancel(self.sid, reason)
 
     async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:

@@ -32,9 +32,10 @@ def page(protocol: Protocol) -> str:
     lines = [
         f"# {protocol.name}",
         "",
-        "Drawn from the transition table by `python -m coordinator.diagrams docs/diagrams`. A pair of phase and event",
-        "that is absent is illegal; "
-        + ("it stands, and nothing ends it." if protocol.standing else "a cancel ends a session in any phase."),
+        "Arrows are events that lead from one phase to another. "
+        "An event without an arrow from a phase is illegal there. "
+        + ("This session stays open." if protocol.standing else "A cancel ends a session in any phase."),
+        "`python -m coordinator.diagrams docs/diagrams` draws this page from the transition table.",
         "",
         "```mermaid",
         mermaid(protocol),

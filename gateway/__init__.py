@@ -1,4 +1,4 @@
-"""One ASGI service with every door on the same live sessions: web page, OpenAI-compatible endpoint, MCP.
+"""One ASGI service with three interfaces (doors) to the same sessions: web page, OpenAI-compatible endpoint, MCP.
 
 The gateway holds nothing that a session needs. Any number of copies may run, and one that is killed loses no session.
 Three rules keep it so:

@@ -1,4 +1,4 @@
-"""Counts requests by the door that they came to, and by status. ASGI middleware, ahead of the guard."""
+"""Counts requests by door (interface) and by status. ASGI middleware, ahead of the guard."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

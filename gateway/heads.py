@@ -1,4 +1,4 @@
-"""The protocol of a connection, with a limit on how long the head of a request may take.
+"""Limits how long the head of a request may take.
 
 uvicorn bounds how large a head is, and how long a connection may be quiet between two requests. It waits for ever for
 the first byte, and for the rest of a head that comes byte by byte: a few hundred such connections would use up what

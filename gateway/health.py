@@ -1,4 +1,4 @@
-"""What whoever runs a gateway knows of the health behind it: what `parley doctor` says, and how long queues are.
+"""The health that a gateway can show: the report of `parley doctor`, and the lengths of queues.
 
 A look takes seconds and asks models. So it is made in the background, once for all who ask, and kept for a while.
 """

@@ -1,5 +1,4 @@
-"""`parley ask`: one session from question to exit status, with a view, Ctrl-C and a stack of its own if none is
-named."""
+"""`parley ask`: one session from question to exit status, with a view, Ctrl-C, and its own stack if no bus is named."""
 
 import asyncio
 import contextlib

@@ -41,8 +41,8 @@ def ask(
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
-    It waits, and needs no `await`; also where an event loop runs already, as in a notebook. For more than one question
-    `local` is faster: its stack starts once.
+    It needs no `await`, and also works where an event loop runs already, as in a notebook. For more than one question
+    `local` is faster, because its stack starts only once.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ def ask(
     Raises
     ------
     BadInput
-        A field that cannot be right.
+        An argument has a wrong value. The error names the field.
     Refusal
-        A moderator refused it, and why.
+        A moderator refused the session, with the reason.
     StackFailed
-        The stack did not come up.
+        The stack did not start.
     """
 
     async def main() -> Result:

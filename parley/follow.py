@@ -1,4 +1,4 @@
-"""A session followed until it is closed: shown, left running, or ended by whoever watches it."""
+"""Follows a session until it is closed, shows it, and leaves it running or ends it as the user decides."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""A stack of one's own on this machine, with a connection to it."""
+"""An embedded stack of its own on this machine, with a connection to it."""
 
 import asyncio
 import time
@@ -131,26 +131,25 @@ async def local(
     Parameters
     ----------
     panel
-        How many argue: panelists, or debaters. Sessions on the stack have as many unless they say otherwise. None: as
-        many as the protocol seats by default.
+        Number of panelists or debaters of the stack, and of its sessions unless they say otherwise. None: the
+        protocol's default.
     stack
-        Use this stack, and not that protocol's own.
+        Use this stack in place of the protocol's own.
     state
         Folder that keeps the sessions; None: a temporary one.
     model, options
-        In place of the extractive model, as agents.models.make_model takes it.
+        A model in place of the extractive one, as agents.models.make_model takes it.
     protocol
         The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
-        command line: the shipped experts. `auto`: the seats of one model, of a vote and of a debate, among which past
-        outcomes choose for each question.
+        command line: the shipped experts. `auto`: the seats of one model, of a vote and of a debate. Past outcomes
+        choose among them for each question.
     agents
-        Functions that hold seats (`parley.agent`): each in this process, over a connection of its own, in place of the
+        Functions that hold seats (`parley.agent`). Each runs in this process with its own connection, in place of the
         process of its queue.
     learned
-        The file of what was learned from past outcomes (`parley reliability learn`). None: `learned.json` in `state`.
-        Only that one may be missing.
+        The file of records (`parley reliability learn`). None: `learned.json` in `state`, which may be missing.
     reliability, calibration, policy
-        Whether sessions carry the records of members, how their confidence is to be read, and what their controller
+        Whether sessions use the records of members, the calibration of their confidence, and what their controller
         learned across sessions. The same as `learned.reliability`, `learned.calibration` and `learned.policy` on the
         command line.
     price
@@ -160,10 +159,10 @@ async def local(
     Raises
     ------
     BadInput
-        No such protocol, or one that has no panel, with a `panel`; an agent for which no queue is free; a file
-        `learned` that is not there, or is none.
+        There is no such protocol; it has no panel, but `panel` is given; no queue is free for an agent; the file
+        `learned` cannot be used.
     StackFailed
-        It did not come up.
+        The stack did not start.
     """
     Past(price=price)
     file = _learned_file(learned, state)

@@ -1,4 +1,4 @@
-"""What `parley ask` is asked to do: everything that can be checked before anything is started, in one frozen object."""
+"""The request of `parley ask`: everything that can be checked before anything starts, in one frozen object."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

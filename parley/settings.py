@@ -1,4 +1,4 @@
-"""Settings of the front door: the command line over the environment over a file over defaults.
+"""Settings: the command line overrides the environment, the environment a file, and the file the defaults.
 
 The file is `parley.yaml` in the working folder, or the one that `--config` names.
 In the environment, `PARLEY__BUDGET__TOKENS=5000` is `budget.tokens`. A key that no layer knows is refused with the

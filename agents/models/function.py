@@ -50,9 +50,9 @@ class Reply:
     Parameters
     ----------
     fields
-        Those of the turn's reply type (`turn.schema()`). What is left out has its default.
+        Fields of the turn's reply type (`turn.schema()`). Others have their defaults.
     usage
-        Tokens and money that it took, where the agent counts them (`@agent(metered=True)`).
+        Tokens and money that the reply cost, if the agent counts them (`@agent(metered=True)`).
     """
 
     def __init__(self, *, usage: Usage | None = None, **fields: Any) -> None:
@@ -69,7 +69,7 @@ class Turn:
     Attributes
     ----------
     session, seat, role, kind, round, question
-        Where it belongs. `kind` says what is wanted: `answer`, `revise`, `compare`.
+        Where the turn belongs. `kind` says what is asked, such as `answer`, `revise` or `compare`.
     brief
         What the moderator asks, as the protocol's own message.
     others
@@ -79,7 +79,7 @@ class Turn:
     documents
         Each has a `name` and a `text`.
     error
-        Why the last reply to this turn was not taken; empty: this is the first try.
+        Why the last reply to this turn was refused; empty: this is the first attempt.
     """
 
     def __init__(self, shown: Shown, emit: Emit) -> None:
@@ -266,20 +266,20 @@ def agent(
     Parameters
     ----------
     role
-        What its seat does, such as panelist, debater or critic (bus.channels.ACCOUNT_OF_ROLE).
+        The role of its seat, such as panelist, debater or critic (bus.channels.ACCOUNT_OF_ROLE).
     queue
-        Which queue it serves; empty: the command line, or `parley.local`, says so.
+        The queue that it serves; empty: the command line or `parley.local` names it.
     name
-        What transcripts call it; empty: the function's name.
+        Its name in transcripts; empty: the function's name.
     metered
-        Whether it counts tokens. Then budgets reserve room for its turns, and its replies bring their usage.
+        Whether it counts tokens. Then budgets reserve room for its turns, and its replies must have their usage.
     room
         Turns at once, 1 to 10,000.
 
     Raises
     ------
     TypeError
-        It is no coroutine function.
+        The function is not a coroutine function (`async def`).
     ValueError
         There is no such role.
     """

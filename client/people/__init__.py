@@ -1,1 +1,1 @@
-"""What people do in sessions, whatever they sit at: answer what waits for them, take a seat."""
+"""What people do in sessions, in any interface: they answer open questions and take seats."""

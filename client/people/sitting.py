@@ -1,4 +1,4 @@
-"""A person on a seat of a running session, whatever the person sits at: sitting down, leaving, and what ends it.
+"""A person on a seat of a running session, in any interface: sitting down, leaving, and what ends it.
 
 Who sits there is a worker like any other, of the queue that the seat's person has (schemas.session.human_queue), with
 that queue's own credential. Sitting down and leaving are submissions; a seat whose person is gone without a word is its

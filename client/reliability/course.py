@@ -1,5 +1,5 @@
-"""What a past session's course says of its controller: what each setting of the grid would have come to, and what the
-bandit's actions earned."""
+"""What a past session shows about its controller: the result of each setting of the grid, and what the bandit's actions
+earned."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What a new session is opened with: the records of members, and how its confidence is to be read."""
+"""What a new session starts with: the records of members, and how to read its confidence."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What sessions use of past outcomes: the same for the command line, the gateway and the Python API."""
+"""How sessions use past outcomes: the same for the command line, the gateway and the Python API."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

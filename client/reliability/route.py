@@ -1,4 +1,4 @@
-"""When to debate at all: one model, a vote or a debate, by what each came to on past questions and what it cost. Pure.
+"""When to debate at all: one model, a vote or a debate, by their results and costs on past questions. Pure.
 
 Of every past session of several members that was said to be right or wrong, three things are known: what it came to,
 whether the majority of its members was right when they answered alone, and whether one of them was. So the three ways

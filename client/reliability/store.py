@@ -1,4 +1,4 @@
-"""Where what was learned is kept: one JSON file of verdicts, and of fits of confidence."""
+"""Stores what was learned: one JSON file of verdicts, and of fits of confidence."""
 
 import os
 from pathlib import Path

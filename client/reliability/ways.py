@@ -1,4 +1,4 @@
-"""The protocol `auto`: the ways to answer among which past sessions choose, and the choice that was made. Pure.
+"""The protocol `auto`: the ways to answer a question, and which of them past sessions choose. Pure.
 
 How it is made: client.reliability.route.
 """

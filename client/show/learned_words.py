@@ -1,5 +1,5 @@
-"""What past outcomes did in a session, in words: whose records counted, what its controller took over, and how its
-confidence is to be read."""
+"""The effect of past outcomes on a session, in words: whose records counted, what its controller took over, and how to
+read its confidence."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -32,7 +32,7 @@ ALERTS = (
         severity=PAGE,
         summary="Turns wait on the queue {{ $labels.queue }}, and no worker of it is alive.",
         steps=(
-            "Is the queue's service up? A frozen process is up and silent: restart it, nothing is lost.",
+            "Is the queue's service up? If its process is up but silent, it is frozen: restart it. Nothing is lost.",
             "Does it reach the bus? `parley doctor` with its credentials says so.",
         ),
     ),
@@ -44,8 +44,8 @@ ALERTS = (
         severity=TICKET,
         summary="The oldest turn on the queue {{ $labels.queue }} waits for {{ $value | humanizeDuration }}.",
         steps=(
-            "All copies busy (dashboard *specialists*): start more of them, or give each more room.",
-            "Copies idle and turns waiting: the worker's log says what it does with them.",
+            "If all copies are busy (dashboard *specialists*), start more of them, or give each more room.",
+            "If copies are idle, the worker's log says what it does with its turns.",
         ),
     ),
     Alert(
@@ -55,8 +55,8 @@ ALERTS = (
         severity=PAGE,
         summary="{{ $value }} turns wait on the queue {{ $labels.queue }}.",
         steps=(
-            "Start more copies of its worker; a scaler on the queue does it by itself (docs/operations/scale.md).",
-            "Cut what arrives: budgets of sessions, or a limit at whoever opens them.",
+            "Start more copies of its worker. A scaler on the queue can do that (docs/operations/scale.md).",
+            "Or let fewer turns arrive: give sessions budgets, or limit the programs that open them.",
         ),
     ),
     Alert(
@@ -67,8 +67,8 @@ ALERTS = (
         severity=PAGE,
         summary="{{ $value | humanizePercentage }} of the calls of the model {{ $labels.model }} fail.",
         steps=(
-            "By kind on the dashboard *bus and models*: a key that is refused, a limit, a time-out, "
-            "or a server that is down?",
+            "The dashboard *bus and models* shows the kind: a key that is refused, a limit, a time-out, "
+            "or a server that is down.",
             "`parley doctor` calls each model once and prints what it says.",
         ),
     ),
@@ -79,7 +79,7 @@ ALERTS = (
         severity=TICKET,
         summary="The tenant {{ $labels.tenant }} has spent {{ $value | humanizePercentage }} of its budget of today.",
         steps=(
-            "Which sessions cost most: the dashboard *debates*, and `parley explain ID`.",
+            "The dashboard *debates* and `parley explain ID` show which sessions cost most.",
             "Raise the budget of the day, or give sessions budgets (`--budget-usd`).",
         ),
     ),
@@ -100,7 +100,7 @@ ALERTS = (
         for_s=3_600,
         severity=TICKET,
         summary="{{ $value }} questions wait for a person for more than an hour.",
-        steps=("`parley inbox` lists them, with their deadlines and what holds if nobody answers.",),
+        steps=("`parley inbox` lists them, with their deadlines and the default if nobody answers.",),
     ),
     Alert(
         name="ParleyLogsDamaged",
@@ -110,7 +110,7 @@ ALERTS = (
         summary="The logs of {{ $value }} sessions have lost something.",
         steps=(
             "`parley doctor` names the sessions.",
-            "Bring the store back from a backup (docs/operations/backup.md), or ask these questions again.",
+            "Restore the store from a backup (docs/operations/backup.md), or ask these questions again.",
         ),
     ),
     Alert(
@@ -128,8 +128,8 @@ ALERTS = (
         severity=PAGE,
         summary=f"{WHO} has no connection to the bus.",
         steps=(
-            "All services say so: nats-server is down or full; its log says why.",
-            "One says so: its credentials, or the network between.",
+            "If all services say so, nats-server is down or full. Its log says why.",
+            "If only one says so, check its credentials and its network.",
         ),
     ),
     Alert(
@@ -140,7 +140,7 @@ ALERTS = (
         summary="The store of the bus is {{ $value | humanizePercentage }} full.",
         steps=(
             "Shorten `retention.log_days`, or give the store more room (docs/retention.md).",
-            "At the limit sessions wait, and go on by themselves once there is room.",
+            "At the limit sessions wait. They go on when there is room.",
         ),
     ),
     Alert(
@@ -149,7 +149,7 @@ ALERTS = (
         for_s=0,
         severity=TICKET,
         summary="{{ $value }} model calls of the last hour began after their turn had been answered.",
-        steps=("Workers were frozen between their look and their call: do machines run out of CPU or memory?",),
+        steps=("Workers were frozen just before their call. Do machines run out of CPU or memory?",),
     ),
     Alert(
         name="ParleyServiceDown",
@@ -166,8 +166,8 @@ ALERTS = (
         severity=TICKET,
         summary="`parley metrics` is not there, or far behind: objectives are not measured.",
         steps=(
-            "Start a copy of `parley metrics`; it goes on where the last one stopped, and counts nothing twice.",
-            "It is there and behind: is its connection to the bus slow, or its process short of CPU?",
+            "If it is not there, start a copy of `parley metrics`. It continues where the last one stopped.",
+            "If it is behind, its connection to the bus is slow, or its process is short of CPU.",
         ),
     ),
     Alert(
@@ -176,7 +176,7 @@ ALERTS = (
         for_s=60,
         severity=PAGE,
         summary="The monitor of nats-server does not answer.",
-        steps=("Is nats-server up? Services wait and go on by themselves when it is back.",),
+        steps=("Is nats-server up? Services wait, and go on when it is back.",),
     ),
     Alert(
         name="ParleyTokensTried",
@@ -185,10 +185,10 @@ ALERTS = (
         severity=TICKET,
         summary="The gateway refuses {{ $value | humanize }} requests a second that bring no valid token or cookie.",
         steps=(
-            "A program with a token that was replaced asks again and again: the log of the proxy in front says from "
-            "which address. Give it the new one.",
-            "Addresses that nobody knows: somebody tries tokens. One address gets 20 tries, then one a second; block "
-            "it at the proxy.",
+            "A program may still use a token that was replaced. The log of your proxy has its address. Give it the new "
+            "token.",
+            "If nobody knows the address, somebody tries tokens. An address gets 20 tries, then one a second. "
+            "Block it at the proxy.",
         ),
     ),
     Alert(
@@ -198,8 +198,8 @@ ALERTS = (
         severity=TICKET,
         summary="The gateway refuses {{ $value | humanize }} requests a second as too many (door {{ $labels.door }}).",
         steps=(
-            "One program asks in a loop: let it wait as `Retry-After` says.",
-            "Many people share one token, so they share its limit too: `parley bus token` makes one for each.",
+            "If one program asks in a loop, make it wait as `Retry-After` says.",
+            "If many people share one token, they share its limit. Make one for each with `parley bus token`.",
         ),
     ),
 )

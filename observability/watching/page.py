@@ -1,5 +1,6 @@
 """The pages made from the tables: the objectives (docs/operations/slis.md) and the runbooks of all alerts."""
 
+import re
 from collections.abc import Iterable
 
 from observability.watching.alerts import ALERTS, WHO
@@ -14,9 +15,8 @@ def objectives() -> str:
         "# Service level objectives\n",
         _WRITTEN,
         "An objective says which share of events must be good over its window. The rest is its error "
-        "budget. Every bar is a ratio of",
-        "two counts. Where the bar is a size or a time, an event is good if it falls into a bucket "
-        "that ends at the bar.\n",
+        "budget. Every objective compares",
+        "two counts. If it names a size or a time, an event is good if it falls into a bucket that ends there.\n",
         "| objective | good, at least | window | gravest alert | source |",
         "|---|---|---|---|---|",
     ]
@@ -26,10 +26,9 @@ def objectives() -> str:
     ]
     lines += [
         "\n## When somebody is told\n",
-        "An alert compares how fast the error budget burns with how fast it may. It looks at two "
-        "windows: the long one says that it",
-        "matters, the short one that it still goes on. It stays silent while there were fewer events "
-        "than the objective names.\n",
+        "An alert fires if the error budget is used up too fast, in a long window and in a short "
+        "one. The long window shows that",
+        "it matters, the short one that it still goes on. With too few events (see each objective) it stays silent.\n",
         "| long window | short window | times the allowed share | severity |",
         "|---|---|---|---|",
     ]
@@ -62,8 +61,9 @@ def runbooks() -> str:
         )
     for alert in ALERTS:
         summary = (
-            alert.summary.replace(WHO, "A service")
-            .replace("{{ $labels.", "")
+            re.sub(
+                r"\{\{ \$labels\.(\w+) \}\}", lambda label: label[1].upper(), alert.summary.replace(WHO, "A service")
+            )
             .replace("{{ $value", "N")
             .replace(" | humanizePercentage", " %")
             .replace(" | humanize }", " }")

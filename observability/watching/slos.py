@@ -111,10 +111,9 @@ SLOS = (
         source="source of tasks, 7.1 and 8.1",
         why="Finding who does a task took more than 400 tokens of models.",
         steps=(
-            "See by depth which tasks cost so much: extended coordination lets experts word their "
-            "claims, which is most of it.",
-            "Where too many tasks are extended, the candidates lie too near to each other: sharpen "
-            "`domain.owns` and `domain.defers`.",
+            "Look at the tokens by depth. At the depth extended a model words the claims, which takes most of them.",
+            "If too many tasks are extended, the fields of experts overlap: make `domain.owns` and "
+            "`domain.defers` more precise.",
             "Give the turns that word claims a smaller model (docs/models.md).",
         ),
     ),
@@ -128,8 +127,8 @@ SLOS = (
         why="A task's work was revised more than twice after reviews.",
         steps=(
             "`parley explain ID` of such a task shows the findings of each review.",
-            "The same finding each time: the lead cannot do what is asked; name another lead or another model.",
-            "New findings each time: the checklist of the reviewer asks for more than the task; shorten it.",
+            "If the same finding comes each time, the lead cannot do the task: name another lead or another model.",
+            "If new findings come each time, the checklist of the reviewer asks for more than the task: shorten it.",
         ),
     ),
     Slo(
@@ -141,8 +140,8 @@ SLOS = (
         source="source of tasks, 7.1",
         why="A person replaced the expert that was chosen.",
         steps=(
-            "Read the overridden tasks (`parley sessions list`, `parley explain ID`): from whom to whom?",
-            "The same pair again and again: the one's specification claims what is the other's; "
+            "Look at the overridden tasks (`parley sessions list`, `parley explain ID`): which expert replaced which?",
+            "If it is often the same pair, one specification claims the field of the other: "
             "correct `owns` and `defers`.",
         ),
     ),
@@ -155,10 +154,10 @@ SLOS = (
         severity=PAGE,
         why="A session ended as failed: too few seats answered, or nothing that it could use.",
         steps=(
-            "Which reason, which protocol: the panel of stop reasons on the dashboard *debates*, "
-            "then `parley explain ID` of one of them.",
-            "`parley doctor` on the bus: which queues have no worker, which models do not answer?",
-            "Are calls of models failing (alert ParleyEndpointFailing)? Then that is the cause.",
+            "Find the reason and the protocol in the panel of stop reasons on the dashboard *debates*. "
+            "Then run `parley explain ID` on one of the sessions.",
+            "Run `parley doctor` on the bus: it names queues without a worker, and models that do not answer.",
+            "If calls of models fail (alert ParleyEndpointFailing), that is the cause.",
         ),
     ),
     Slo(
@@ -171,8 +170,9 @@ SLOS = (
         least=50,
         why="A turn reached its deadline, or its replies could not be used.",
         steps=(
-            "By role and queue on the dashboard *specialists*: is it one of them, or all?",
-            "One: its worker is frozen, gone, or its model is slow. All: the bus or the moderators.",
+            "Look at the dashboard *specialists*: does it concern one queue, or all?",
+            "If it is one queue, its worker is frozen or gone, or its model is slow. If it is all of them, "
+            "look at the bus and the moderators.",
             "The log of the worker has a line for each turn, with the reason.",
         ),
     ),
@@ -186,9 +186,10 @@ SLOS = (
         least=50,
         why="From the append that asks to the append that answers, less the model's time, more than 250 ms went by.",
         steps=(
-            "Turns that wait in a queue are in it: are the queue's workers full (dashboard "
-            "*specialists*)? Start more copies.",
-            "Not full: how long do appends take (dashboard *bus and models*)? A slow disk of nats-server shows there.",
+            "The time in the queue counts. If the queue's workers are full (dashboard *specialists*), start "
+            "more copies.",
+            "If they are not full, look how long appends take (dashboard *bus and models*). A slow disk of nats-server "
+            "shows there.",
         ),
     ),
     Slo(
@@ -201,8 +202,8 @@ SLOS = (
         least=200,
         why="A client or a worker was told that its queue at the moderator is full.",
         steps=(
-            "Are all moderators up and connected? Start more of them: they share the load by themselves.",
-            "One author alone is told so: it sends more than its share; see who it is in the moderators' log.",
+            "Are all moderators up and connected? If so, start more of them: they share the load.",
+            "If only one author is told so, it sends too much. The moderators' log names it.",
         ),
     ),
     Slo(
@@ -215,10 +216,10 @@ SLOS = (
         least=100,
         why="A request of a page or a program was answered with a status of 500 or more.",
         steps=(
-            "By status on the dashboard *gateway*. 503: the bus or a moderator did not answer. 502: the model of "
-            "`--task-model` did not. 500 is a fault of the gateway: its log has it.",
-            "With 503, does `parley doctor` answer with the same credentials? If it does, restart the gateway: "
-            "it holds no session.",
+            "Look at the status on the dashboard *gateway*. 503: the bus or a moderator did not answer. 502: the "
+            "model of `--task-model` did not answer. 500: a fault of the gateway, which its log has.",
+            "With 503, run `parley doctor` with the same credentials. If it gets answers, restart the gateway: "
+            "no session is lost.",
         ),
     ),
     Slo(

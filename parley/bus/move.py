@@ -1,4 +1,4 @@
-"""`parley bus move`: brings the store of one server into a cluster, with every message, its place and who has taken it.
+"""`parley bus move`: copies the store of one server into a cluster: every message, its place, and whether it was taken.
 
 A nats-server that joins a cluster does not bring its own streams along: the cluster would not know them. So each stream
 is read out of the folder as a snapshot and restored into the cluster. The folder is read by a nats-server of this

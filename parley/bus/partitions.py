@@ -1,4 +1,4 @@
-"""Why moderators refuse a store: its log has another number of partitions than the settings say."""
+"""The error of moderators if the log has another number of partitions than the settings."""
 
 import asyncio
 from pathlib import Path

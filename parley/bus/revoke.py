@@ -1,4 +1,4 @@
-"""`parley bus revoke`: removes a user from a running bus for good, while everybody else goes on.
+"""`parley bus revoke`: removes a user from a running bus, while sessions go on.
 
 The user leaves the server's configuration and the server reads it again: it closes his connections and knows his key no
 more. His credentials file goes too, so that `parley bus config` (or the embedded stack's next start) would make a fresh

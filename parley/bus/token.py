@@ -1,4 +1,4 @@
-"""`parley bus token`: a token for a user of the bus, with which it comes through the gateway."""
+"""`parley bus token`: a token with which a user of the bus signs in at the gateway."""
 
 from pathlib import Path
 

@@ -281,7 +281,7 @@ def replay(
 ) -> None:
     """Recompute a session from its events alone.
 
-    With --set, show where the run parts from the record.
+    With --set, show at which event the new run first differs from the record.
 
     \b
     Examples:

@@ -232,7 +232,7 @@ def bus_replicas(
     nats: Address = None,
     json: Json = False,
 ) -> None:
-    """Show or change how many servers hold each stream of a running bus.
+    """Show or change how many servers hold each stream.
 
     Sessions go on meanwhile.
 
@@ -276,10 +276,10 @@ def bus_leaf(
     port: Annotated[int, typer.Option(help="The leaf node's port for agents.", min=1, max=65_535)] = 4222,
     json: Json = False,
 ) -> None:
-    """Configure a leaf node: a server at another site, whose agents share its connection to the bus.
+    """Configure a leaf node, a server for agents at another site.
 
-    From then on the servers of the bus listen for leaf nodes too. Start them again with their new configuration
-    (docs/scale.md).
+    Its agents share its connection to the bus. From then on the servers of the bus listen for leaf nodes too. Start
+    them again with their new configuration (docs/scale.md).
 
     \b
     Example:
@@ -304,9 +304,10 @@ def bus_move(
     nats: Address = None,
     json: Json = False,
 ) -> None:
-    """Bring the store of one server into a cluster that has no streams yet.
+    """Copy the store of a single server into a new cluster.
 
-    The store stays as it is. Sessions go on in the cluster (docs/operations/cluster.md).
+    The cluster must have no streams yet. The store stays as it is. Sessions go on in the cluster
+    (docs/operations/cluster.md).
 
     \b
     Example:
@@ -355,7 +356,7 @@ def bus_token(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a token with which a user comes through the gateway.
+    """Make a token with which a user signs in at the gateway.
 
     The token is printed once and stored nowhere: NAME.token holds only its digest. Whoever has the token has the
     user's rights on the bus. A new token makes the former one and its cookies invalid. To withdraw a token, remove

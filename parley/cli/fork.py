@@ -19,7 +19,7 @@ def fork(
     budget_tokens: Annotated[int | None, typer.Option(help="Tokens that the fork itself may use.")] = None,
     budget_calls: Annotated[int | None, typer.Option(help="Limit of model calls.")] = None,
     budget_usd: Annotated[float | None, typer.Option(help="Limit of cost, in US dollars.")] = None,
-    budget_seconds: Annotated[float | None, typer.Option(help="Seconds.")] = None,
+    budget_seconds: Annotated[float | None, typer.Option(help="Time limit of the fork, in seconds.")] = None,
     json: Json = False,
     plain: Plain = False,
     verbose: Verbose = False,
@@ -28,9 +28,9 @@ def fork(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Continue the record of a closed session in a new one, with other settings or models.
+    """Continue a closed session with other settings or models.
 
-    The fork keeps the recorded answers as long as both sessions take the same course. After that it calls models. The
+    The fork keeps the recorded answers up to the point where the two sessions differ. After that it calls models. The
     environment or a panel file names the models, as for `parley ask`.
 
     The exit status is that of `parley ask`.

@@ -303,7 +303,7 @@ def sessions_results(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Write the full results of tools whose beginning the record holds.
+    """Write the full results of a task's tools to files.
 
     \b
     Example:
@@ -333,7 +333,9 @@ def sessions_erase(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Remove a session's texts from the bus, and print what remains. This cannot be undone.
+    """Remove a session's texts, and print what remains.
+
+    This cannot be undone.
 
     \b
     Example:

@@ -22,7 +22,7 @@ def top(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Show the figures of the dashboards in this terminal, live, without Prometheus.
+    """Show the figures of the dashboards live in this terminal.
 
     Without --metrics it reads the services of the stack that runs here. --json prints the figures once.
 

@@ -1,1 +1,1 @@
-"""The interfaces for programs: what they offer by name, the operator's options, and the tools over stdio."""
+"""The interfaces for programs (doors): what they offer by name, the operator's options, and the tools over stdio."""

@@ -1,4 +1,5 @@
-"""What programs may ask for by name: the protocols as the settings have them, and a folder of saved panel files."""
+"""What programs may ask for by name: the protocols with the settings of this machine, and a folder of saved panel
+files."""
 
 from collections.abc import Callable
 from dataclasses import replace

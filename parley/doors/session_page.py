@@ -1,4 +1,4 @@
-"""`parley ask --open`: the page of one session, served by the command that asks for as long as it runs."""
+"""`parley ask --open`: serves the page of one session while its command runs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,1 +1,1 @@
-"""`parley reliability`, and what a session is opened with of what was learned."""
+"""`parley reliability`, and what new sessions get of what was learned."""

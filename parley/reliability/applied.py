@@ -1,4 +1,5 @@
-"""What settings say of past outcomes: where they are kept, what a new session is opened with, and which way it goes."""
+"""Applies settings about past outcomes: where they are stored, what a new session gets, and which way `auto`
+chooses."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reads the feedback on stored sessions, and lists what it comes to."""
+"""Reads the feedback on stored sessions, and lists the records that follow from it."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What controllers learned across sessions, as the next session would have it, with the cost of each action."""
+"""What controllers learned across sessions, as the next session would use it, with the cost of each action."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""The bus that a command works on: the one that the settings name, else the embedded stack of the state directory."""
+"""The bus that a command uses: the one that the settings name, or else the embedded stack of the state directory."""
 
 import asyncio
 import shlex

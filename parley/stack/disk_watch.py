@@ -1,5 +1,4 @@
-"""The disk under a stack: what the supervisor does about a full one, and what its users are told of it and of a bus
-that stores nothing."""
+"""The disk under a stack: what the supervisor does if it is full, and what users see of that."""
 
 import asyncio
 import contextlib

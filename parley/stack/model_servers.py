@@ -1,4 +1,4 @@
-"""Looks whether the servers of language models are there, before a stack starts that would wait for them.
+"""Checks that the servers of language models answer, before a stack starts that would wait for them.
 
 Each is asked for its list of models, which costs nothing. Refused is only what could answer no turn: nobody listens at
 the address, or the key is not taken.

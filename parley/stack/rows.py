@@ -17,17 +17,17 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     spec: str = ""
     """A built-in name or an agent file; empty: the queue's name."""
     copies: int = 1
-    """0: none runs here; whoever has the queue's credentials serves it."""
+    """0: none runs here. Somebody else serves the queue with its credentials."""
     model: str = ""
     """In place of the spec's: as agents.models.make_model takes it."""
     options: dict[str, Any] = {}
     room: int | None = None
     roles: tuple[str, ...] = ()
-    """In place of the spec's; with roles a queue needs no spec."""
+    """Roles in place of the spec's. With roles a queue needs no spec."""
     expertise: tuple[str, ...] = ()
     process: str = ""
-    """Rows of one name here are served by one process, each with a connection and a credential of its own; empty: the
-    row has a process of its own."""
+    """Rows with the same name here share one process, each with its own connection and credential; empty: the row has
+    its own process."""
 
 
 class Counting(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,15 +39,15 @@ class Counting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """What runs."""
+    """The processes of a stack."""
 
     agents: tuple[AgentRow, ...]
     servers: int = 1
-    """Of the bus, on this machine."""
+    """Number of servers of the bus."""
     reached_at: tuple[int, ...] = ()
-    """Ports at which each of them is reached by the others: of proxies, for tests; none: its own."""
+    """For tests: ports of proxies through which the servers reach each other; none: their own."""
     replicas: int = 0
-    """On how many of them a new stream lies; 0: on three of several."""
+    """Number of servers on which a new stream lies; 0: three, if there are several servers."""
     moderators: int = 1
     ack_wait_s: float = 8.0
     turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round

@@ -17,24 +17,24 @@ def eval_live(
         typer.Option(
             "--cell",
             metavar="NAME[=COUNT]",
-            help="panel, consensus, critic, maci, competition, madp or dial; of the first COUNT questions. Repeatable; "
-            "without it, panel alone, of all questions.",
+            help="panel, consensus, critic, maci, competition, madp or dial, on the first COUNT questions; repeatable "
+            "(default: panel, on all questions).",
         ),
     ] = None,
-    panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel: so many samples.")] = 3,
-    rounds: Annotated[int | None, typer.Option(min=1, max=50, help="At most so many rounds of a debate.")] = None,
+    panel: Annotated[int, typer.Option(min=2, max=16, help="Seats of a panel, each a sample of its model.")] = 3,
+    rounds: Annotated[int | None, typer.Option(min=1, max=50, help="Largest number of rounds of a debate.")] = None,
     wordings: Annotated[int, typer.Option(min=1, max=2, help="2: the panel gets each question in two wordings.")] = 1,
     budget_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all sessions together.")] = None,
     budget_usd: Annotated[float | None, typer.Option(min=0, help="US dollars of all sessions together.")] = None,
     budget_seconds: Annotated[
-        float | None, typer.Option(min=1, help="Seconds of all sessions together; the last one is held to its end.")
+        float | None, typer.Option(min=1, help="Seconds of all sessions together; the last one runs to its end.")
     ] = None,
     session_seconds: Annotated[float | None, typer.Option(min=1, help="The most that one session may take.")] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of sessions.jsonl and of the report.")
     ] = Path("live-report"),
     only_estimate: Annotated[
-        bool, typer.Option("--estimate", "--dry-run", help="Say what it may come to, and start nothing.")
+        bool, typer.Option("--estimate", "--dry-run", help="Say what it may cost, and start nothing.")
     ] = False,
     config: Config = None,
     sets: Sets = None,
@@ -42,11 +42,10 @@ def eval_live(
 ) -> None:
     """Measure methods on live models.
 
-    Each question is put to real sessions. Without --cell that is a panel that stops after its blind round. It serves
-    for a single model and for self-consistency. --cell names debates, a competition between two options, and a task.
-    Who answers is what your settings and the LLM_ variables say, as for ask. A
-    session that is over is on the disk before the next begins. A run that was stopped or killed goes on where it was,
-    if you type the same command. A session that failed is in no figure, and the same command holds it again. The exit
+    It asks questions with known answers in real sessions. Without --cell each is a panel that stops after its blind
+    round, and serves for a single model and for self-consistency. --cell names debates, a competition between two
+    options, and a task. Your settings and the LLM_ variables choose the models, as for ask. To continue a run that was
+    stopped or killed, give the same command again. It also repeats failed sessions, which count in no figure. The exit
     status is 1 if all failed.
 
     \b

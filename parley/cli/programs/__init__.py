@@ -1,1 +1,1 @@
-"""Commands that open doors for browsers and for other programs."""
+"""Commands that serve browsers and other programs."""

@@ -53,7 +53,7 @@ def serve(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Serve the web page, and the interfaces for other programs, until Ctrl-C.
+    """Serve the web page and the interfaces for programs.
 
     It starts the stack on this machine if none runs, and prints a link that opens the page once. If other machines can
     reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives that user's rights.
