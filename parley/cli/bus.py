@@ -175,7 +175,9 @@ def bus_check(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Try attacks on a running bus as each of its users, or as some queues through their leaf nodes.
+    """Try attacks on a running bus as each of its users.
+
+    With --leaf it does so as some queues through their leaf node.
 
     Exit status: 0 every attack was refused, 1 otherwise.
 
@@ -229,9 +231,9 @@ def bus_replicas(
     nats: Address = None,
     json: Json = False,
 ) -> None:
-    """Show or change how many servers hold each stream of a running bus.
+    """Show or change how many servers hold each stream.
 
-    Sessions go on meanwhile.
+    The bus runs, and sessions go on meanwhile.
 
     \b
     Examples:
@@ -273,10 +275,10 @@ def bus_leaf(
     port: Annotated[int, typer.Option(help="The leaf node's port for agents.", min=1, max=65_535)] = 4222,
     json: Json = False,
 ) -> None:
-    """Configure a leaf node: a server at another site, whose agents share its connection to the bus.
+    """Configure a leaf node, a server at another site.
 
-    From then on the servers of the bus listen for leaf nodes too. Start them again with their new configuration
-    (docs/scale.md).
+    The agents there share its connection to the bus. From then on the servers of the bus listen for leaf nodes too.
+    Start them again with their new configuration (docs/scale.md).
 
     \b
     Example:
@@ -301,9 +303,10 @@ def bus_move(
     nats: Address = None,
     json: Json = False,
 ) -> None:
-    """Bring the store of one server into a cluster that has no streams yet.
+    """Bring the store of one server into a new cluster.
 
-    The store stays as it is. Sessions go on in the cluster (docs/operations/cluster.md).
+    The cluster has no streams yet. The store stays as it is. Sessions go on in the cluster
+    (docs/operations/cluster.md).
 
     \b
     Example:

@@ -28,16 +28,16 @@ def fork(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Continue the record of a closed session in a new one, with other settings or models.
+    """Continue a closed session in a new one.
 
-    The fork keeps the recorded answers as long as both sessions take the same course. After that it calls models. The
-    environment or a panel file names the models, as for `parley ask`.
+    The new one may have other settings or models. The fork keeps the recorded answers as long as both sessions take
+    the same course. After that it calls models. The environment or a panel file names the models, as for `parley ask`.
 
     The exit status is that of `parley ask`.
 
     \b
     Examples:
-      parley fork 1f2e3d4c5b6a79880716 --set consensus.threshold=0.9
+      parley fork 1f2e3d4c5b6a79880716 --set consensus.threshold=90
       parley fork 1f2e3d4c5b6a79880716 --round 1 --panel-file other-models.yaml
       LLM_PROVIDER=ollama LLM_MODEL=qwen3:8b parley fork 1f2e3d4c5b6a79880716 --round 2
     """

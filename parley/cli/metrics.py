@@ -24,7 +24,7 @@ def metrics(
     log_level: Level = "INFO",
     config: Config = None,
 ) -> None:
-    """Count all sessions and give the totals to Prometheus, until SIGTERM.
+    """Count all sessions for Prometheus until SIGTERM.
 
     It reads the log of the bus and goes on where the last copy stopped. Any number of copies show the same totals.
     With --once it counts what the log has now, prints the series and ends; --json prints them as one JSON document.

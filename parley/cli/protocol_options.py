@@ -144,12 +144,20 @@ def _parameter(option: "Option") -> inspect.Parameter:
 # ---------------------------------------------------------------- commands of their own
 
 
+_FIRST = (
+    "ask", "sessions", "explain", "doctor", "init", "serve", "up", "inbox", "sit", "feedback", "fork", "replay", "top",
+    "experts", "route", "mcp",
+)  # fmt: skip
+"""Commands that a person needs first, in this order; the others follow."""
+
+
 class ProtocolGroup(TyperGroup):
     """The command line, with the protocols' own commands before `schema`, and those of installed packages there."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Parley's and the protocols'."""
-        names = super().list_commands(ctx)
+        known = super().list_commands(ctx)
+        names = sorted(known, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
         at = names.index("schema")
         more = dict.fromkeys((*_commands(), *rooms.usable(_GROUP)))
         return [*names[:at], *(name for name in more if name not in names), *names[at:]]

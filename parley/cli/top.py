@@ -22,9 +22,10 @@ def top(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Show the figures of the dashboards in this terminal, live, without Prometheus.
+    """Show live figures in this terminal.
 
-    Without --metrics it reads the services of the stack that runs here. --json prints the figures once.
+    They are those of the dashboards, and need no Prometheus. Without --metrics it reads the services of the stack that
+    runs here. --json prints the figures once.
 
     \b
     Examples:

@@ -61,9 +61,9 @@ def policy(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Show what controllers learned across sessions, and what each action cost.
+    """Show what controllers learned across sessions.
 
-    Sessions use it only with learned.policy on.
+    It also shows what each action cost. Sessions use it only with learned.policy on.
 
     \b
     Examples:

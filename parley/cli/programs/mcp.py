@@ -16,10 +16,11 @@ def mcp(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Serve the tools of the Model Context Protocol on standard input and output.
+    """Serve tools for an editor or an assistant (MCP).
 
-    An editor or an assistant starts it. With the first question it starts the stack on this machine, if none runs and
-    no bus is named. A projectPath may lie under the folders of --root alone; without one no folder is read.
+    It speaks the Model Context Protocol on standard input and output. An editor or an assistant starts it. With the
+    first question it starts the stack on this machine, if none runs and no bus is named. A projectPath may lie under
+    the folders of --root alone; without one no folder is read.
 
     \b
     Examples:

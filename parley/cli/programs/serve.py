@@ -53,10 +53,11 @@ def serve(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Serve the web page, and the interfaces for other programs, until Ctrl-C.
+    """Serve the web page, and interfaces for programs.
 
-    It starts the stack on this machine if none runs, and prints a link that opens the page once. If other machines can
-    reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives that user's rights.
+    It runs until Ctrl-C. It starts the stack on this machine if none runs, and prints a link that opens the page once.
+    If other machines can reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives
+    that user's rights.
 
     \b
     Examples:
