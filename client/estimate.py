@@ -65,7 +65,7 @@ def words(estimate: Estimate) -> Iterator[str]:
         yield f"  likely:               {_amount(estimate.likely)}"
         yield f"  upper bound:          {_amount(estimate.most)}"
     elif estimate.work is not None:
-        yield f"  the match, likely:    {_amount(estimate.likely)}"
+        yield f"  finding the experts:  likely {_amount(estimate.likely)}"
         yield f"  a turn of work:       upper bound {_amount(estimate.work).partition(', ')[2]}"
         yield "  the whole task:       not known before the task has chosen its experts; a budget limits it"
     else:

@@ -1,7 +1,7 @@
 """Text that others wrote, made safe to show: control characters and terminal escapes become visible text."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from schemas.wire import figure
@@ -84,6 +84,24 @@ def hung(text: str, width: int) -> str:
     return "\n".join(indent + row for row in wrapped(bare, width - len(indent)))
 
 
+def beside(head: str, text: str, width: int) -> Iterator[str]:
+    """`head` and then a text, in rows of at most `width` columns; further rows stand below the beginning of the text,
+    or are indented by 4 where the head takes half of the width. 0: one row."""
+    used = columns(head)
+    if not width or used + columns(text) <= width:
+        yield (head + text).rstrip()
+        return
+    under = 4
+    if used <= width // 2:
+        under = used
+    else:
+        yield head.rstrip()
+        head = " " * under
+    for row in wrapped(text, width - under):
+        yield head + row
+        head = " " * under
+
+
 def columns(text: str) -> int:
     """Columns that a terminal shows it in."""
     if text.isascii():
@@ -107,6 +125,12 @@ def _parts(word: str, room: int) -> Iterator[str]:
             part, used = "", 0
         part, used = part + char, used + size
     yield part
+
+
+def few(names: Sequence[str], most: int = 4) -> str:
+    """`a, b, c, d and 12 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def count(number: int, what: str) -> str:

@@ -4,7 +4,7 @@ credentials.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,8 +40,15 @@ def owns(creds: Path | None) -> bool:
     return _credentials(creds).kind == OWNER_KIND
 
 
-async def posts(url: str, creds: Path | None, sid: str) -> Seen:
+async def posts(
+    url: str, creds: Path | None, sid: str, on_connected: Callable[[Callable[[], str]], None] | None = None
+) -> Seen:
     """A session's posts on the channels that a credentials file reads: a client's, or those of a seat.
+
+    Parameters
+    ----------
+    on_connected
+        Called with what says what the bus lacks, in words, once there is a connection.
 
     Raises
     ------
@@ -63,6 +70,8 @@ async def posts(url: str, creds: Path | None, sid: str) -> Seen:
         async with asyncio.timeout(connect_s(url)):
             connection = await connect(url, credentials, name="parley")
         async with connection:
+            if on_connected is not None:
+                on_connected(lambda: connection.nc.lacking)
             reader = Reader(connection, patience_s=2 * CONNECT_S)
             try:
                 history = [post for channel in channels for post in await reader.history(sid, channel)]

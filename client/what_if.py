@@ -8,7 +8,8 @@ import msgspec
 from client.errors import BadInput
 from client.protocols import face_of
 from client.records import Altered, Record, check_protocol, entries_of, opening
-from client.text import line
+from client.text import line, plain
+from coordinator.admission import build_settings, present_names
 from coordinator.machine import Inadmissible
 from coordinator.protocols import PROTOCOLS
 from coordinator.replay import Diverged, Parting, replay, what_if
@@ -62,7 +63,21 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
         raise BadInput(error.field, str(error)) from error
     except Diverged as error:
         raise Altered(f"session {record.sid} does not recompute: {error}") from error
-    return {"session": record.sid, "settings": settings, **msgspec.to_builtins(parting)}
+    return {
+        "session": record.sid,
+        "settings": settings,
+        "changed": _changed(protocol, opening(record).settings, changes),
+        **msgspec.to_builtins(parting),
+    }
+
+
+def _changed(protocol: str, recorded: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Each setting that is another one, on the scale of the record: name -> what it was, and what it is in this run."""
+    played = PROTOCOLS[protocol]
+    before = msgspec.to_builtins(build_settings(played, played.present_names(recorded)))
+    given = {**played.present_names(recorded), **present_names(played, changes)}
+    now = msgspec.to_builtins(build_settings(played, given))
+    return {name: {"recorded": before.get(name), "this": now[name]} for name in now if now[name] != before.get(name)}
 
 
 def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -85,6 +100,10 @@ def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str
 
 def comparison_words(report: Mapping[str, Any]) -> Iterator[str]:
     """The same in words."""
+    for name, values in report["changed"].items():
+        yield f"{name}: {line(plain(values['this']), 60)} in place of {line(plain(values['recorded']), 60)}"
+    if not report["changed"]:
+        yield "these settings are those of the record"
     n = report["n"]
     if n is None and report["result"] is None:
         yield f"the runs do not part in what was recorded, which is incomplete: {line(report['how'])}"

@@ -278,11 +278,12 @@ async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: 
 
 
 async def _tell_earlier(parley: Parley, lease: Lease | None, view: View, options: str) -> None:
-    """Sessions of an earlier stack in this directory go on with this one. Nothing waits for the list of them."""
-    if lease is None or not lease.began:
+    """Sessions of an earlier stack in this directory go on with this one, and so do those whose command was killed.
+    Nothing waits for the list of them."""
+    if lease is None:
         return
     with contextlib.suppress(ParleyError, BusError):
-        text = earlier_words(await open_sessions(parley.client, lease.state), options)
+        text = earlier_words(await open_sessions(parley.client, lease.state, only_left=not lease.began), options)
         if text:
             view.note(text)
 

@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from bus.accounts import PROBE, Credentials, load_credentials
 from bus.errors import BadKeyFile
 from client.errors import BadInput
+from client.protocols import SETUPS
 from gateway.app import Config, build
 from gateway.doors import Options, doors
 from gateway.heads import BoundedHeads
@@ -36,6 +37,7 @@ from parley.local_stack import lease_of
 from parley.plan import Plan
 from parley.stack.access import front, run
 from parley.stack.lease import OWNER, default_state, read_running
+from parley.stack.rows import rows_of
 from schemas.session import is_human
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -268,12 +270,33 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         yield settings.nats.url, own, local, cookie_key(path)
         return
-    async with front(wanted.plan) as parley:
+    less = served_less(wanted.plan)
+    if less:
+        print(f"parley: {less}", file=sys.stderr, flush=True)
+    async with front(wanted.plan, any_stack=bool(less)) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"
         own = load_credentials(lease.credentials(OWNER))
         local = None if wanted.keys is not None else own
         yield lease.url, own, local, cookie_key(wanted.cookie_key or (wanted.keys or lease.state / "keys") / COOKIE_KEY)
+
+
+def served_less(plan: Plan) -> str:
+    """What the page cannot start on the stack that `parley up` runs in the state directory, and what to do, where the
+    page was to serve every protocol; empty: that stack serves them all, or none runs."""
+    state = plan.settings.state or default_state()
+    running = read_running(state) if plan.every and not plan.beside else None
+    if running is None or not running.permanent or {row.queue for row in plan.rows} <= set(running.queues):
+        return ""
+    served = [
+        name for name in SETUPS
+        if {row.queue for row in rows_of(name, settings=plan.settings.of(name))} <= set(running.queues)
+    ]  # fmt: skip
+    only = f"only {', '.join(served)}" if served else "no protocol as a whole"
+    return (
+        f"parley up serves {only} in {state}, so a session of another protocol is refused; for all protocols, end that "
+        "parley up and start one without --protocol"
+    )
 
 
 def usable(path: Path | None) -> Credentials:

@@ -23,8 +23,9 @@ from parley.follow import Ended, Lost, follow
 from parley.local_stack import lease_of
 from parley.settings import Settings
 from parley.show.view import choose
-from parley.stack.access import bus_options, last_stack, place, run
+from parley.stack.access import bus_options, last_stack, place, run, waits_told
 from parley.stack.disk_watch import telling
+from parley.stack.lease import default_state, read_running, remembered
 from schemas.post import IndexRebuilt, SessionRow
 from schemas.result import Result
 from schemas.session import SESSION_ID
@@ -176,19 +177,78 @@ def view(settings: Settings, name: str, *, everything: bool) -> Seen:
         return as_seen(record(settings, name), everything=everything)
     if everything:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
-    return run(visible_posts.posts(settings.nats.url, settings.nats.creds, name))
+    url, creds = settings.nats.url, settings.nats.creds
+
+    async def main() -> Seen:
+        async with waits_told(url) as waiting:
+            return await visible_posts.posts(url, creds, name, waiting.connected)
+
+    return run(main())
 
 
-def cancel(settings: Settings, sid: str, reason: str) -> None:
-    """End a session. Raises Refusal where it is not open: one that was refused says why."""
+class Cancelled(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one session that was to be cancelled."""
 
-    async def main() -> None:
+    session: str
+    cancelled: bool
+    why: str = ""
+    """Why it was not."""
+
+
+def cancel(settings: Settings, sids: Sequence[str], reason: str, tell: Callable[[str], None]) -> list[Cancelled]:
+    """End sessions, one after the other; what became of each.
+
+    Parameters
+    ----------
+    tell
+        Called with a sentence on what takes long.
+
+    Raises
+    ------
+    Unreachable, StackFailed
+        The bus, or a moderator, is not there.
+    """
+    malformed = [sid for sid in sids if not SESSION_ID.fullmatch(sid)]
+    wanted = [sid for sid in dict.fromkeys(sids) if sid not in malformed]
+    if wanted and not settings.nats.url:
+        state = settings.state or default_state()
+        if remembered(state) is not None and read_running(state) is None:
+            tell(f"no stack runs in {state}, so the last one is started: a moderator cancels sessions")
+
+    async def main() -> list[Cancelled]:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
-            await parley.client.cancel(sid, reason)
+                return [_missing(sid, settings) for sid in wanted]
+            return [await _cancelled(parley, settings, sid, reason) for sid in wanted]
 
-    run(main())
+    missing = [_missing(sid, settings) for sid in malformed]
+    return missing + (run(main()) if wanted else [])
+
+
+async def _cancelled(parley: Parley, settings: Settings, sid: str, reason: str) -> Cancelled:
+    """Cancel one session, or say why that cannot be."""
+    row = None
+    try:
+        await parley.client.cancel(sid, reason)
+    except Refusal as refusal:
+        with contextlib.suppress(BadInput):  # a seat's credentials read no list
+            row = await parley.client.row(sid)
+        if row is not None and row.status in ("finished", "failed", "cancelled"):
+            ended = row.status if row.reason in ("", row.status) else f"{row.status}, {row.reason}"
+            why = f"session {sid} had ended already ({ended}), so there was nothing to cancel"
+        elif row is not None and row.status == "erased":
+            why = f"session {sid} was erased, so there was nothing to cancel"
+        elif row is None and str(refusal).endswith(f"there is no session {sid}"):
+            return _missing(sid, settings)
+        else:
+            why = str(refusal)
+        return Cancelled(session=sid, cancelled=False, why=why)
+    return Cancelled(session=sid, cancelled=True)
+
+
+def _missing(sid: str, settings: Settings) -> Cancelled:
+    why = f"there is no session {sid} in {place(settings)}; to list them: parley sessions list{bus_options(settings)}"
+    return Cancelled(session=sid, cancelled=False, why=why)
 
 
 def feedback(settings: Settings, sid: str, *, right: bool, answer: str, note: str) -> None:

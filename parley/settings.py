@@ -282,7 +282,7 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def parse_sets(pairs: Sequence[str]) -> dict[str, Any]:
-    """What `--set consensus.threshold=0.7` sets, nested.
+    """What `--set consensus.threshold=70` sets, nested.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def parse_sets(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise BadInput("--set", f"got {pair!r}, expected key=value, for example consensus.threshold=0.7")
+            raise BadInput("--set", f"got {pair!r}, expected key=value, for example consensus.threshold=70")
         split.append((key.strip().split("."), value))
     return nest(split, "the command line")
 

@@ -36,13 +36,16 @@ _BRIEF = 160
 _BRIEF_REASONING = 240
 _CERTIFICATE = {
     "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
-    "source": "who measured it", "trend": "scores by round", "round_limit": "rounds at most",
+    "source": "who measured it", "trend": "scores by round", "round_limit": "largest number of rounds",
+    "max_rounds": "largest number of rounds",
     "unaccounted_tokens": "tokens at most of turns that were lost", "spent": "used so far",
     "missing": "who was missing",
 }  # fmt: skip
 """Names in certificates of any protocol, in words."""
 _SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", *TOLD})
 """Of a certificate: what stands with the stop, and what past outcomes did (client.show.learned_words)."""
+_CERTIFIED = 300
+"""Characters of one value of a certificate in an explanation."""
 _WIDTH = 20_000
 _HIDDEN = ("stop", CLOSED)
 """Kinds of posts that are told with the result."""
@@ -375,11 +378,12 @@ class Presenter:
         yield from self.certificate_figures(certificate)
 
     def certificate_figures(self, certificate: Mapping[str, Any], told: Sequence[str] = ()) -> Iterator[str]:
-        """`name: value` of those that are not `told` otherwise."""
-        yield from (f"  {text}" for text in figures(_with_limit(certificate), told))
+        """`Name: value` of those that are not `told` otherwise: the rows that the page shows."""
+        rest = {name: value for name, value in certificate.items() if name not in told}
+        yield from (f"  {line(name)}: {line(value, _CERTIFIED)}" for name, value in self.certificate_rows(rest))
 
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """(name, value) for the page, in words, of those that it does not show elsewhere."""
+        """(name, value) in words, for an explanation and for the page, of those that they do not show elsewhere."""
         shown = {k: v for k, v in _with_limit(certificate).items() if k not in _SHOWN_ELSEWHERE}
         rows = [
             (self._named(str(k)), words(self._worded(v))) for k, v in shown.items() if v not in (None, "", [], {}, ())

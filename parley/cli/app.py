@@ -37,7 +37,7 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
-from parley.cli.output import write_lines, wrote
+from parley.cli.output import terminal_width, write_lines, write_prose, wrote
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
@@ -286,7 +286,7 @@ def replay(
     \b
     Examples:
       parley replay session.jsonl
-      parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=0.7
+      parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=70
     """
     with options.errors(json):
         from client import what_if
@@ -336,7 +336,7 @@ def explain(
         if json:
             options.print_json(figures(record))
         else:
-            write_lines(words(record), None)
+            write_prose(words(record))
 
 
 @app.command()
@@ -393,7 +393,7 @@ def doctor(
         if json:
             options.print_json(report)
         else:
-            write_lines(screen.words(report), None)
+            write_lines(screen.words(report, terminal_width()), None)
     raise typer.Exit(0 if report.ok else 1)
 
 

@@ -178,7 +178,9 @@ def bus_check(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Try attacks on a running bus as each of its users, or as some queues through their leaf nodes.
+    """Try attacks on a running bus as each of its users.
+
+    With --leaf it does so as some queues through their leaf node.
 
     Exit status: 0 every attack was refused, 1 otherwise.
 
@@ -234,7 +236,7 @@ def bus_replicas(
 ) -> None:
     """Show or change how many servers hold each stream.
 
-    Sessions go on meanwhile.
+    The bus runs, and sessions go on meanwhile.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ def fork(
 
     \b
     Examples:
-      parley fork 1f2e3d4c5b6a79880716 --set consensus.threshold=0.9
+      parley fork 1f2e3d4c5b6a79880716 --set consensus.threshold=90
       parley fork 1f2e3d4c5b6a79880716 --round 1 --panel-file other-models.yaml
       LLM_PROVIDER=ollama LLM_MODEL=qwen3:8b parley fork 1f2e3d4c5b6a79880716 --round 2
     """

@@ -30,9 +30,7 @@ ServiceNats = Annotated[
 ]
 Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
 State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=0.7; repeatable.")
-]
+Sets = Annotated[list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=70; repeatable.")]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="File that gives each seat its model (YAML).")]
 Panels = Annotated[
     Path | None,

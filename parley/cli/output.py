@@ -1,8 +1,23 @@
 """How the command line prints lines, and asks before it does what cannot be undone."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+
+def terminal_width() -> int:
+    """Columns of the terminal that standard output is; 0: it is none, and nothing needs to fit."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def write_prose(lines: Iterator[str]) -> None:
+    """Writes text that a person reads to standard output; on a terminal it is wrapped between words."""
+    from client.text import hung
+
+    width = terminal_width()
+    for text in lines:
+        print("\n".join(hung(row, width) for row in text.split("\n")))
 
 
 def write_lines(lines: Iterator[str], output: Path | None) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from parley.cli import options
+from parley.cli import completing, options
 from parley.cli.options import (
     Branch,
     CommandGroup,
@@ -21,7 +21,7 @@ from parley.cli.options import (
     Subject,
     Verbose,
 )
-from parley.cli.output import confirm, write_lines
+from parley.cli.output import confirm, terminal_width, write_lines, write_prose
 
 app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="List, show, follow, export and end sessions."
@@ -48,17 +48,18 @@ def sessions_list(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show.session_list import NOT_WHOLE, sessions_table
+        from client.show.session_list import NOT_WHOLE, open_words, sessions_table
         from parley import sessions
+        from parley.stack.access import bus_options
 
         listed = sessions.list_sessions(settings, limit, standing=standing)
         if json:
             options.print_json({"sessions": listed.rows, "whole": listed.whole})
         else:
-            write_lines(sessions_table(listed.rows), None)
+            write_lines(sessions_table(listed.rows, terminal_width()), None)
+            if still := open_words(listed.rows, bus_options(settings)):
+                print(f"parley: {still}", file=sys.stderr)
             if not listed.whole:
-                from parley.stack.access import bus_options
-
                 print(f"parley: {NOT_WHOLE}; parley sessions rebuild-index{bus_options(settings)}", file=sys.stderr)
 
 
@@ -124,7 +125,7 @@ def sessions_search(
         if json:
             options.print_json(results)
         else:
-            write_lines(found_lines(results), None)
+            write_lines(found_lines(results, terminal_width()), None)
 
 
 @app.command("show")
@@ -152,7 +153,7 @@ def sessions_show(
         if json:
             options.print_json(documents.document(record))
         else:
-            write_lines(transcript.show(record), None)
+            write_prose(transcript.show(record))
 
 
 @app.command("watch")
@@ -188,7 +189,9 @@ def sessions_watch(
 
 @app.command("cancel")
 def sessions_cancel(
-    session: Sid,
+    wanted: Annotated[
+        list[str], typer.Argument(metavar="ID...", help="The sessions' ids.", autocompletion=completing.sessions)
+    ],
     reason: Annotated[str, typer.Option(help="The reason, which the record keeps.")] = "",
     json: Json = False,
     nats: Nats = None,
@@ -196,21 +199,35 @@ def sessions_cancel(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """End a session before its protocol does.
+    """End sessions before their protocols do.
+
+    Exit status: 0 all of them are cancelled, 2 one was not open, or there is no such session.
 
     \b
-    Example:
+    Examples:
       parley sessions cancel 1f2e3d4c5b6a79880716 --reason "asked the wrong thing"
+      parley sessions cancel 1f2e3d4c5b6a79880716 0a1b2c3d4e5f60718293
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from client.errors import Refusal
         from parley import sessions
+        from parley.stack.access import bus_options
 
-        sessions.cancel(settings, session, reason)
+        done = sessions.cancel(settings, wanted, reason, lambda text: print(f"parley: {text}", file=sys.stderr))
+        if len(wanted) == 1 and not done[0].cancelled:
+            raise Refusal("session", done[0].why)
         if json:
-            options.print_json({"session": session, "cancelled": True})
+            options.print_json(done[0] if len(wanted) == 1 else {"sessions": done})
         else:
-            print(f"session {session} is cancelled")
+            where = bus_options(settings)
+            for one in done:
+                if one.cancelled:
+                    shown = f"parley sessions show {one.session}{where}"
+                    print(f"session {one.session} is cancelled; to read what was said: {shown}")
+                else:
+                    print(f"parley: {one.why}", file=sys.stderr)
+    raise typer.Exit(0 if all(one.cancelled for one in done) else 2)
 
 
 @app.command("export")

@@ -24,7 +24,8 @@ def top(
 ) -> None:
     """Show the figures of the dashboards live in this terminal.
 
-    Without --metrics it reads the services of the stack that runs here. --json prints the figures once.
+    They are those of the dashboards, and need no Prometheus. Without --metrics it reads the services of the stack that
+    runs here. --json prints the figures once.
 
     \b
     Examples:

@@ -148,7 +148,7 @@ class _Doctor:
             idle = "none runs; the first question starts one"
             self.bus = Part(status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}")
             self.credentials = Part(status="ok", what=f"made when it starts, in {state}")
-            self.moderators = Part(status="not running", what="started with it")
+            self.moderators = Part(status="not running", what="the first question starts one with the bus")
             return
         self.runs = True
         self.credentials = Part(status="ok", what=f"owner, {running.credentials[OWNER]}")

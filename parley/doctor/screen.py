@@ -2,69 +2,90 @@
 
 from collections.abc import Iterator
 
-from client.text import count, line
+from client.text import beside, count, line
 from parley.doctor import encoder
-from parley.doctor.report import ModelFound, Report
+from parley.doctor.report import ModelFound, Report, RoleFound
 
 _SHOWN = 4
 """Agents of one model that have a line each, and queues of a role that are named; more are counted."""
 
 
-def words(report: Report) -> Iterator[str]:
-    """The report on one screen."""
+def words(report: Report, width: int = 0) -> Iterator[str]:
+    """The report on one screen. `width`: columns of the terminal, 0 for none."""
+    for head, said in _rows(report):
+        yield from beside(head, said, width)
+
+
+def _rows(report: Report) -> Iterator[tuple[str, str]]:
+    """Each row: what stands in the first columns, and what is said beside it."""
     for name, part in (("bus", report.bus), ("credentials", report.credentials), ("moderators", report.moderators)):
-        yield f"{name:12} {part.status:12} {line(part.what)}"
+        yield _head(name, part.status), line(part.what)
         if name == "bus" and len(report.servers) > 1:
-            yield from (f"{'  server':12} {s.status:12} {line(s.address)}: {line(s.what)}" for s in report.servers)
+            yield from ((_head("  server", s.status), f"{line(s.address)}: {line(s.what)}") for s in report.servers)
     for role in report.roles:
         if role.protocol == report.protocol:
-            there = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items())
-            if len(role.queues) > _SHOWN:
-                there = f"{len(role.queues)} serve it"
-            named = f"; {line(there)}" if there else "; not known who serves it" if role.status == "unknown" else ""
-            yield f"{role.protocol:12} {role.status:12} {role.role}: {role.needed} needed{named}"
+            yield _head(role.protocol, role.status), f"role {role.role}: {_needed(role.needed)}{_there(role)}"
     yield from _others(report)
     alike: dict[tuple[str, str], list[str]] = {}
     for m in report.models:
         alike.setdefault((m.status, _model_words(m)), []).append(line(m.seat))
     for (status, said), seats in alike.items():
         if len(seats) > _SHOWN:
-            yield f"{'agents':12} {status:12} {len(seats)}: {said}"
+            yield _head("agents", status), f"{len(seats)}: {said}"
         else:
-            yield from (f"{seat:12} {status:12} {said}" for seat in seats)
+            yield from ((_head(seat, status), said) for seat in seats)
     if report.unasked:
-        yield f"{'agents':12} {'unknown':12} not known, because {line(report.unasked)}"
+        yield _head("agents", "unknown"), f"not known, because {line(report.unasked)}"
     elif not report.models:
-        yield f"{'agents':12} {'none':12} no agent is there"
-    yield f"{'encoder':12} {report.encoder.status:12} {encoder.words(report.encoder)}"
+        yield _head("agents", "none"), "no agent is there"
+    yield _head("encoder", report.encoder.status), encoder.words(report.encoder)
     for brought in report.installed:
         kind = brought.group.rpartition(".")[2].removesuffix("s")
         said = f"{kind} {line(brought.name)} of {line(brought.package)} ({line(brought.value)})"
-        yield f"{'installed':12} {'left out' if brought.fault else 'ok':12} {said}"
+        yield _head("installed", "left out" if brought.fault else "ok"), said
         if brought.fault:
-            yield f"  why        {line(brought.fault)}"
+            yield "  why        ", line(brought.fault)
     left_out = len({brought.package for brought in report.installed if brought.fault})
     besides = f", but {count(left_out, 'installed package')} cannot be loaded" if left_out else ""
     for one in report.missing:
-        yield f"missing      {line(one.what)}"
-        yield f"  mend it    {line(one.mend)}"
+        yield "missing      ", line(one.what)
+        yield "  mend it    ", line(one.mend)
     if not report.ok:
-        yield f"{len(report.missing)} to mend."
+        yield "", f"{len(report.missing)} to mend."
     elif report.bus.status == "not running":
-        yield f"Parley lacks nothing{besides}. The first question starts what does not run yet."
+        yield "", f"Parley lacks nothing{besides}. The first question starts what does not run yet."
     else:
-        yield f"Parley has everything that it needs{besides}."
+        yield "", f"Parley has everything that it needs{besides}."
     if report.models and all(m.model == "extractive" for m in report.models):
-        yield "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
+        yield "", "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
 
 
-def _others(report: Report) -> Iterator[str]:
-    """What runs of the protocols that were not asked for, a line each; nothing where nothing runs."""
+def _there(role: RoleFound) -> str:
+    """How many agents serve a role, and which, where that is known."""
+    if not role.queues:
+        return {"unknown": ", not known who is there", "missing": ", none is there"}.get(role.status, "")
+    names = ", ".join(q if n == 1 else f"{q} ({n} copies)" for q, n in role.queues.items())
+    return f", {len(role.queues)} there" + ("" if len(role.queues) > _SHOWN else f": {line(names)}")
+
+
+def _needed(agents: int) -> str:
+    return f"{count(agents, 'agent')} needed" if agents else "optional"
+
+
+def _head(name: str, status: str) -> str:
+    return f"{name:12} {status:12} "
+
+
+def _others(report: Report) -> Iterator[tuple[str, str]]:
+    """What runs of the protocols that were not asked for, a row each; nothing where nothing runs."""
     for name in dict.fromkeys(r.protocol for r in report.roles if r.protocol != report.protocol):
         mine = [r for r in report.roles if r.protocol == name]
         if any(r.queues for r in mine):
-            lacking = [f"{r.needed} {r.role}" for r in mine if r.status != "ok"]
-            yield f"{name:12} {'missing' if lacking else 'ok':12} {', '.join(lacking) or 'every role is served'}"
+            lacking = [r.role for r in mine if r.status != "ok"]
+            yield (
+                _head(name, "missing" if lacking else "ok"),
+                f"too few agents for {', '.join(lacking)}" if lacking else "every role is served",
+            )
 
 
 def _model_words(m: ModelFound) -> str:

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from client.api import CONNECT_S, Parley, connect, connect_s, connected
 from client.errors import BadInput
@@ -13,9 +13,6 @@ from parley.local_stack import LocalParley
 from parley.plan import Plan
 from parley.settings import NatsSection, Settings
 from parley.stack.lease import OWNER, Lease, default_state, remembered
-
-if TYPE_CHECKING:
-    from client.client import Client
 
 T = TypeVar("T")
 _PATIENCE_S = 30.0
@@ -50,7 +47,12 @@ async def named_bus(nats: NatsSection, *, outlasts: bool = False) -> AsyncIterat
 
 @asynccontextmanager
 async def front(
-    plan: Plan, *, ephemeral: bool = False, tell: Callable[[str], None] | None = None, outlasts: bool = False
+    plan: Plan,
+    *,
+    ephemeral: bool = False,
+    tell: Callable[[str], None] | None = None,
+    outlasts: bool = False,
+    any_stack: bool = False,
 ) -> AsyncIterator[Parley]:
     """The bus that the settings name, or the embedded stack of the state directory.
 
@@ -62,6 +64,8 @@ async def front(
         As Lease takes it.
     outlasts
         As client.api.connect takes it.
+    any_stack
+        As Lease takes it.
 
     Raises
     ------
@@ -76,7 +80,7 @@ async def front(
             yield parley
         return
     state = None if ephemeral else settings.state or default_state()
-    async with Lease(plan.stack(), state, tell=tell) as lease:
+    async with Lease(plan.stack(), state, tell=tell, any_stack=any_stack) as lease:
         async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
             yield LocalParley(client, lease)
 
@@ -86,9 +90,9 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
     """The bus that the settings name, or the state directory's stack as it last ran; None where none ever ran. Takes
     and raises as `front`."""
     if settings.nats.url:
-        async with _telling(settings.nats.url, outlasts=outlasts) as waiting:
+        async with waits_told(settings.nats.url, outlasts=outlasts) as waiting:
             async with named_bus(settings.nats, outlasts=outlasts) as parley:
-                waiting.client = parley.client
+                waiting.connected(lambda: parley.client.bus_lacking)
                 yield parley
         return
     state = settings.state or default_state()
@@ -97,28 +101,32 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
         yield None
         return
     async with Lease(order.stack, state, any_stack=True) as lease:
-        async with _telling(lease.url, outlasts=outlasts) as waiting:
+        async with waits_told(lease.url, outlasts=outlasts) as waiting:
             owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
             async with connected(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:
-                waiting.client = client
+                waiting.connected(lambda: client.bus_lacking)
                 yield LocalParley(client, lease)
 
 
-class _Waiting:
-    """What a command that shows nothing yet waits for: `client` once there is a connection."""
+class Waiting:
+    """What a command that shows nothing yet waits for."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self.client: Client | None = None
+        self._lacking: Callable[[], str] | None = None
+
+    def connected(self, lacking: Callable[[], str]) -> None:
+        """There is a connection. `lacking`: what the bus lacks just now, in words; empty: nothing."""
+        self._lacking = lacking
 
     async def tell(self) -> None:
         """Say once, on standard error, why it takes so long, where servers of the bus are the reason."""
         await asyncio.sleep(_TOLD_S)
-        if self.client is None:
+        if self._lacking is None:
             limit_s = connect_s(self._url)
             _say(f"no server of the bus has answered yet; this command ends within {limit_s:g} s if none does")
         while True:
-            if self.client is not None and (lacking := self.client.bus_lacking):
+            if self._lacking is not None and (lacking := self._lacking()):
                 _say(f"{lacking}; this command asks for {2 * CONNECT_S:g} s, and ends if that does not change")
                 return
             await asyncio.sleep(_LOOK_S)
@@ -129,9 +137,9 @@ def _say(text: str) -> None:
 
 
 @asynccontextmanager
-async def _telling(url: str, *, outlasts: bool) -> AsyncIterator[_Waiting]:
+async def waits_told(url: str, *, outlasts: bool = False) -> AsyncIterator[Waiting]:
     """Tell what the bus lacks while a command waits that shows nothing. One that outlasts it tells of it by itself."""
-    waiting = _Waiting(url)
+    waiting = Waiting(url)
     telling = asyncio.create_task(asyncio.sleep(0) if outlasts else waiting.tell(), name="what is waited for")
     try:
         yield waiting

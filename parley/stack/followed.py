@@ -47,3 +47,12 @@ def is_followed(state: Path, sid: str) -> bool:
     finally:
         os.close(lock)
     return False
+
+
+def left_behind(state: Path) -> tuple[str, ...]:
+    """Sessions whose command did not live to take its mark away, each of them once."""
+    try:
+        marked = sorted(os.listdir(state / _FOLDER))
+    except FileNotFoundError:
+        return ()
+    return tuple(sid for sid in marked if not is_followed(state, sid))

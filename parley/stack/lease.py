@@ -35,6 +35,7 @@ from typing import Self
 import msgspec
 
 from client.errors import BadInput, StackFailed
+from client.text import few
 from parley.stack import child_environment, disk_watch
 from parley.stack.agent_identity import Served, differences, served
 from parley.stack.rows import Stack as Stack  # whoever starts one finds it here
@@ -390,7 +391,7 @@ class Lease:
         if missing:
             raise BadInput(
                 "state",
-                f"the stack that runs in {self.state} serves {', '.join(running.queues)}, not {', '.join(missing)}; "
+                f"the stack that runs in {self.state} serves {few(running.queues)}, not {few(missing)}; "
                 "end it and start one for all of them: parley up; or name another folder with --state",
             )
         unknown = [queue for queue in self._stack.humans if queue not in running.credentials]

@@ -114,7 +114,9 @@ def test_a_session_of_another_protocol_has_its_transcript_stop_and_usage() -> No
     shown = Reader(text).words
     assert "What is the capital of Lithuania?" in shown and "Round 1" in shown and "Kaunas <b>bold</b>" in shown
     assert "converged consensus: the agreement score reached its threshold (threshold)" in shown
-    assert "Score that was wanted 90" in shown and "panelist_1" in shown and "b" not in Reader(text).tags
+    assert (
+        "Agreement score that was wanted, of 100 90" in shown and "panelist_1" in shown and "b" not in Reader(text).tags
+    )
     assert "Signals and dials" not in shown
 
 

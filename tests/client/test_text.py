@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from client.show.words import limit_words
-from client.text import clean, hung, line, line_end
+from client.text import beside, clean, hung, line, line_end
 
 HOSTILE = [
     ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -87,3 +87,11 @@ def test_a_limit_is_told_in_words(what: str, words: str) -> None:
 def test_a_line_that_is_too_long_keeps_its_indent_in_every_row() -> None:
     assert hung("    one two three", 12) == "    one two\n    three"
     assert hung("  short", 12) == hung("  short", 0) == "  short"
+
+
+def test_a_row_goes_on_below_the_beginning_of_its_text() -> None:
+    assert list(beside("bus   ok  ", "one two three four", 20)) == ["bus   ok  one two", "          three four"]
+    assert list(beside("bus   ok  ", "one two three four", 0)) == ["bus   ok  one two three four"]
+    assert list(beside("a-very-long-name  ", "one two three four", 20)) == [
+        "a-very-long-name", "    one two three", "    four",
+    ]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from parley.stack.followed import following, is_followed
+from parley.stack.followed import following, is_followed, left_behind
 from parley.stack.lease import read_running
 from tests.parley.support import ANSWER, QUESTION, Front, until
 
@@ -340,6 +340,14 @@ def test_a_session_that_another_terminal_follows_is_offered_to_nobody(tmp_path: 
         assert is_followed(tmp_path, "s1") and not is_followed(tmp_path, "s2")
     assert not is_followed(tmp_path, "s1")
     assert not list((tmp_path / "followed").iterdir()), "nothing is left behind"
+
+
+def test_a_session_whose_command_was_killed_is_known_once(tmp_path: Path) -> None:
+    assert left_behind(tmp_path) == ()
+    with following(tmp_path, "s1"):
+        (tmp_path / "followed/s2").touch()  # as a killed command leaves it
+        assert left_behind(tmp_path) == ("s2",)
+        assert left_behind(tmp_path) == ()
 
 
 @pytest.mark.serial

@@ -190,16 +190,24 @@ def test_an_interrupt_with_json_prints_the_cancelled_frame(fresh: Front) -> None
 
 
 def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
-    child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(30.0)))
+    config = ("--config", str(fresh.slow_agents(30.0)))
+    child = fresh.start("ask", QUESTION, *config)
     until(fresh.journal.exists, "no model call was begun")
     child.kill()
     child.communicate()
     fresh.assert_nothing_left()
-    row = fresh.json("sessions", "list", "--json")["sessions"][0]
-    assert row["status"] == "open"
-    code, _, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
-    assert code == 0, err
-    assert err == (f"1 earlier session goes on: {row['session']}; parley sessions cancel {row['session']}\n")
+    code, out, err = fresh.run("sessions", "list")
+    (sid,) = re.findall(r"^([0-9a-f]{20}) .* open ", out, re.M)
+    ways = f"to follow it: parley sessions watch {sid}; to end it: parley sessions cancel {sid}"
+    assert (code, err) == (0, f"parley: 1 session is open; {ways}\n")
+    err = fresh.run("ask", QUESTION, *config, "--budget-seconds", "1", "--json")[2]
+    assert err == f"1 earlier session goes on: {sid}; {ways}\n"
+    code, out, err = fresh.run("sessions", "cancel", sid, "nope", "--reason", "left behind")
+    assert (code, out.split(";")[0]) == (2, f"session {sid} is cancelled"), err
+    assert "no stack runs in" in err and f"there is no session nope in {fresh.state}" in err
+    code, out, err = fresh.run("sessions", "cancel", sid)
+    assert (code, out) == (2, "")
+    assert err.endswith(f"session {sid} had ended already (cancelled), so there was nothing to cancel\n")
 
 
 @pytest.mark.serial

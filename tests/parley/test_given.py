@@ -88,7 +88,7 @@ def test_an_option_of_another_protocol_is_named_as_it_was_typed(protocol: str, o
 
 @pytest.mark.slow
 def test_ask_and_up_refuse_it_and_up_says_how_to_ask(tmp_path: Path) -> None:
-    front = Front(tmp_path)
+    front = Front(tmp_path, protocol="")
     code, out, err = front.run("ask", QUESTION, "--protocol", "maci", "--threshold", "0.5", "--json")
     assert code == 2 and json.loads(out)["error"]["field"] == "--threshold", err
     code, _, err = front.run("up", "--protocol", "critic", "--panel", "3")
@@ -103,6 +103,17 @@ def test_ask_and_up_refuse_it_and_up_says_how_to_ask(tmp_path: Path) -> None:
         while not shown.startswith("ask "):
             shown = up.stdout.readline()
             assert shown, "it printed no such line"
+        code, _, err = front.run("ask", QUESTION, "--protocol", "competition", "--format", "four_stage")
+        assert code == 2 and "serves answerer, critic, judge, helper, not " in err and len(err) < 400
+        web = front.start("serve", "--json")
+        try:
+            assert web.stdout is not None and json.loads(web.stdout.readline())["url"].startswith("http://127.0.0.1:")
+        finally:
+            web.terminate()
+            _, err = web.communicate()
+        assert (
+            f"parley: parley up serves only critic in {front.state}, so a session of another protocol is refused" in err
+        )
     finally:
         up.terminate()
         up.communicate()
@@ -124,7 +135,8 @@ def test_where_two_runs_do_the_same_and_say_another_thing_it_is_told_once_and_in
     play = maci_play.Play()
     play.blind(belief(0.9, 0.1), belief(0.2, 0.8))
     record = Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
-    first, *others, last = what_if.comparison_words(what_if.compare(record, {"maci": {"cl": 0.3}}))
+    changed, first, *others, last = what_if.comparison_words(what_if.compare(record, {"maci": {"cl": 0.3}}))
+    assert changed.startswith("cl: 0.3 in place of ")
     assert "both runs take the same steps, but do not show or say the same: " in first
     assert "posts signals on public" in first and "both runs posts" not in first
     told = [text for text in others if text.startswith("  ")]

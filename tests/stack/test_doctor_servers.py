@@ -11,13 +11,14 @@ import msgspec
 import pytest
 
 from bus.accounts import write_private
+from client import visible_posts
 from client.api import connected
 from client.errors import Unreachable
 from parley.doctor import checks, screen, servers
 from parley.doctor.report import Report, ServerFound
 from parley.plan import plan_of
 from parley.settings import load
-from parley.stack.access import last_stack
+from parley.stack.access import last_stack, waits_told
 from tests.support.cluster import Cluster
 
 FROZEN = "it is frozen, or cut off from here"
@@ -26,7 +27,8 @@ FROZEN = "it is frozen, or cut off from here"
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(tmp_path / "cluster") as started:
-        write_private(tmp_path / "owner.json", msgspec.json.encode(started.keys["owner"]))
+        for user in ("owner", "client"):
+            write_private(tmp_path / f"{user}.json", msgspec.json.encode(started.keys[user]))
         yield started
 
 
@@ -102,11 +104,14 @@ async def test_a_command_that_does_not_wait_for_servers_says_so(
             async with last_stack(settings) as parley:
                 assert parley is not None
                 await parley.client.row("s1")
-    said = capsys.readouterr().err
-    assert (
-        "parley: the bus has no majority" in said
-        and "this command asks for 6 s, and ends if that does not change" in said
-    )
+        said = [capsys.readouterr().err]
+        with pytest.raises(Unreachable):  # what `sessions show` does for a client
+            async with waits_told(cluster.url) as waiting:
+                await visible_posts.posts(cluster.url, creds.with_name("client.json"), "s1", waiting.connected)
+        said.append(capsys.readouterr().err)
+    for text in said:
+        assert "parley: the bus has no majority" in text
+        assert "this command asks for 6 s, and ends if that does not change" in text
 
 
 def _found(*statuses: str) -> tuple[ServerFound, ...]:

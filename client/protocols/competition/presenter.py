@@ -31,8 +31,10 @@ class CompetitionPresenter(Presenter):
     left_out = "on the teams' own channels and in the judge's notes"
     picture = "scores"
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "best": "best debater", "format": "rules", "four_stage": "four stages",
+        "best": "best debater", "decided_by": "what decided", "fines": "number of fines",
+        "format": "rules", "four_stage": "four stages",
         "individual_totals": "points of each debater", "team_totals": "points of each team",
+        "swing": "votes of the audience won over",
         "stages": "stages of the rules", "pro": "Proposition", "con": "Opposition",
     }  # fmt: skip
     colours: ClassVar[Mapping[str, str]] = live.COLOURS

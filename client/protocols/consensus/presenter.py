@@ -23,17 +23,41 @@ POSTS = ("position", "assessment", "analysis", "synthesis")
 """Kinds of posts."""
 Body = Mapping[str, Any]
 
+_BANDS = {
+    "strong": "strong agreement",
+    "moderate": "moderate agreement",
+    "weak": "weak agreement",
+    "none": "no agreement",
+}
+_DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
+_CHANGED = {"adopted": "took over another answer", "partly": "changed its answer in part"}
+
+
+def _band(band: Any) -> str:
+    """What a score is called, in words."""
+    return _BANDS.get(band, line(str(band))) if isinstance(band, str) else "not scored"
+
+
+def _moved(direction: Any) -> str:
+    """How a score compares with the one before it, behind a comma."""
+    return f", {_DIRECTIONS.get(direction, line(str(direction)))}" if isinstance(direction, str) else ""
+
 
 class ConsensusPresenter(Presenter):
     """Shows a panel: positions, the score of each round, who held out."""
 
     agreement = "consensus"
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "band": "what the score is called", "flips": "changes of answer",
-        "flips_without_evidence": "changes of answer that nothing explains", "groups": "seats by answer",
-        "changed": "changes of answer by what they rest on", "quorum": "positions that a round needs",
-        "score": "last score", "threshold": "score that was wanted", "weights": "weight of each seat",
-        "stuck_rounds": "rounds without progress that end it", "stuck_progress": "least that counts as progress",
+        "band": "what the score is called", "flips": "changes of answer in all rounds",
+        "flips_without_evidence": "changes of answer that nothing explains",
+        "groups": "number of seats that hold each answer",
+        "changed": "changes of answer, by what explains them", "unexplained": "nothing", "quotation": "a quotation",
+        "argument": "an argument", "quorum": "least number of positions that a round needs",
+        "score": "last agreement score, of 100", "source": "who measured the agreement score",
+        "threshold": "agreement score that was wanted, of 100", "trend": "agreement scores by round, of 100",
+        "weights": "weight of each seat",
+        "stuck_rounds": "rounds without progress that end it",
+        "stuck_progress": "least rise of the score that counts as progress, in points",
     }  # fmt: skip
 
     seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -239,11 +263,12 @@ class ConsensusPresenter(Presenter):
         score, threshold = certificate.get("score"), certificate.get("threshold")
         if score is not None and threshold is not None:
             relation = "reached" if score >= threshold else "is below"
-            band = line(str(certificate.get("band")))
-            yield f"The last score, {score:g} ({band}), {relation} the threshold of {threshold:g}."
+            band = _band(certificate.get("band"))
+            last = f"The last agreement score is {score:g} of 100 ({band})"
+            yield f"{last}. It {relation} the threshold of {threshold:g}."
         trend = certificate.get("trend") or []
         if trend:
-            yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
+            yield "Agreement scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
         fields = ("trend", "score", "band", *(("threshold",) if score is not None else ()))
         yield from self.certificate_figures(certificate, fields)
 
@@ -272,17 +297,18 @@ class ConsensusPresenter(Presenter):
         if figures["score"] is None:
             yield f"Round {figures['round']}: not scored."
         else:
-            source = "" if figures["source"] == "analyst" else f", {line(str(figures['source']))}"
-            band, direction = line(str(figures["band"])), line(str(figures["direction"]))
-            yield f"Round {figures['round']}: {figures['score']:g} ({band}{source}), {direction}."
+            source = "" if figures["source"] == "analyst" else f", measured by {line(str(figures['source']))}"
+            moved = _moved(figures["direction"]) if figures["round"] != 1 else ""
+            score = f"agreement score {figures['score']:g} of 100"
+            yield f"Round {figures['round']}: {score} ({_band(figures['band'])}{source}){moved}."
         for seat, change in figures["changes"].items():
-            bare = " without a reason that was found" if seat in figures["flips_without_evidence"] else ""
+            bare = ", and nothing that was found explains it" if seat in figures["flips_without_evidence"] else ""
             why = line(str(figures["reasons"].get(seat) or ""), 300)
-            yield f"  {line(seat)}: {line(str(change))}{bare}{': ' + why if why else ''}"
+            yield f"  {line(seat)} {_CHANGED.get(change, line(str(change)))}{bare}{': ' + why if why else ''}"
         for seat in figures["missing"]:
             yield f"  {line(str(seat))} gave no position"
         for disagreement in figures["key_disagreements"]:
-            yield f"  disagreement: {line(str(disagreement), 300)}"
+            yield f"  in dispute: {line(str(disagreement), 300)}"
 
     def concluded(self, result: Result) -> Iterator[str]:
         """Who held out, and the first round's plain majority."""

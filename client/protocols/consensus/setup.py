@@ -25,7 +25,7 @@ SETUP = ConsensusSetup(
     several=Several(role="panelist", setting="panel", size=3),
     others=("analyst",),
     options=(
-        Option("--threshold", float | None, "Score at which the panel agrees: above 0 to 100, or a share up to 1."),
+        Option("--threshold", float | None, "Score at which the panel agrees, above 0 to 100. 0.9 is read as 90."),
         *ROUND_LIMIT,
         PANEL,
     ),

@@ -28,9 +28,12 @@ class CriticPresenter(Presenter):
     """Shows an answer, the objections to it and what the judge makes of both."""
 
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "exhausted": "no new objection is left", "label": "what the confidence is called",
-        "label_note": "what that is worth", "pressed_rounds": "rounds in which the critic was asked again",
-        "threshold": "confidence that was wanted", "objections": "objections raised",
+        "exhausted": "the critic had no new objection", "confidence": "judge's confidence, of 100",
+        "label": "what the confidence is called",
+        "label_note": "what this word is worth", "source": "who measured the confidence",
+        "pressed_rounds": "rounds in which the critic was asked again",
+        "threshold": "confidence that was wanted, of 100", "trend": "judge's confidence by round, of 100",
+        "objections": "objections raised",
         "rounds_survived": "tested rounds with no objection left open",
         "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
@@ -172,7 +175,7 @@ class CriticPresenter(Presenter):
         """The scores by round, and the figures."""
         trend = certificate.get("trend") or []
         if trend:
-            yield "Scores by round: " + " → ".join(f"{s:g}" for s in trend) + "."
+            yield "The judge's confidence by round, of 100: " + " → ".join(f"{s:g}" for s in trend) + "."
         left = items(certificate.get("open_objections"))
         yield f"Open at the end: {transcript.named(left) if left else 'no objection'}."
         yield from self.certificate_figures(certificate, ("trend", "open_objections"))

@@ -180,7 +180,7 @@ def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
 def round_words(r: Body) -> Iterator[str]:
     """One round of a result."""
     confidence = r.get("confidence")
-    how = "not judged" if confidence is None else f"confidence {confidence:g}"
+    how = "not judged" if confidence is None else f"confidence {confidence:g} of 100"
     source = "" if r.get("source") in (None, "judge") else f" ({line(str(r['source']))})"
     yield f"Round {r.get('round')}: {how}{source}."
     answer = r.get("answer") or {}
@@ -198,7 +198,7 @@ def round_words(r: Body) -> Iterator[str]:
     judged = r.get("judgement") or {}
     if judged:
         yield f"  judge: {float(judged.get('score', 0)):.0f} of 100; {line(str(judged.get('comment', '')), _WIDE)}"
-    for name, words in (("answered", "newly met"), ("reopened", "no longer met")):
+    for name, words in (("answered", "objections newly met"), ("reopened", "objections no longer met")):
         if r.get(name):
             yield f"  {words}: {_numbers(r[name])}"
     for seat in r.get("missing") or ():

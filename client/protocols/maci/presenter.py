@@ -1,6 +1,7 @@
 """How one MACI session is shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +31,8 @@ class MaciPresenter(Presenter):
         "debater_families": "debaters' model families", "judge_families": "judges' model families",
         "judges": "judges, each another worker",
         "disagreement": "how disagreement is measured", "jsd": "Jensen-Shannon divergence",
-        "gates": "gates at the end", "gates_first": "gates at the beginning", "plateau": "how a plateau is told",
+        "gates": "gates at the end, 0 to 1", "gates_first": "gates at the beginning, 0 to 1",
+        "plateau": "how a plateau is found",
         "tau_q": "evidence quality", "tau_crit": "argument quality", "window": "figures of the plateau's rule",
         "eps_d": "standstill of disagreement", "eps_i": "standstill of information", "eta": "least denominator",
         "w": "rounds looked at", "round_value": "what one more round was expected to bring",
@@ -137,7 +139,8 @@ class MaciPresenter(Presenter):
     def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
         """Every test of every reason to stop, where it was asked."""
         if "stops" in certificate:
-            return transcript.certificate_words(certificate)
+            shown = transcript.certificate_words(certificate)
+            return chain(shown, self.certificate_figures(certificate, ("spent",)))
         return self.certificate_figures(certificate)
 
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:

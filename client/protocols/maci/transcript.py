@@ -9,7 +9,7 @@ from client.protocols.maci.story import KINDS, Story, blind_tie, body_of, passed
 from client.show.cards import StopRule, StopTest
 from client.show.lines import StyledLine
 from client.show.untrusted import items, mapping, words
-from client.text import count, line, plain
+from client.text import count, line
 from schemas.belief import Belief
 from schemas.control import Signals
 from schemas.post import Post
@@ -22,6 +22,8 @@ POSTS = frozenset(KINDS)
 _TOP = 5
 _NAME = 60
 _WIDE = 300
+_TABLE = 78
+"""Columns of the table of signals, where two spaces between its columns leave room for that."""
 
 COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("jsd", "D", "disagreement of the beliefs"),
@@ -336,12 +338,12 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
 def agreement(certificate: Mapping[str, Any]) -> str:
     """Whether they agree, with the figure."""
     test = test_of(certificate["near_consensus"])
-    return f"disagreement {test.value}, to be called convergence wanted {test.wanted}: {'yes' if test.holds else 'no'}"
+    return f"disagreement {test.value}; convergence needs {test.wanted}: {'yes' if test.holds else 'no'}"
 
 
 def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
     """Every predicate with value and threshold."""
-    yield "Why it stopped, test by test; the first reason of which every test holds is the one:"
+    yield "Why it stopped: the first of these reasons of which every test holds."
     for rule in stops_of(certificate):
         yield f"  {line(rule.name)}: {'holds' if rule.holds else 'does not hold'}"
         for test in rule.tests:
@@ -351,15 +353,12 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
     if certificate.get("near_consensus"):
         yield f"  {agreement(certificate)}"
     if certificate.get("one_answer"):
-        yield f"  to be called convergence, too: {test_of(certificate['one_answer']).words}"
+        yield f"  convergence also needs one answer: {test_of(certificate['one_answer']).words}"
     if certificate.get("held"):
         rounds = ", ".join(str(t) for t in certificate["held"])
         yield f"  rounds that the monotone gate held back, which count towards no plateau of disagreement: {rounds}"
     if spent := mapping(certificate.get("spent")):
         yield f"  {spent_words(spent)}"
-    for name, value in certificate.items():
-        if name not in (*TOLD, "spent") and value not in (None, "", [], {}, ()):
-            yield f"  {line(name)}: {line(plain(value), _WIDE)}"
 
 
 def spent_words(spent: Mapping[str, Any]) -> str:
@@ -417,6 +416,7 @@ def regime_words(regime: Mapping[str, Any]) -> Iterator[str]:
 def explained(story: Story) -> Iterator[str]:
     """The dials' history, and round by round what was admitted, refused and believed."""
     yield "Signals and the dials in force, by round:"
+    yield f"  {'; '.join(f'{sign}: {what}' for _, sign, what in COLUMNS)}."
     yield from (f"  {text}" for text in table([r.signals for r in story.rounds]))
     for body in story.rounds:
         t = body.signals.round
@@ -441,6 +441,9 @@ def explained(story: Story) -> Iterator[str]:
 
 def table(rounds: Sequence[Signals]) -> Iterator[str]:
     """Signals and dials by round, one line each; the dials are those in force in that round."""
-    yield "round " + " ".join(f"{sign:>6}" for _, sign, _ in COLUMNS)
-    for s in rounds:
-        yield f"{s.round:>5} " + " ".join(f"{figure(getattr(s, name)):>6}" for name, _, _ in COLUMNS)
+    rows = [("round", *(sign for _, sign, _ in COLUMNS))]
+    rows += [(str(s.round), *(figure(getattr(s, name)) for name, _, _ in COLUMNS)) for s in rounds]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    between = "  " if sum(widths) + 2 * len(widths) <= _TABLE else " "
+    for row in rows:
+        yield between.join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))

@@ -29,11 +29,12 @@ class MadpPresenter(Presenter):
     certificate_names: ClassVar[Mapping[str, str]] = {
         "check": "what the check came to",
         "depth": "depth of the coordination",
-        "handoffs": "times it was handed over",
+        "handoffs": "times the task was handed over",
         "items": "questions to a human",
         "lead": "who led",
         "overrides": "choices of a human",
         "reviews": "rounds of review",
+        "revisions": "revisions of the work",
         "rounds": "rounds of work",
         "verdicts": "what reviewers said",
     }
@@ -143,12 +144,8 @@ class MadpPresenter(Presenter):
 
     # -- the explanation
 
-    def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
-        """The figures that the stop rests on; of a check without a result that, and why."""
-        return super().certificate_words(self._with_check(certificate))
-
     def certificate_rows(self, certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """The same for the page."""
+        """The figures that the stop rests on; of a check without a result that, and why."""
         return super().certificate_rows(self._with_check(certificate))
 
     def _with_check(self, certificate: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -55,8 +55,9 @@ def serve(
 ) -> None:
     """Serve the web page and the interfaces for programs.
 
-    It starts the stack on this machine if none runs, and prints a link that opens the page once. If other machines can
-    reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives that user's rights.
+    It runs until Ctrl-C. It starts the stack on this machine if none runs, and prints a link that opens the page once.
+    If other machines can reach the address, it needs --keys. Each token there belongs to a user of the bus, and gives
+    that user's rights.
 
     \b
     Examples:

@@ -130,7 +130,7 @@ def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str)
         "stop: plateau: the debate no longer changes; the debaters do not agree: a deadlock, not convergence"
         in deadlock
     )
-    assert "to be called convergence wanted at most 0.1: no" in deadlock and "debaters agree" not in deadlock
+    assert "convergence needs at most 0.1: no" in deadlock and "debaters agree" not in deadlock
     assert "dials: CL 1.00, τ_Q 0.50, τ_CRIT 0.30 → CL 1.00, τ_Q 0.55, τ_CRIT 0.40" in deadlock
     rounds = re.findall(r"^  round (\d): D (0\.\d\d)", deadlock, re.M)
     assert rounds == [("0", "0.39"), ("1", "0.39"), ("2", "0.39")]

@@ -235,7 +235,9 @@ def test_a_deadlock_that_plateaus_is_never_called_convergence(told: Callable[[Re
     play = deadlock()
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
     text = told(of(play))
-    assert "debaters do not agree: a deadlock, not convergence" in text and "to be called convergence wanted" in text
+    assert (
+        "debaters do not agree: a deadlock, not convergence" in text and "; convergence needs at most 0.1: no" in text
+    )
     assert "debaters agree" not in text and "consensus" not in text.replace("no consensus", "").replace(
         "near_consensus", ""
     )
@@ -307,7 +309,7 @@ def test_a_stop_shows_the_tests_that_decided() -> None:
         r"      rounds with a plateau of disagreement: 2, wanted at least 2\n"
         r"      evidence quality: 0.8, wanted at least 0.\d+\n"
         r"      overlap: 1, wanted at least 0.3\n"
-        r"      disagreement 0.7\d*, to be called convergence wanted at most 0.1: no\n",
+        r"      disagreement 0.7\d*; convergence needs at most 0.1: no\n",
         text,
     )
 
@@ -324,7 +326,9 @@ def test_explain_goes_through_every_predicate_in_the_order_in_which_they_are_ask
 
 def test_explain_has_the_history_of_the_dials() -> None:
     rows = [
-        " ".join(text.split()) for text in explained(maci_record.record()).splitlines() if re.match(r"\s+\d+   ", text)
+        " ".join(text.split())
+        for text in explained(maci_record.record()).splitlines()
+        if re.match(r"\s+\d+ +\d\.\d\d ", text)
     ]
     assert rows == [
         "0 0.60 0.20 0.62 – 0.90 – – – – – – – –",
