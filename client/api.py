@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from bus.errors import BadKeyFile, BusError, addresses
 from client import evidence as documents_of
 from client import task_folder, task_history
@@ -20,7 +18,7 @@ from client.opened_session import Session
 from client.protocols import all_setups, setup_of
 from client.reliability import store
 from client.reliability.past import Past
-from client.reliability.ways import AUTO, PRICE, Route, refuse_other, taken_by_way
+from client.reliability.ways import AUTO, PRICE, Route, refuse_other, way_settings, with_way
 from client.show.told import Result
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
@@ -167,7 +165,8 @@ class Parley:
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
             seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        return await self._begin(past.into(opening, kind, tell=_LOGGER.warning), sent, route)
+        opening = with_way(past.into(opening, kind, tell=_LOGGER.warning), route)
+        return await self._begin(opening, sent, route)
 
     def _past(self) -> Past:
         """What sessions use of past outcomes. Raises BadInput."""
@@ -184,13 +183,7 @@ class Parley:
         if seats:
             raise BadInput("seats", f"{AUTO} chooses who sits there; name a protocol, or leave seats out")
         refuse_other(given)
-        route = past.route(question, kind, model=self._alone, able=self._able())
-        several = setup_of(route.protocol).several
-        settings = dict(given) if several is None else with_panel(route.protocol, given, panel)
-        settings, unused = taken_by_way(settings, route.protocol, route.settings)
-        if several is None and panel is not None:
-            unused.append("panel")
-        return replace(route, unused=tuple(unused)), {**settings, **route.settings}
+        return way_settings(past.route(question, kind, model=self._alone, able=self._able()), given, panel)
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None, route: Route | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
