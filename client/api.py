@@ -30,6 +30,7 @@ from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from client.client import Client
+    from client.reliability.learning import LearnReport
 
 _LOGGER = logging.getLogger(__name__)
 CONNECT_S = 3.0
@@ -247,6 +248,27 @@ class Parley:
     async def forked(self, wanted: ForkSession) -> str:
         """Open a fork, once a moderator has taken it; its id. Raises as Client.fork."""
         return await self.client.fork(wanted)
+
+    async def learn(self, known: Path | str | None = None, *, file: Path | str | None = None) -> "LearnReport":
+        """Update the records of members, and how confidence is to be read, from the feedback on all stored sessions.
+        Sessions of this connection that open afterwards use them. The same as `parley reliability learn`.
+
+        Parameters
+        ----------
+        known
+            A file of answers that are known to be right or wrong, one JSON object a line (docs/reliability.md).
+        file
+            Where it is kept, and read from then on. None: `learned`.
+
+        Raises
+        ------
+        BadInput
+            No file is named, or one cannot be read or written; the credentials are no owner's.
+        """
+        from client.reliability.learning import learn
+
+        self.learned, report = await learn(self.client, self.learned if file is None else Path(file), known)
+        return report
 
     def session(self, sid: str) -> Session:
         """A session that was opened before, by its id."""
