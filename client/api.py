@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from bus.errors import BadKeyFile, BusError, addresses
 from client import evidence as documents_of
 from client import task_folder, task_history
@@ -20,7 +18,7 @@ from client.opened_session import Session
 from client.protocols import all_setups, setup_of
 from client.reliability import store
 from client.reliability.past import Past
-from client.reliability.ways import AUTO, PRICE, Route, refuse_other, taken_by_way
+from client.reliability.ways import AUTO, PRICE, Route, refuse_other, way_settings, with_way
 from client.show.told import Result
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible, Protocol
@@ -32,6 +30,7 @@ from schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from client.client import Client
+    from client.reliability.learning import LearnReport
 
 _LOGGER = logging.getLogger(__name__)
 CONNECT_S = 3.0
@@ -166,7 +165,8 @@ class Parley:
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
             seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        return await self._begin(past.into(opening, kind, tell=_LOGGER.warning), sent, route)
+        opening = with_way(past.into(opening, kind, tell=_LOGGER.warning), route)
+        return await self._begin(opening, sent, route)
 
     def _past(self) -> Past:
         """What sessions use of past outcomes. Raises BadInput."""
@@ -183,13 +183,7 @@ class Parley:
         if seats:
             raise BadInput("seats", f"{AUTO} chooses who sits there; name a protocol, or leave seats out")
         refuse_other(given)
-        route = past.route(question, kind, model=self._alone, able=self._able())
-        several = setup_of(route.protocol).several
-        settings = dict(given) if several is None else with_panel(route.protocol, given, panel)
-        settings, unused = taken_by_way(settings, route.protocol, route.settings)
-        if several is None and panel is not None:
-            unused.append("panel")
-        return replace(route, unused=tuple(unused)), {**settings, **route.settings}
+        return way_settings(past.route(question, kind, model=self._alone, able=self._able()), given, panel)
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None, route: Route | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
@@ -253,6 +247,27 @@ class Parley:
     async def forked(self, wanted: ForkSession) -> str:
         """Open a fork, and return its id once a moderator has taken it. Raises as Client.fork."""
         return await self.client.fork(wanted)
+
+    async def learn(self, known: Path | str | None = None, *, file: Path | str | None = None) -> "LearnReport":
+        """Update the records of members, and how confidence is to be read, from the feedback on all stored sessions.
+        Sessions of this connection that open afterwards use them. The same as `parley reliability learn`.
+
+        Parameters
+        ----------
+        known
+            A file of answers that are known to be right or wrong, one JSON object a line (docs/reliability.md).
+        file
+            Where it is kept, and read from then on. None: `learned`.
+
+        Raises
+        ------
+        BadInput
+            No file is named, or one cannot be read or written; the credentials are no owner's.
+        """
+        from client.reliability.learning import learn
+
+        self.learned, report = await learn(self.client, self.learned if file is None else Path(file), known)
+        return report
 
     def session(self, sid: str) -> Session:
         """A session that was opened before, by its id."""

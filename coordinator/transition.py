@@ -436,6 +436,7 @@ class TransitionDraft:
             duration_s=max(0, self.at_ns - self.began_ns()) / 1e9,
             fork=self.opened.fork,
             calibrated=calibration.of(self.opened, outcome),
+            way=msgspec.UNSET if self.opened.learned is msgspec.UNSET else self.opened.learned.way,
         )
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))

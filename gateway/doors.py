@@ -33,7 +33,7 @@ def doors(options: Options | None = None) -> tuple[Door, ...]:
 
     options = options or Options()
     return (
-        web(),
+        web(options.offers),
         OpenAI(options.offers, options.on_disconnect, options.task_model).door(),
         mcp_door(options.offers, options.roots, secret=options.secret),
     )

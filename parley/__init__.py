@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from client.api import Parley, connect
     from client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
     from client.opened_session import Session
+    from client.reliability.learning import LearnReport
     from client.show.told import Result
-    from parley.blocking import ask
+    from parley.blocking import ask, learn
     from parley.local_stack import local
     from parley.stack.lease import Stack
     from parley.stack.rows import AgentRow
@@ -27,6 +28,7 @@ _WHERE = {
     "Agent": "agents.models.function",
     "AgentRow": "parley.stack.rows",
     "BadInput": "client.errors",
+    "LearnReport": "client.reliability.learning",
     "Parley": "client.api",
     "ParleyError": "client.errors",
     "Refusal": "client.errors",
@@ -40,6 +42,7 @@ _WHERE = {
     "agent": "agents.models.function",
     "ask": "parley.blocking",
     "connect": "client.api",
+    "learn": "parley.blocking",
     "local": "parley.local_stack",
 }
 
@@ -47,6 +50,7 @@ __all__ = [
     "Agent",
     "AgentRow",
     "BadInput",
+    "LearnReport",
     "Parley",
     "ParleyError",
     "Refusal",
@@ -60,6 +64,7 @@ __all__ = [
     "agent",
     "ask",
     "connect",
+    "learn",
     "local",
 ]
 

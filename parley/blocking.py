@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from client.evidence import Sources
 from client.reliability.ways import AUTO, PRICE, protocols
@@ -13,6 +13,9 @@ from client.show.told import Result
 from coordinator.protocols import DEFAULT
 from parley.local_stack import local
 from schemas.session import Budget
+
+if TYPE_CHECKING:
+    from client.reliability.learning import LearnReport
 
 T = TypeVar("T")
 
@@ -73,6 +76,37 @@ def ask(
             )  # fmt: skip
 
     return waited(main())
+
+
+def learn(
+    *, state: Path | str | None = None, learned: Path | str | None = None, known: Path | str | None = None
+) -> "LearnReport":
+    """Update the records of members, and how confidence is to be read, from the feedback on the sessions of a state
+    folder. For scripts and notebooks; in an open connection use `Parley.learn`.
+
+    Parameters
+    ----------
+    state
+        The state folder of the stack that held the sessions. None: that of the command line.
+    learned
+        The file that it is kept in. None: `learned.json` in `state`.
+    known
+        A file of answers that are known to be right or wrong, one JSON object a line (docs/reliability.md).
+
+    Raises
+    ------
+    BadInput
+        A file cannot be read or written.
+    StackFailed
+        The stack did not come up.
+    """
+    from parley.reliability.learning import learned_now
+    from parley.settings import Settings
+
+    section = {} if learned is None else {"learned": {"file": Path(learned)}}
+    layer = section if state is None else {**section, "state": Path(state)}
+    settings = Settings(layers=[layer])  # type: ignore[call-arg]  # no file and no environment: as for `ask`
+    return waited(learned_now(settings, None if known is None else Path(known)))
 
 
 def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:

@@ -11,6 +11,8 @@ import msgspec
 from client.errors import BadInput
 from client.protocols import SETUPS
 from coordinator.protocols import PROTOCOLS
+from schemas.afterwards.learned import ChosenWay, Learned
+from schemas.session import OpenSession
 
 AUTO = "auto"
 """As a protocol: past sessions decide whether it is one model, a vote or a debate."""
@@ -59,6 +61,17 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that were given and do nothing in the chosen way."""
 
 
+def with_way(opening: OpenSession, route: Route | None) -> OpenSession:
+    """The session with what was chosen for it, so that its result says so at every door; None: as it is."""
+    if route is None:
+        return opening
+    learned = Learned() if opening.learned is msgspec.UNSET else opening.learned
+    way = ChosenWay(
+        way=route.way, why=route.why, sessions=route.sessions, otherwise=route.otherwise, unused=route.unused
+    )
+    return msgspec.structs.replace(opening, learned=msgspec.structs.replace(learned, way=way))
+
+
 def ways() -> dict[str, tuple[str, dict[str, int]]]:
     """Way -> protocol and settings of a session, as the protocol's setup says."""
     return {way: (name, dict(settings)) for name in SETUPS for way, settings in SETUPS[name].ways.items()}
@@ -93,6 +106,29 @@ def taken_by_way(
     others = frozenset().union(*map(settings_names, protocols()))
     idle = [name for name in settings if name in fixed or (name not in mine and name in others)]
     return {name: value for name, value in settings.items() if name not in idle}, idle
+
+
+def way_settings(route: Route, given: Mapping[str, Any], panel: int | None = None) -> tuple[Route, dict[str, Any]]:
+    """(The route with what does nothing in the chosen way, the settings of that way).
+
+    Parameters
+    ----------
+    given, panel
+        As a session is asked for with.
+
+    Raises
+    ------
+    BadInput
+        The settings say otherwise than `panel`.
+    """
+    from client.api import with_panel  # which imports this
+
+    several = SETUPS[route.protocol].several
+    settings = dict(given) if several is None else with_panel(route.protocol, given, panel)
+    settings, unused = taken_by_way(settings, route.protocol, route.settings)
+    if several is None and panel is not None:
+        unused.append("panel")
+    return msgspec.structs.replace(route, unused=tuple(unused)), {**settings, **route.settings}
 
 
 def refuse_other(settings: Collection[str], flags: Mapping[str, str] | None = None) -> None:

@@ -20,6 +20,8 @@ _LATEST_NS = 4e18
 def learned_words(result: Result) -> Iterator[str]:
     """The confidence, calibrated or said not to be, the record of every seat that weighed by one, and what the
     controller took over. Raises what figures of another shape raise (client.show.untrusted.shaped)."""
+    if result.way is not msgspec.UNSET:
+        yield f"Protocol auto: {line(result.way.why)}."
     stated = result.outcome.get("confidence")
     if not isinstance(stated, int | float):
         yield "This protocol states no confidence in its result, so there is nothing to calibrate."

@@ -3,6 +3,11 @@
 A confidence is what a method gave to its own answer. The outcome is 1 where that answer is right, 0 where it is wrong,
 and between where it was one of several that are tied.
 
+An abstention claims no option to be right, so there is nothing of it to calibrate. Whoever calls these functions leaves
+it out, and reports beside them the share of questions that were answered (coverage; El-Yaniv and Wiener 2010). Else a
+method that abstains more could look better calibrated, and nobody would see the price. Log loss scores the whole
+distribution over the options, which an abstention has, too: it is over all questions.
+
 A plug-in ECE is too high, since within a bin the share of right answers differs from the confidence by chance. Two
 figures say by how much:
 
@@ -119,9 +124,9 @@ def calibration(confidences: Sequence[float], outcomes: Sequence[float], right: 
     Parameters
     ----------
     confidences, outcomes
-        Of as many answers, one or more.
+        Of as many answers that name an option, one or more.
     right
-        The probability that each gave to the right option.
+        The probability that the right option got, on every question; those without an answer included.
     """
     sure, true = np.asarray(confidences, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
     at = bins_of(sure, "mass")

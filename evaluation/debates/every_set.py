@@ -1,6 +1,6 @@
 """A whole run: every data set, kept as soon as it is finished, so that a run that was stopped goes on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -68,11 +68,13 @@ class Unknown(ValueError):
 
 
 def chosen(registry: Registry, settings: Settings) -> tuple[list[DataSet], list[Method]]:
-    """The data sets and methods that the settings name. Raises Unknown, NoData, BadData."""
+    """The data sets and methods that the settings name. Raises Unknown, Idle, NoData, BadData."""
     sets = {one.name: one for one in registry.sets()}
     methods = {one.name: one for one in registry.methods()}
     for option, names, known in (("--set", settings.sets, sets), ("--method", settings.methods, methods)):
         for name in names:
+            if name not in known and name in registry.missing:
+                raise Idle(f"{name} cannot be run here: {registry.missing[name]}.")
             if name not in known:
                 raise Unknown(option, name, list(known))
     _named_apart(settings.files)
@@ -167,8 +169,10 @@ def whole(registry: Registry, settings: Settings, data: Path, keep: Path, told: 
     absent: list[Absent] = []
     for number, one in enumerate(sets, 1):
         told(f"data set {number} of {len(sets)}: {one.title}")
+        if one.note and one.name in {file.stem for file in own}:
+            told(f"{one.title}: {one.note}")
         try:
-            reports.append(_kept(one, data, methods, made, keep, told))
+            reports.append(_kept(one, data, methods, made, keep, told, {} if settings.methods else registry.missing))
         except NoData as error:
             told(f"{one.name}: not there ({error})")
             absent.append(Absent(one.name, str(error)))
@@ -188,7 +192,10 @@ def whole(registry: Registry, settings: Settings, data: Path, keep: Path, told: 
     )
 
 
-def _kept(one: DataSet, data: Path, methods: Sequence[Method], made: Manifest, keep: Path, told: Told) -> SetReport:
+def _kept(
+    one: DataSet, data: Path, methods: Sequence[Method], made: Manifest, keep: Path, told: Told,
+    absent: Mapping[str, str],
+) -> SetReport:  # fmt: skip
     """The report of one data set: from the folder, if it is of the same data, code and settings; else computed."""
     key = _key(one, methods, made)
     file = keep / KEPT / f"{one.name}-{key}.json"
@@ -200,7 +207,7 @@ def _kept(one: DataSet, data: Path, methods: Sequence[Method], made: Manifest, k
         else:
             told(f"{one.name}: taken from {file}, finished before")
             return report
-    report = evaluated(one, data, methods, margin=made.settings.margin, told=told)
+    report = evaluated(one, data, methods, margin=made.settings.margin, told=told, absent=absent)
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
     part.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))

@@ -27,10 +27,13 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: Interval
     reciprocal_rank: float
     abstained: int
+    """Answers that name no option."""
+    coverage: float
+    """Share of debates in which it named an option."""
     calibration: Calibration | None
-    """None: no confidence is stated, all of them are the same."""
+    """Of the answers that name an option; log loss of all. None: no confidence is stated, all of them are the same."""
     ece: Interval | None
-    """Debiased."""
+    """Debiased, of the answers that name an option."""
     words: float | None
     tokens: float | None
     calls: float
@@ -77,8 +80,9 @@ def measured(method: Method, results: Sequence[Scored], *, words: bool, same_as:
     """All figures of one method. `words`: whether the data records them."""
     questions = [f"{r.question}" for r in results]
     outcomes = [r.outcome for r in results]
-    credits, sure = [r.credit for r in results], [r.confidence for r in results]
+    credits = [r.credit for r in results]
     answered = [r for r in results if r.outcome.leading]
+    sure, right = [r.confidence for r in answered], [r.credit for r in answered]
     stated = bool(answered) and not method.hindsight and method.has_confidence
     tokens = [o.tokens for o in outcomes]
     unexplained = [o.unexplained for o in outcomes]
@@ -92,8 +96,9 @@ def measured(method: Method, results: Sequence[Scored], *, words: bool, same_as:
         accuracy=share(credits, questions),
         reciprocal_rank=float(np.mean([r.reciprocal_rank for r in results])),
         abstained=len(results) - len(answered),
-        calibration=calibration(sure, credits, [r.right for r in results]) if stated else None,
-        ece=debiased_interval(sure, credits, questions) if stated else None,
+        coverage=len(answered) / len(results),
+        calibration=calibration(sure, right, [r.right for r in results]) if stated else None,
+        ece=debiased_interval(sure, right, [r.question for r in answered]) if stated else None,
         words=float(np.mean([o.words for o in outcomes])) if words else None,
         tokens=float(np.mean(tokens)) if all(tokens) else None,
         calls=float(np.mean([o.calls for o in outcomes])),

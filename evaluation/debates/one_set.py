@@ -97,6 +97,7 @@ def evaluated(
     *,
     margin: float,
     told: Callable[[str], None] = lambda line: None,
+    absent: Mapping[str, str] | None = None,
 ) -> SetReport:
     """The report of one data set.
 
@@ -108,6 +109,8 @@ def evaluated(
         Of the equivalence tests, a share.
     told
         Takes lines of progress.
+    absent
+        Methods that cannot be run on this machine -> why. The report says so.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def evaluated(
     power = detectable(questions, DISCORDANT)
     size = f"{count(len(test), 'debate')} about {count(questions, 'question')}"
     told(f"{data_set.name}: {size} in the test half; {said(power)}")
-    not_run: list[NotRun] = []
+    not_run = [NotRun(name, why) for name, why in (absent or {}).items()]
     results: dict[str, list[Scored]] = {}
     ready: dict[str, Ready] = {}
     for method in methods:

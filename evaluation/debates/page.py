@@ -22,7 +22,7 @@ BETTER, WORSE, SAME, OPEN = "better", "worse", "the same", "not decided"
 NOTHING = "–"
 
 _ROWS = (
-    "method", "accuracy, %", "MRR", "ECE, debiased", "ECE, equal mass", "bias of this ECE",
+    "method", "accuracy, %", "MRR", "answered, %", "ECE, debiased", "ECE, equal mass", "bias of this ECE",
     "if calibrated",
     "ECE, equal width", "Brier", "reliability", "resolution", "log loss", "words", "tokens", "calls", "rounds",
     "stopped early", "flips", "without evidence", "abstained",
@@ -69,6 +69,9 @@ _READING = (
     "is 0.",
     "ECE is the expected calibration error in ten bins. With few answers in a bin it comes out too high. “Bias of this "
     "ECE” estimates by how much the one of equal mass does, and “ECE, debiased” is without that part.",
+    "ECE and Brier are of the answers that name an option: who abstains claims nothing that could be calibrated. "
+    "“Answered” says of how many debates that is. Log loss is of all debates, since an abstention spreads its "
+    "probability, too.",
     "“If calibrated” is what the ECE would be by chance, were every confidence right. Money and time are not in the "
     "tables: no set records them by round.",
     "Log loss counts no probability below .01. Flips are changes of a member's answer in the rounds played.",
@@ -143,6 +146,11 @@ def _of_set(one: SetReport) -> Iterator[Block]:
         yield Items(tuple(f"{_named(names)}: {why}." for why, names in reasons.items()))
 
 
+def shown_share(share: float) -> str:
+    """Of 100; 100 only where it is all."""
+    return "100" if share == 1 else f"{min(99.9, 100 * share):.1f}"
+
+
 def _row(row: Measures) -> list[str]:
     name = f"{row.title} (`{row.method}`)"
     c = row.calibration
@@ -152,7 +160,7 @@ def _row(row: Measures) -> list[str]:
         f"{c.log_loss:.3f}",
     ] if c is not None and row.ece is not None else [NOTHING] * 9  # fmt: skip
     return [
-        name, _percent(row.accuracy), f"{row.reciprocal_rank:.3f}", *known,
+        name, _percent(row.accuracy), f"{row.reciprocal_rank:.3f}", shown_share(row.coverage), *known,
         NOTHING if row.words is None else f"{row.words:,.0f}", NOTHING if row.tokens is None else f"{row.tokens:,.0f}",
         f"{row.calls:.1f}", f"{row.rounds:.2f}", f"{row.early:,}", f"{row.flips:.2f}",
         NOTHING if row.unexplained is None else f"{row.unexplained:.2f}", f"{row.abstained:,}",

@@ -49,12 +49,18 @@ class Registry:
     def __init__(self) -> None:
         self._methods: dict[str, Callable[[], Method]] = {}
         self._sets: dict[str, DataSet] = {}
+        self.missing: dict[str, str] = {}
+        """Methods that cannot be run here, such as for want of a library -> why, and what to do."""
 
     def add_method(self, name: str, make: Callable[[], Method]) -> None:
         """Raises ValueError where another method has this name."""
         if name in self._methods:
             raise ValueError(f"two methods are called {name!r}")
         self._methods[name] = make
+
+    def add_missing(self, name: str, why: str) -> None:
+        """A method that cannot be run here. `why`: also what to do, without a full stop."""
+        self.missing[name] = why
 
     def add_set(self, data_set: DataSet) -> None:
         """Raises ValueError where another data set has this name."""
@@ -73,6 +79,7 @@ class Registry:
 
 REGISTRY = Registry()
 add_method = REGISTRY.add_method
+add_missing = REGISTRY.add_missing
 add_set = REGISTRY.add_set
 
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from evaluation.debates.record import RecordedDebate
-from evaluation.debates.registry import add_method
+from evaluation.debates.registry import add_method, add_missing
 from evaluation.learned.records import ByRecord, Records, blind
 
 ITERATIONS = 100
@@ -80,8 +80,8 @@ class ByAgreement(ByRecord):
         return by_agreement([debate.hidden() for debate in debates])
 
 
+TITLE = "blind vote, members weigh by agreement (Dawid-Skene, no gold)"
 if find_spec("crowdkit") is not None:
-    add_method(
-        "agreement_vote",
-        partial(ByAgreement, "agreement_vote", "blind vote, members weigh by agreement (Dawid-Skene, no gold)"),
-    )
+    add_method("agreement_vote", partial(ByAgreement, "agreement_vote", TITLE))
+else:
+    add_missing("agreement_vote", "crowd-kit is not installed; pip install 'parley[eval]'")

@@ -16,6 +16,7 @@ from client.reliability.policy import chosen
 from evaluation.debates.calibration import debiased_interval
 from evaluation.debates.harness import Scored, play, prepared
 from evaluation.debates.method import Method
+from evaluation.debates.page import shown_share
 from evaluation.debates.record import RecordedDebate, of_half
 from evaluation.debates.registry import DataSet, loaded
 from evaluation.debates.statistics import ALPHA, difference, equivalent, of_questions, share
@@ -53,10 +54,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     rounds: float
     """The same, of rounds, the blind one counted."""
     ece: Interval | None
+    """Of the answers that name an option."""
+    answered: float
+    """Share of debates in which it named an option."""
 
 
 def rows(data_set: DataSet, debates: Sequence[RecordedDebate], against: str, names: Sequence[str]) -> Iterator[Row]:
-    """A row a method, in this order; a method that is not there is left out."""
+    """A row a method, in this order; a method that cannot be run here is left out (`not_run` names it)."""
     key = data_set.split or data_set.name
     fit, test = of_half(key, debates, "fit"), of_half(key, debates, "test")
     methods = {method.name: method for method in loaded().methods()}
@@ -66,6 +70,12 @@ def rows(data_set: DataSet, debates: Sequence[RecordedDebate], against: str, nam
             yield _row(methods[name], _played(methods[name], fit, test), base)
 
 
+def not_run(names: Sequence[str]) -> list[str]:
+    """Methods of a table that cannot be run here, each with why and what to do."""
+    missing = loaded().missing
+    return [f"`{name}` was not run: {missing[name]}." for name in names if name in missing]
+
+
 def _played(method: Method, fit: Sequence[RecordedDebate], test: Sequence[RecordedDebate]) -> list[Scored]:
     return play(method, prepared(method, fit), test)
 
@@ -73,7 +83,8 @@ def _played(method: Method, fit: Sequence[RecordedDebate], test: Sequence[Record
 def _row(method: Method, results: Sequence[Scored], base: Sequence[Scored]) -> Row:
     credits, others = [r.credit for r in results], [r.credit for r in base]
     questions = [r.question for r in results]
-    sure = [r.confidence for r in results]
+    answered = [r for r in results if r.outcome.leading]
+    sure, right = [r.confidence for r in answered], [r.credit for r in answered]
     spent, whole = (sum(r.outcome.words for r in rs) for rs in (results, base))
     return Row(
         title=method.title,
@@ -82,7 +93,10 @@ def _row(method: Method, results: Sequence[Scored], base: Sequence[Scored]) -> R
         same=equivalent(of_questions(credits, others, questions), MARGIN),
         words=spent / whole if whole else 1.0,
         rounds=sum(r.outcome.rounds + 1 for r in results) / sum(r.outcome.rounds + 1 for r in base),
-        ece=debiased_interval(sure, credits, questions) if float(np.ptp(sure)) else None,
+        ece=debiased_interval(sure, right, [r.question for r in answered])
+        if answered and float(np.ptp(sure))
+        else None,
+        answered=len(answered) / len(results),
     )
 
 
@@ -95,8 +109,9 @@ def _interval(interval: Interval, *, sign: bool = False) -> str:
 def table(rows: Sequence[Row], against: str) -> str:
     """The rows as Markdown."""
     lines = [
-        f"| method | accuracy, % | against {against} | same within a point | words, % | rounds, % | debiased ECE, % |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| method | accuracy, % | against {against} | same within a point | words, % | rounds, % | answered, % | "
+        "debiased ECE, % |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
         same = "yes" if row.same < ALPHA else "no"
@@ -104,7 +119,8 @@ def table(rows: Sequence[Row], against: str) -> str:
         right, gain = _interval(row.accuracy), _interval(row.gain, sign=True)
         lines.append(
             f"| {row.title} | {right} | {gain} | {same} (p {row.same:.2f}) | "
-            f"{100 * row.words:.0f} | {100 * row.rounds:.0f} | {ece} |"
+            f"{100 * row.words:.0f} | {100 * row.rounds:.0f} | {shown_share(row.answered)} | "
+            f"{ece} |"
         )
     return "\n".join(lines)
 
@@ -157,6 +173,7 @@ def page(data: Path) -> str:
             f"{len(test):,} debates about {len({d.question for d in test}):,} questions in the test half. "
             f"Seen before: {data_set.seen_before or 'nowhere that is known'}.",
             table(list(rows(data_set, debates, against, names)), titles[against]),
+            *not_run(names),
         ]
         for learned in (method for method in loaded().methods() if method.name in _CHOOSE and method.name in names):
             fitted = prepared(learned, of_half(data_set.split or name, debates, "fit")) or {}
@@ -181,6 +198,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (NoData, BadData) as error:
         print(error, file=sys.stderr)
         return 2
+    for line in not_run(sorted({name for _, names in TABLES.values() for name in names})):
+        print(f"{line} Its rows are not in {given.out}.", file=sys.stderr)
     return 0
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from client.reliability import fits
 from coordinator.schedulers import round_value
 from coordinator.schedulers.controller import advance, begin
 from coordinator.signals.calibration import calibrated
@@ -26,7 +27,6 @@ from evaluation.debates.methods.played import after
 from evaluation.debates.methods.votes import nothing
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
-from evaluation.learned import fits
 from evaluation.learned.records import Records, counted, posterior
 from schemas.afterwards.learned import Calibration
 from schemas.control import FEATURES, RoundValue, Signals

@@ -15,6 +15,7 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import BaseModel, Field, ValidationError
 
 from client.protocols import panel_setup
+from client.reliability.ways import AUTO
 from client.text import clean
 from coordinator.protocols import DEFAULT, PROTOCOLS
 from gateway.mcp.following import Asking
@@ -22,7 +23,10 @@ from gateway.mcp.following import Asking
 PANEL = panel_setup().name
 """The protocol in which a panel debates."""
 _NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
-_HOW = f"The protocol: {_NAMES}, or a saved panel of this server. Default: "
+_HOW = (
+    f"The protocol: {_NAMES}, or a saved panel of this server. {AUTO} chooses one model, a vote or a debate from past "
+    "sessions. Default: "
+)
 _SHOWN = 80
 
 

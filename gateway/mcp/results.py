@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import msgspec
 from pydantic import BaseModel, Field
 
 from client.errors import BadInput
+from client.text import clean
 from gateway import verdicts
+from schemas.afterwards.learned import ChosenWay
 from schemas.result import Result
+from schemas.session import OpenSession
 
 
 class Usage(BaseModel):
@@ -31,6 +35,15 @@ class Stop(BaseModel):
     certificate: dict[str, Any] = Field(description="The figures that the decision rests on.")
 
 
+class Way(BaseModel):
+    """What past sessions chose, where the protocol was auto."""
+
+    way: str = Field(description="one, vote or debate")
+    why: str = Field(description="In words, with the figures of each way. Say so to the person who asked.")
+    sessions: int = Field(description="Past sessions that decided; 0: none did.")
+    unused: list[str] = Field(description="Settings that were given and do nothing in the chosen way.")
+
+
 class Verdict(BaseModel):
     """What a session came to."""
 
@@ -48,6 +61,7 @@ class Verdict(BaseModel):
     transcript: str = Field(description="URI of the resource with all that was said.")
     certificate: str = Field(description="URI of the resource with the stop certificate.")
     left_out: list[str] = Field(default_factory=list, description="Files of projectPath that were not taken, and why.")
+    way: Way | None = Field(default=None, description="What auto chose, and why; null: the protocol was named.")
 
 
 class Started(BaseModel):
@@ -57,6 +71,7 @@ class Started(BaseModel):
     protocol: str
     transcript: str
     left_out: list[str] = Field(default_factory=list, description="Files of projectPath that were not taken, and why.")
+    way: Way | None = Field(default=None, description="What auto chose, and why; null: the protocol was named.")
 
 
 class Said(BaseModel):
@@ -170,7 +185,19 @@ def verdict_of(result: Result, left_out: tuple[str, ...] = ()) -> Verdict:
         transcript=transcript_uri(result.session),
         certificate=certificate_uri(result.session),
         left_out=list(left_out),
+        way=_way(result.way),
     )  # fmt: skip
+
+
+def way_of(opening: OpenSession) -> Way | None:
+    """What `auto` chose for a session that is opened; None: its protocol was named."""
+    return None if opening.learned is msgspec.UNSET else _way(opening.learned.way)
+
+
+def _way(way: ChosenWay | msgspec.UnsetType) -> Way | None:
+    if way is msgspec.UNSET:
+        return None
+    return Way(way=way.way, why=clean(way.why), sessions=way.sessions, unused=[clean(name) for name in way.unused])
 
 
 def finished(result: Result | None, sid: str) -> Result:

@@ -35,6 +35,7 @@ from gateway.mcp.results import (
     WhatIf,
     transcript_uri,
     verdict_of,
+    way_of,
 )
 from gateway.offers import Offers, opening_of, without_files
 from schemas.session import Document, OpenSession
@@ -99,8 +100,9 @@ class Tools:
             asked = await self._asked(parley, options, PANEL)
             sid = await asking.opened(parley, asked.opening)
         return Started(
-            session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid), left_out=list(asked.left_out)
-        )
+            session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid),
+            left_out=list(asked.left_out), way=way_of(asked.opening),
+        )  # fmt: skip
 
     async def get_debate(
         self,
@@ -225,10 +227,11 @@ class Tools:
             if options.context and options.context.strip():
                 documents.append(asking.document(_CONTEXT, options.context))
             previous = await asking.previous(parley.client, options.continues) if options.continues else None
+            offer = self._offers.of(options.protocol or protocol)
+            chosen = self._offers.chosen(offer, options.question, options.settings)
             opening = opening_of(
-                self._offers.of(options.protocol or protocol), options.question, documents=documents,
-                settings=options.settings, budget=options.budget, seed=options.seed, previous=previous,
-                continues=options.continues or "",
+                chosen.offer, options.question, documents=documents, settings=chosen.settings, budget=options.budget,
+                seed=options.seed, previous=previous, continues=options.continues or "", route=chosen.route,
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error

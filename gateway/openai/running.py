@@ -17,7 +17,7 @@ from client.errors import BadInput, ParleyError
 from client.protocols import face_of
 from client.records import closing
 from gateway import asking, verdicts
-from gateway.offers import opening_of
+from gateway.offers import Offers, opening_of
 from gateway.openai import errors
 from gateway.openai.errors import ApiError
 from gateway.openai.requests import FOOTER, Wanted
@@ -91,8 +91,10 @@ def own_of(result: Result, **more: Any) -> dict[str, Any]:
     return fields | {name: value for name, value in more.items() if value}
 
 
-async def begun(client: Client, wanted: Wanted) -> Running:
-    """Open the session that a request asks for. Raises ApiError, and as Client.open."""
+async def begun(client: Client, wanted: Wanted, offers: Offers) -> Running:
+    """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
+    chosen = offers.chosen(wanted.offer, wanted.question, wanted.settings)
+    wanted = msgspec.structs.replace(wanted, offer=chosen.offer, settings=chosen.settings)
     try:
         previous = await asking.previous(client, wanted.continues) if wanted.continues else None
     except (UnknownSession, BadInput) as error:
@@ -100,7 +102,7 @@ async def begun(client: Client, wanted: Wanted) -> Running:
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
     opening = opening_of(
         wanted.offer, wanted.question, documents=wanted.documents, settings=wanted.settings, budget=wanted.budget,
-        seed=wanted.seed, previous=previous, continues=wanted.continues,
+        seed=wanted.seed, previous=previous, continues=wanted.continues, route=chosen.route,
     )  # fmt: skip
     sid = await asking.opened(Parley(client), opening)
     return Running(client, sid, wanted)

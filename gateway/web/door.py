@@ -9,6 +9,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from gateway.app import STATIC, Door
+from gateway.offers import Offers
 from gateway.web import afterwards, people, reading, starting
 from gateway.web.hub import hub
 from gateway.web.offers import offers
@@ -60,6 +61,13 @@ def _routes() -> tuple[Route, ...]:
     return pages + tuple(Route(path, answer, methods=[method]) for method, path, answer in asked)
 
 
-def web() -> Door:
-    """The web page."""
-    return Door(routes=_routes(), uploads=("/api/sessions", "/api/estimate"), lifespan=_lifespan)
+def web(of: Offers | None = None) -> Door:
+    """The web page. `of`: what past outcomes enter its sessions; None: none do."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        app.state.offers = of or Offers()
+        async with _lifespan(app):
+            yield
+
+    return Door(routes=_routes(), uploads=("/api/sessions", "/api/estimate"), lifespan=lifespan)

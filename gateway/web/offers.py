@@ -14,6 +14,7 @@ from msgspec import inspect as types
 
 from client.protocols import face_of, setup_of
 from client.protocols.setup import Option
+from client.reliability.ways import AUTO, WORDS
 from client.text import line
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible
@@ -42,7 +43,14 @@ _ITEMS: tuple[tuple[type[types.Type], str], ...] = (
 def offers() -> tuple[ProtocolOffer, ...]:
     """Every protocol that a client may start."""
     known = [PROTOCOLS[name] for name in sorted(PROTOCOLS)]
-    return tuple(_offer(protocol) for protocol in known if not protocol.standing)
+    return (_auto(), *(_offer(protocol) for protocol in known if not protocol.standing))
+
+
+def _auto() -> ProtocolOffer:
+    """The choice among ways. It has no settings of its own here, and nobody knows who sits before it is made."""
+    *others, last = WORDS.values()
+    about = f"Past sessions choose {', '.join(others)} or {last}, and the result says why."
+    return ProtocolOffer(name=AUTO, about=about)
 
 
 def _offer(protocol: Protocol) -> ProtocolOffer:

@@ -18,12 +18,14 @@ from bus.errors import BusError
 from client import api, estimate
 from client.errors import BadInput, NotAllowed, ParleyError
 from client.protocols import setup_of
+from client.reliability.ways import AUTO, with_way
 from coordinator.estimate import Amount, Estimate
 from coordinator.protocols import DEFAULT
 from gateway import asking
 from gateway.app import client_of, principal_of
 from gateway.errors import JsonResponse
 from gateway.guard import UPLOAD
+from gateway.offers import Offers
 from gateway.web.asked import EstimateAmount, Estimated, Me, Queue, Start, Started
 from gateway.web.asking import MOST_JSON, body_of, document, may_take
 from gateway.web.offers import offers
@@ -76,12 +78,14 @@ async def estimated(request: Request) -> Response:
         raise NotAllowed("creds", "an estimate asks who is there, which takes an owner's credentials")
     presence = await client.workers()
     figures = await asyncio.to_thread(estimate.of, opening, presence.workers)
-    return JsonResponse(_estimated(figures))
+    return JsonResponse(_estimated(figures, opening))
 
 
-def _estimated(figures: Estimate) -> Estimated:
+def _estimated(figures: Estimate, opening: OpenSession) -> Estimated:
+    way = msgspec.UNSET if opening.learned is msgspec.UNSET else opening.learned.way
     return Estimated(
-        words=tuple(estimate.words(figures)), likely=_amount(figures.likely),
+        words=tuple(estimate.words(figures)), way="" if way is msgspec.UNSET else way.why,
+        likely=_amount(figures.likely),
         most=None if figures.work is not None else _amount(figures.most), rounds=figures.rounds,
         shortfall=figures.shortfall,
     )  # fmt: skip
@@ -149,10 +153,16 @@ def _kept(path: Path, file: UploadFile) -> None:
 
 
 async def _checked(request: Request, asked: Start, evidence: Path | None) -> OpenSession:
-    protocol = asked.protocol or DEFAULT
-    api.known_protocol(protocol)
+    if asked.protocol not in ("", AUTO):
+        api.known_protocol(asked.protocol)  # a saved panel is for programs
+    known: Offers = request.app.state.offers
+    chosen = await asyncio.to_thread(
+        known.chosen, known.of(asked.protocol), asked.question, asked.settings, asked.panel
+    )
+    if chosen.route is not None and asked.humans:
+        raise BadInput("humans", f"{AUTO} chooses who sits there; name a protocol, or leave humans out")
+    protocol, settings = chosen.offer.protocol, chosen.settings
     setup_of(protocol).from_afar(asked.settings)
-    settings = api.with_panel(protocol, asked.settings, asked.panel)
     previous = None
     if asked.continues:
         if not SESSION_ID.fullmatch(asked.continues):
@@ -167,7 +177,8 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
             asked.question, protocol=protocol, evidence=evidence, settings=settings, budget=budget_of(asked.budget),
             seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, previous=previous, continues=asked.continues,
         )  # fmt: skip
-        return msgspec.structs.replace(built, waits=dict.fromkeys(asked.humans, WAIT_S))
+        learned = built if chosen.offer.learned is None else chosen.offer.learned(built)
+        return msgspec.structs.replace(with_way(learned, chosen.route), waits=dict.fromkeys(asked.humans, WAIT_S))
 
     try:
         return await asyncio.to_thread(opening)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -126,7 +127,7 @@ def ask(
         }  # fmt: skip
         from client import estimate
         from client.errors import BadInput
-        from client.reliability.ways import AUTO, WORDS
+        from client.reliability.ways import AUTO, WORDS, with_way
         from parley.applying import Into
         from parley.cost import estimated
         from parley.plan import plan_of
@@ -163,6 +164,7 @@ def ask(
             continues=continues or "", folder=folder, history=not keeps_history(own),
             into=Into(apply=apply, branch=branch), tell=None if quiet else _note,
         )  # fmt: skip
+        request = replace(request, opening=with_way(request.opening, told))
         if dry_run:
             expected = estimated(request, None if quiet else _note)
             if json and not expected.shortfall:

@@ -123,7 +123,7 @@ def listed(data: Path | None) -> dict[str, Any]:
         {"name": m.name, "title": m.title, "family": m.family, "learns": m.fits, "knows_the_answer": m.hindsight}
         for m in registry.methods()
     ]
-    return {"sets": sets, "methods": methods}
+    return {"sets": sets, "methods": methods, "cannot_be_run": dict(registry.missing)}
 
 
 def list_lines(found: dict[str, Any]) -> Iterator[str]:
@@ -141,3 +141,5 @@ def list_lines(found: dict[str, Any]) -> Iterator[str]:
     for one in found["methods"]:
         more = " (learns)" if one["learns"] else " (bound)" if one["knows_the_answer"] else ""
         yield f"  {one['name']:<22} {one['title']}{more}"
+    for name, why in found["cannot_be_run"].items():
+        yield f"  {name:<22} cannot be run here: {why}"

@@ -39,7 +39,7 @@ def routed(settings: Settings, question: str) -> tuple[Settings, Route | None]:
     if settings.protocol != AUTO:
         return settings, None
     past = Past(file=file_to_read(settings), price=settings.learned.price)
-    found = past.route(question, settings.learned.kind, model=lambda: _alone(settings), able=_seated(settings))
+    found = past.route(question, settings.learned.kind, model=lambda: model_alone(settings), able=_seated(settings))
     chosen = settings.model_copy(update={"protocol": found.protocol})
     return (chosen.over(found.protocol, found.settings) if found.settings else chosen), found
 
@@ -53,7 +53,7 @@ def _seated(settings: Settings) -> tuple[str, ...] | None:
     return (read_panel(settings.panel_file).protocol,)
 
 
-def _alone(settings: Settings) -> str:
+def model_alone(settings: Settings) -> str:
     """The model that would answer alone in the stack of the settings; empty: not known."""
     if settings.nats.url or settings.panel_file is not None:
         return ""

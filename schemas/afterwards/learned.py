@@ -102,6 +102,21 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
             before = (stated, share)
 
 
+class ChosenWay(msgspec.Struct, frozen=True, kw_only=True):
+    """What past sessions chose where the protocol was `auto`."""
+
+    way: str
+    """one | vote | debate"""
+    why: str
+    """In words, with the figures of each way."""
+    sessions: int = 0
+    """Past sessions that decided; 0: none did."""
+    otherwise: tuple[str, ...] = ()
+    """Options of the command line that choose another way."""
+    unused: tuple[str, ...] = ()
+    """Settings that were given and do nothing in the chosen way."""
+
+
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Everything of that kind that one session is opened with."""
 
@@ -111,6 +126,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
     policy: Policy | msgspec.UnsetType = msgspec.UNSET
     """Of a controller: chosen settings, and what a bandit carries over."""
+    way: ChosenWay | msgspec.UnsetType = msgspec.UNSET
+    """Left out: the protocol was named."""
 
     def __post_init__(self) -> None:
         if len(self.kind) > MOST_KIND:

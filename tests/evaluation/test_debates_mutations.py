@@ -11,11 +11,14 @@ import pytest
 
 from evaluation import statistics as shares
 from evaluation.debates import agreement, calibration, statistics
-from evaluation.debates.harness import play, prepared, reads_gold
+from evaluation.debates.every_set import Idle, chosen
+from evaluation.debates.harness import NotRun, play, prepared, reads_gold
+from evaluation.debates.manifest import Settings
+from evaluation.debates.measures import measured
 from evaluation.debates.method import Budget, Method, Outcome
 from evaluation.debates.one_set import SetReport, evaluated
 from evaluation.debates.record import RecordedDebate, Round, Statement
-from evaluation.debates.registry import DataSet, loaded
+from evaluation.debates.registry import DataSet, Registry, loaded
 
 OPTIONS = 4
 
@@ -87,6 +90,42 @@ def test_a_method_that_reads_the_gold_gets_none_and_is_named() -> None:
     told = report(debates, [Peeker()])
     assert not told.rows
     assert "reads the gold" in told.not_run[0].why
+
+
+class Shy(Method):
+    """Names the option of the first member where that is the first option, and else abstains."""
+
+    name, title = "shy", "shy"
+
+    def run(self, debate: RecordedDebate, budget: Budget) -> Outcome:
+        if debate.rounds[0].statements[0].answer == 0:
+            return Outcome(probabilities=(0.7, 0.1, 0.1, 0.1), leading=(0,))
+        return Outcome(probabilities=(0.25,) * OPTIONS, leading=())
+
+
+def test_an_abstention_has_no_confidence_to_calibrate_and_is_counted() -> None:
+    debates = recorded(200)
+    results = play(Shy(), None, debates)
+    row = measured(Shy(), results, words=True)
+    named = [r for r in results if r.outcome.leading]
+    assert 0 < len(named) < len(results) == row.abstained + len(named)
+    assert row.coverage == len(named) / len(results) and row.calibration is not None and row.ece is not None
+    share = float(np.mean([r.credit for r in named]))
+    assert row.calibration.equal_mass == pytest.approx(abs(0.7 - share)), "the share that was right of those named"
+    assert sum(b.count for b in row.calibration.bins) == len(named)
+    assert row.ece.low <= row.calibration.debiased <= row.ece.high
+    assert row.accuracy.value == pytest.approx(share * row.coverage), "in the accuracy an abstention is wrong"
+    silent = measured(Shy(), [r for r in results if not r.outcome.leading], words=True)
+    assert (silent.calibration, silent.ece, silent.coverage) == (None, None, 0.0)
+
+
+def test_a_method_that_cannot_be_run_here_is_named_with_what_to_do() -> None:
+    registry = Registry()
+    registry.add_missing("ours", "a library is missing; pip install it")
+    with pytest.raises(Idle, match="ours cannot be run here: a library is missing; pip install it"):
+        chosen(registry, Settings(methods=("ours",)))
+    told = evaluated(as_set(recorded(60)), Path(), [], margin=0.01, absent=registry.missing)
+    assert told.not_run == (NotRun("ours", "a library is missing; pip install it"),)
 
 
 def test_no_method_of_this_project_reads_the_gold() -> None:

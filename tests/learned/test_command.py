@@ -123,3 +123,11 @@ async def test_the_python_api_carries_records_and_has_the_same_switch(tmp_path: 
             p.reliability = on
             result = await p.ask("Canary or big-bang?", evidence=EXAMPLE / "evidence", kind="law")
             assert ("reliability" in result.stop.certificate) is on
+        session = await p.start("Canary or big-bang?", evidence=EXAMPLE / "evidence", settings={"round_limit": 1})
+        result = await session.result()
+        await session.feedback(True)
+        report = await p.learn()
+        assert (report.sessions, report.kept, report.unread) == (1, 4, ())
+        assert store.read(tmp_path / store.NAME).verdicts[-1].session == result.session
+        other = await p.learn(file=tmp_path / "other.json")
+        assert (other.kept, p.learned) == (1, tmp_path / "other.json"), "a file of its own, which is read from now on"

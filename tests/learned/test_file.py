@@ -6,9 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import parley
 from client.errors import BadInput
 from client.reliability import store
 from client.reliability.known import read_known
+from client.reliability.learning import calibrations, learn
 from client.reliability.route import route
 from client.reliability.verdicts import Member, Verdict, question_hash
 from client.reliability.ways import refuse_other, taken_by_way
@@ -47,7 +49,7 @@ def opened(tmp_path: Path, question: str = "another?", **section: object) -> Ope
 
 
 def keep(tmp_path: Path, said: tuple[Verdict, ...]) -> None:
-    fits = learning.calibrations(said, NOW)
+    fits = calibrations(said, NOW)
     store.write(tmp_path / "learned.json", store.Store(verdicts=said, calibrations=fits))
 
 
@@ -77,8 +79,8 @@ def test_each_has_its_switch_and_with_nothing_known_the_opening_is_as_before(tmp
 
 
 def test_few_results_calibrate_nothing_and_many_do_it_freely() -> None:
-    assert learning.calibrations(verdicts(29, 20), NOW) == ()
-    few, many = learning.calibrations(verdicts(30, 15), NOW)[0], learning.calibrations(verdicts(200, 100), NOW)[0]
+    assert calibrations(verdicts(29, 20), NOW) == ()
+    few, many = calibrations(verdicts(30, 15), NOW)[0], calibrations(verdicts(200, 100), NOW)[0]
     assert (few.method, many.method) == ("beta", "isotonic")
     assert many.knots == ((0.9, 0.5),)
 
@@ -140,10 +142,19 @@ def test_learning_reads_a_file_where_no_session_ever_was(tmp_path: Path) -> None
     known.write_text('{"question": "Q1?", "model": "m", "right": true}\n')
     given = settings(tmp_path).model_copy(update={"state": tmp_path / "state"})
     found = learning.learn(given, known)
-    assert (found["sessions"], found["known"], found["kept"]) == (0, 1, 1)
-    assert learning.learn(given, known)["kept"] == 1, "read again, it counts once"
+    assert (found.sessions, found.known, found.kept) == (0, 1, 1)
+    assert learning.learn(given, known).kept == 1, "read again, it counts once"
+    again = parley.learn(state=tmp_path / "state", learned=tmp_path / "learned.json", known=known)
+    assert again == msgspec.structs.replace(found, kept=1), "the Python API does the same"
+    with pytest.raises(BadInput, match="cannot read"):
+        parley.learn(state=tmp_path / "state", known=tmp_path / "nope.jsonl")
     words = "\n".join(learning.table_words(learning.listed(given), on=True))
     assert "model m" in words and "0.67 [" in words
+
+
+async def test_without_a_file_nothing_is_learned() -> None:
+    with pytest.raises(BadInput, match=r"learned\.file: nothing is kept without a file; name one"):
+        await learn(None, None)
 
 
 def test_a_kind_of_which_nothing_is_known_is_told_from_knowing_nobody(tmp_path: Path) -> None:

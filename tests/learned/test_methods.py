@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from client.reliability import fits
 from coordinator.signals.calibration import calibrated
 from evaluation.debates.harness import run
 from evaluation.debates.method import UNLIMITED, Budget
 from evaluation.debates.record import RecordedDebate, Round, Statement
 from evaluation.debates.registry import loaded
-from evaluation.learned import fits
 from evaluation.learned.agreement import by_agreement
 from evaluation.learned.records import BestByRecord, ByRecord, counted, posterior
 from evaluation.learned.routed import Routed

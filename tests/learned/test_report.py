@@ -16,7 +16,7 @@ def test_a_row_compares_a_method_with_itself() -> None:
     results = report._played(methods["vote"], LAW, [*LAW, *TAX, *OPEN])
     row = report._row(methods["vote"], results, results)
     assert (row.gain.value, row.words, row.rounds) == (0.0, 1.0, 1.0)
-    assert "| 100 | 100 |" in report.table([row], "the vote")
+    assert "| 100 | 100 | 100 |" in report.table([row], "the vote")
 
 
 def test_a_method_that_is_worse_is_not_called_the_same() -> None:
@@ -24,6 +24,18 @@ def test_a_method_that_is_worse_is_not_called_the_same() -> None:
     base = report._played(methods["full"], OPEN, OPEN)
     row = report._row(methods["vote"], report._played(methods["vote"], OPEN, OPEN), base)
     assert row.gain.value == pytest.approx(-0.5) and row.same > 0.9 and row.words == pytest.approx(0.5)
+
+
+def test_a_row_that_cannot_be_made_here_is_named_with_what_to_do() -> None:
+    registry = loaded()
+    there = "agreement_vote" in {method.name for method in registry.methods()}
+    assert there is not ("agreement_vote" in registry.missing), "it is run, or the page says why not"
+    registry.missing["agreement_vote_2"] = "crowd-kit is not installed; pip install 'parley[eval]'"
+    try:
+        (line,) = report.not_run(("vote", "agreement_vote_2"))
+    finally:
+        del registry.missing["agreement_vote_2"]
+    assert line == "`agreement_vote_2` was not run: crowd-kit is not installed; pip install 'parley[eval]'."
 
 
 def test_every_set_and_method_of_the_page_is_there() -> None:

@@ -95,6 +95,7 @@ def own_set(file: Path) -> DataSet:
         "evidence": any(s.evidence for s in statements),
     }
     return DataSet(
+        note=_unmatched(file),
         name=file.stem,
         title=file.name,
         files=(file.name,),
@@ -102,6 +103,31 @@ def own_set(file: Path) -> DataSet:
         records=frozenset(name for name, there in has.items() if there),
         licence="your own",
     )
+
+
+def _unmatched(file: Path) -> str:
+    """How many answers are none of their options, in words: most likely they are written otherwise. Empty: none."""
+    first, count = "", 0
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            one = msgspec.json.decode(line, type=OwnDebate) if line.strip() else None
+            for said in _statements(one) if one is not None else ():
+                if one is not None and said.answer is not None and said.answer not in one.options:
+                    first = first or f"line {number}: {said.answer[:40]!r} is none of {', '.join(one.options)[:80]}"
+                    count += 1
+    if not count:
+        return ""
+    answers = "1 answer names no option and counts" if count == 1 else f"{count:,} answers name no option and count"
+    return f"{answers} as no answer. The first is in {first}. Write an answer exactly as its option."
+
+
+def _statements(one: OwnDebate) -> Iterator[OwnStatement]:
+    for spoken in one.rounds:
+        yield from _round(spoken).statements
+
+
+def _round(spoken: Any) -> OwnRound:
+    return msgspec.convert(spoken if isinstance(spoken, Mapping) else {"statements": spoken}, OwnRound)
 
 
 def _read(file: Path) -> Iterator[tuple[RecordedDebate, bool]]:
@@ -135,8 +161,11 @@ def _converted(one: OwnDebate) -> RecordedDebate:
         raise ValueError(f"gold: got {outside!r}, which is none of the options {', '.join(one.options)}")
     right = [places[gold] for gold in golds]
     rounds = []
-    for spoken in one.rounds:
-        played = msgspec.convert(spoken if isinstance(spoken, Mapping) else {"statements": spoken}, OwnRound)
+    for place, spoken in enumerate(one.rounds, 1):
+        try:
+            played = _round(spoken)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"round {place}: {error}") from None
         rounds.append(
             Round(
                 statements=tuple(_statement(s, places, members) for s in played.statements),
@@ -146,6 +175,11 @@ def _converted(one: OwnDebate) -> RecordedDebate:
         )
     if not rounds or not rounds[0].statements:
         raise ValueError("the blind round has no statement")
+    spoke = [statement.member for statement in rounds[0].statements]
+    twice = next((member for place, member in enumerate(spoke) if member in spoke[:place]), None)
+    if twice is not None and not one.samples:
+        more = 'many answers of one member are samples: say "samples": true'
+        raise ValueError(f"round 1: {one.members[twice]!r} answers twice, and there each answers once; {more}")
     return RecordedDebate(
         id=one.id,
         question=one.question or one.id,
