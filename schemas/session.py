@@ -107,8 +107,12 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         for field in ("tokens", "calls", "cost_usd", "seconds"):
-            value = getattr(self, field)
-            if value is not None and not 0 < value <= 1e12:
+            value, whole = getattr(self, field), field in ("tokens", "calls")
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+                raise InvalidValue(f"budget.{field}", value, f"it must be a {'whole ' if whole else ''}number")
+            if not 0 < value <= 1e12:
                 raise InvalidValue(f"budget.{field}", value, "it must be above 0, and at most 1e12")
         if self.seconds is not None and self.seconds > 1e8:
             raise InvalidValue("budget.seconds", self.seconds, "allowed are at most 1e8")

@@ -30,6 +30,8 @@ _POINTS = (0.75, 0.85, 0.95, 1.05)
 """Shares of a threshold at which the shadow looks."""
 _ROUNDS = (2, 3, 4, 6, 8)
 _THRESHOLDS = ("threshold",)
+_NOTHING = "None of the other thresholds and round limits that were tried would have ended it earlier."
+_NO_RULE = "It has no threshold and no round limit that could have ended it earlier."
 
 
 class Shadows:
@@ -82,7 +84,7 @@ class Shadows:
                     if outcome.saved_tokens or outcome.round < fold.scene.round:
                         endings.setdefault(key, []).append((float(value), outcome))
         rows = tuple(_row(fold, name, sorted(alike, key=lambda pair: pair[0])) for (name, *_), alike in endings.items())
-        note = "" if rows else "no other rule would have ended it earlier" if rules else "it has no rule to vary"
+        note = "" if rows else _NOTHING if rules else _NO_RULE
         return Shadow(rows=rows, note=note)
 
 
@@ -144,8 +146,10 @@ def _row(fold: Fold, name: str, alike: Sequence[tuple[float, WhatIf]]) -> Shadow
     differs = outcome.answer != recorded if outcome.answer and recorded else None
     earlier = max(0, fold.scene.round - round_)
     # a keyless model uses no tokens, so that only rounds can be saved
-    saving = f"and saved {count(saved, 'token')}" if saved else f"{count(earlier, 'round')} earlier"
-    words = f"At {label} it would have ended in round {round_} {saving}."
+    saving = (
+        f" and saved {count(saved, 'token')}" if saved else f", {count(earlier, 'round')} earlier" if earlier else ""
+    )
+    words = f"At {label} it would have ended in round {round_}{saving}."
     return ShadowRow(
         settings=outcome.settings, label=label, stop=outcome.stop, round=outcome.round, saved_tokens=saved,
         saved_cost_usd=outcome.saved_cost_usd or 0.0, answer_differs=differs, words=words,

@@ -40,6 +40,7 @@ _KEYLESS = "extractive"
 _WEAK = 0.6
 """Below this confidence an answer that all share is called weakly founded."""
 NO_DISSENT = "not known: nobody was asked who dissents"
+NO_ANSWER = "there is no answer to dissent from"
 
 
 def states(fold: Fold) -> Iterator[tuple[str, Any]]:
@@ -226,17 +227,17 @@ def result_view(fold: Fold, result: Result) -> ResultView:
 
 def _result_view(fold: Fold, result: Result, shows: Presenter) -> ResultView:
     stop, row = result.stop, STOPS.get(result.stop.reason)
-    rows = shows.certificate_rows(stop.certificate)
+    rows, answer = shows.certificate_rows(stop.certificate), shows.answer(result)
     return ResultView(
-        status=result.status, answer=shows.answer(result), answer_word=shows.answer_word,
-        reasoning=shows.reasoning(result), confidence=shows.confidence(result), reads=shows.reads(result),
+        status=result.status, answer=answer, answer_word=shows.answer_word, reasoning=shows.reasoning(result),
+        confidence=shows.confidence(result) if answer else "", reads=shows.reads(result),
         converged=stop.converged,
         reason=stop.reason, stop=shows.why_stopped(stop, result.rounds) or stop.reason,
         why=shows.kept_apart(stop.certificate),
         certificate=tuple(CertificateRow(name=name, value=value) for name, value in rows),
         learned=tuple(shaped(lambda: learned_words(result), lambda: learned_figures(result))),
         rules=tuple(shows.stop_rules(stop.certificate)),
-        dissent=shows.dissent(result) or NO_DISSENT,
+        dissent=shows.dissent(result) or (NO_DISSENT if answer else NO_ANSWER),
         quotes=tuple(Quote(document=d, quote=q) for d, q in shows.quotes(result.outcome)),
         carried_by=shows.carried(result, {seat: (card.n, card.position) for seat, card in fold.last.items()}),
         beside=tuple(text for _, text in shows.beside(result)), in_short=shows.in_short(result),
@@ -256,9 +257,9 @@ def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
     models = [seat for seat in argue if seat.seat not in fold.spoke | fold.people]
     families = [seat.family for seat in models]
     which = "All seats" if len(models) == len(argue) else "All seats without a person"
-    if unread:
+    if unread and (fold.opened is None or fold.opened.documents):
         yield Warn(kind="no_language_model", text=f"{unread[:1].upper()}{unread[1:]}.")
-    elif set(families) == {_KEYLESS}:
+    elif unread or set(families) == {_KEYLESS}:
         yield Warn(kind="no_language_model", text="No language model took part.")
     else:
         yield from (Warn(kind="one_family", text=text) for text in one_family(which, families))
@@ -281,8 +282,10 @@ def unanimous(view: ResultView) -> bool:
 def _weak(fold: Fold, view: ResultView) -> str:
     """Why what all agree on has little to rest on; empty: it has more, or nobody can say."""
     confidence = number(mapping(fold.result.outcome if fold.result else {}).get("confidence"))
-    cited = view.quotes or any(card.quotes for card in fold.last.values())
-    parts = [] if cited else ["no document is quoted"]
+    # a debater weighs its beliefs in one post, and quotes for them in others, which hold no position
+    held = (*fold.last.values(), *(card for card in fold.cards if not card.position and not card.refused))
+    cited = view.quotes or any(card.quotes for card in held)
+    parts = [] if cited else ["no document is quoted for it"]
     if confidence is not None and confidence < _WEAK:
         parts.append(f"confidence is {view.confidence}")
     return ", and ".join(parts)

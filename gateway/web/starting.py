@@ -5,7 +5,6 @@ import contextlib
 import errno
 import tempfile
 from collections.abc import AsyncIterator
-from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -187,6 +186,5 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
 
 
 def budget_of(limits: dict[str, float | None]) -> dict[str, Any]:
-    """Limits as a session takes them: tokens and calls are whole."""
-    whole = ("tokens", "calls")
-    return {n: int(v) if n in whole and v is not None and isfinite(v) else v for n, v in limits.items()}
+    """Limits as a session takes them: JSON's `60.0` is whole, and what is not stays as it is, to be refused."""
+    return {n: int(v) if v is not None and v.is_integer() else v for n, v in limits.items()}

@@ -267,7 +267,7 @@ async def test_rules_that_would_have_ended_it_alike_are_one_line_of_the_shadow(s
     sid = await site.owner.start(settings={"round_limit": 4, "threshold": 30})
     await site.owner.watched(sid)
     found = await site.owner.get(f"/api/sessions/{sid}/shadow")
-    assert found == {"rows": [], "note": "no other rule would have ended it earlier"}
+    assert found["rows"] == [] and "would have ended it earlier" in found["note"]
 
 
 async def test_exports_are_what_the_command_line_exports(site: Site) -> None:

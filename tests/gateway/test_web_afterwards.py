@@ -110,6 +110,7 @@ FORKS: list[tuple[dict[str, Any], int, str]] = [
     ({"settings": {"nonsense": 5}}, 409, "nonsense"),
     ({"budget": {"euros": 5}}, 400, "budget"),
     ({"budget": {"tokens": -5}}, 400, "budget.tokens"),
+    ({"budget": {"tokens": 1.5}}, 400, "budget.tokens"),
     ({"round": "one"}, 400, "body"),
     ({"owner": "bob"}, 400, "body"),
 ]

@@ -136,6 +136,8 @@ async def test_a_moderator_refuses_what_cannot_run(front: parley.Parley) -> None
         ({"protocol": "x"}, "protocol"),
         ({"settings": {"threshold": 0}}, "consensus.threshold"),
         ({"budget": {"tokens": 0}}, "budget.tokens"),
+        ({"budget": {"tokens": 1.5}}, "budget.tokens"),
+        ({"budget": {"calls": "many"}}, "budget.calls"),
         ({"budget": {"euros": 1}}, "budget"),
         ({"turn_timeout_s": 0.0}, "turn_timeout_s"),
     ],

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from client.protocols.face import Face
 from client.protocols.single.setup import SETUP
-from client.show.lines import Piece
+from client.show.lines import Piece, StyledLine
 from client.show.presenter import Presenter
 from client.show.untrusted import items, number, object_of, words
 from client.text import line
@@ -20,6 +20,10 @@ class SinglePresenter(Presenter):
         "answers": "answers that were given", "checked": "somebody checked it",
     }  # fmt: skip
     asks: ClassVar[Mapping[str, str]] = {"answer": "Answer the question. Nobody checks your answer."}
+
+    def beside(self, result: Result) -> Iterator[StyledLine]:
+        """Nothing: the stop says that nobody checked it, and passages stand in a part of their own."""
+        return iter(())
 
     def lines(self, post: Post, width: int) -> Iterator[Piece]:
         """A post in lines: the answer, and with everything shown its reasons and quotations, too."""

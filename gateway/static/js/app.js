@@ -15,6 +15,7 @@ const PAGES = [
   [/^\/s\/([A-Za-z0-9_-]{1,64})$/, "./pages/session.js"],
   [/^\/s\/([A-Za-z0-9_-]{1,64})\/documents\/(\d{1,6})$/, "./pages/document.js"],
 ];
+const LOADING_MS = 400; // a page that comes sooner is not announced
 const WAITING_MS = 10_000;
 const BUS_MS = 2_000;
 
@@ -29,25 +30,31 @@ async function open() {
     put(main, el("h1", { text: "There is no such page" }), el("p", {}, el("a", { href: "/", text: "All sessions" })));
     return;
   }
+  const waits = setTimeout(() => {
+    if (!main.querySelector("h1")) put(main, el("p", { class: "empty", role: "status", text: "Loading…" }));
+  }, LOADING_MS);
+  every(BUS_MS, bus); // while the page is still loading, too
   try {
     const [match, module] = found;
     const page = await import(module);
     await page.show(main, ...match.slice(1));
   } catch (error) {
-    if (error.status === undefined) throw error;
+    const fault = error.status === undefined;
     const place = el("div", { class: "trouble", role: "alert" });
-    trouble(place, error);
+    trouble(place, fault ? { message: "This page has a fault. Reload it." } : error);
     put(
       main,
       el("h1", { text: "This cannot be shown" }),
       place,
       el("p", {}, el("a", { href: "/", text: "All sessions" })),
     );
+    if (fault) throw error;
+  } finally {
+    clearTimeout(waits);
   }
   may().catch(() => {});
   if (!document.hidden) waiting();
   every(WAITING_MS, waiting);
-  every(BUS_MS, bus);
 }
 
 /** Hide what who asks may not do. */

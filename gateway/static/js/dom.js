@@ -127,7 +127,10 @@ export function field(label, input, hint = "") {
 
 export const option = (value, text, chosen) => el("option", { value, text, selected: value === chosen });
 
+/** What went wrong in one line: many messages begin with their field already. */
+export const wording = ({ field: name, message }) => (name && !message.startsWith(`${name}:`) ? `${name}: ${message}` : message);
+
 /** A place for what went wrong, said at once to whoever listens; `null` takes it away. */
 export function trouble(node, error) {
-  put(node, error ? said(error.field ? `${error.field}: ${error.message}` : error.message) : null);
+  put(node, error ? said(wording(error)) : null);
 }

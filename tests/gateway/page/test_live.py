@@ -99,6 +99,17 @@ def test_a_session_is_watched_from_its_first_words_to_its_answer(
     each_once(page, sid, gateway)
 
 
+def test_a_rule_that_would_have_ended_it_is_named_while_it_runs(
+    somebody: Visitor, gateway: Gateway, live: Live
+) -> None:
+    sid = gateway.ask("What is it?", protocol="consensus", settings={"threshold": 100, "round_limit": 4})
+    page = somebody.open(f"/s/{sid}")
+    live.gates.open(1)
+    live.gates.open(2)
+    expect(page.locator("#signals")).to_contain_text("it would have ended in round")
+    expect(page.get_by_text("● live")).to_be_visible()
+
+
 def test_texts_that_mean_harm_are_shown_as_texts(somebody: Visitor, gateway: Gateway, live: Live) -> None:
     live.gates.open_all()
     sid = gateway.ask(f"{HOSTILE} Is it so?", protocol="consensus")

@@ -71,6 +71,21 @@ def test_the_list_is_searched_and_filtered(somebody: Visitor, there: Sessions) -
     expect(page.get_by_text("No session is like that.")).to_be_visible()
 
 
+def test_a_debate_whose_arguments_quote_is_not_said_to_quote_nothing(there: Sessions) -> None:
+    assert there.maci["result"]["dissent"] == "nobody", "else there is no such warning"
+    assert not [warn for warn in there.maci["warnings"] if "no document" in warn["text"]]
+
+
+def test_an_answer_is_seen_before_a_long_question_and_with_its_facts(somebody: Visitor, there: Sessions) -> None:
+    sid = there.gateway.ask(f"{'We run a payment service with many merchants. ' * 30}{QUESTION}", protocol="consensus")
+    there.gateway.ended(sid)
+    page = somebody.open(f"/s/{sid}")
+    expect(page.locator(".answer .big")).to_be_in_viewport()
+    expect(page.locator(".answer .facts")).not_to_contain_text("confidence")
+    page.get_by_text("The whole question").click()
+    expect(page.get_by_text(QUESTION)).to_be_visible()
+
+
 def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open("/")
     for session in (there.consensus, there.maci):
@@ -129,6 +144,26 @@ def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Vis
     expect(budget.get_by_text("consensus.threshold")).to_be_visible()
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert").filter(has_text="threshold")).to_be_visible()
+
+
+def test_a_limit_that_is_no_number_starts_nothing_and_a_reload_keeps_the_question(somebody: Visitor) -> None:
+    somebody.expected = ("400 (Bad Request)",)  # the estimate's
+    page = somebody.open("/new")
+    page.get_by_label("Question or task").fill("Is it so?")
+    page.get_by_label("Model calls").press_sequentially("e")
+    expect(page.get_by_role("complementary", name="Budget").get_by_text("Model calls: ")).to_be_visible()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_label("Model calls")).to_be_focused()
+    page.get_by_label("Model calls").fill("60")
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_label("Round limit").fill("999")
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_label("Round limit")).to_be_focused()  # its fold is open again
+    expect(page).to_have_url(re.compile("/new$"))
+    page.reload()
+    expect(page.get_by_label("Question or task")).to_have_value("Is it so?")
 
 
 def test_files_and_folders_are_really_dropped_and_each_is_given_to_a_seat(

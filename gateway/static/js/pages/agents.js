@@ -9,7 +9,7 @@ const AGAIN_MS = 5_000;
 const HEALTH = { ok: ["✓", "good"], warning: ["!", ""], failed: ["✕", "bad"], unknown: ["?", "dim"] };
 
 export async function show(main) {
-  const body = el("div");
+  const body = el("div", {}, el("p", { class: "empty", role: "status", text: "Asking the models and workers. This takes some seconds." }));
   const wrong = el("div", { class: "trouble", role: "alert" });
   document.title = "Agents · Parley";
   put(main, el("h1", { text: "Agents" }), wrong, body);
@@ -19,6 +19,7 @@ export async function show(main) {
       trouble(wrong, null);
       redraw(body, shown(found));
     } catch (error) {
+      body.querySelector('[role="status"]')?.remove();
       trouble(wrong, error);
     }
   };

@@ -110,7 +110,7 @@ function differences(both) {
   }
   return el(
     "table",
-    {},
+    { class: "compared" },
     el(
       "thead",
       {},

@@ -12,6 +12,7 @@ const MARKS = { open: "●", finished: "○", failed: "✕", cancelled: "–", r
 const UNNAMED = { refused: "Refused before it began", erased: "Its texts were removed" };
 const AGAIN_MS = 4_000;
 const TYPED_MS = 300;
+const SEARCHED = 300; // characters of a question that its row has
 const LIVE = 32; // sessions that one stream follows
 
 export async function show(main) {
@@ -128,7 +129,7 @@ class List {
           ? null
           : "Sessions of an earlier release may be missing here (parley sessions rebuild-index)."
         : filtered
-          ? "No session is like that."
+          ? `No session is like that.${this.filters.q ? ` Of each question the first ${SEARCHED} characters are searched.` : ""}`
           : ["Nobody has asked anything yet. ", link("/new", "Ask a question")],
     );
     this.follow(rows);

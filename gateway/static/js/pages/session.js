@@ -100,7 +100,7 @@ class SessionPage {
     this.posts.target();
     addEventListener("hashchange", () => this.posts.target());
     if (this.open) this.follow();
-    else this.shadow();
+    else if (this.session.result) this.shadow();
   }
 
   get open() {
@@ -129,6 +129,7 @@ class SessionPage {
         seats: ({ seats: list, round }) => {
           Object.assign(session, { seats: list, round: Math.max(session.round, round) });
           posts.seats(list);
+          if (this.may("what-if")) this.shadow();
           this.soon("seats", "answer");
         },
         signals: ({ signals, changes }) => {
@@ -294,7 +295,7 @@ class SessionPage {
   }
 
   show_budget() {
-    redraw(this.at.budget, budget(this.session));
+    redraw(this.at.budget, (this.open || this.session.result) && budget(this.session));
   }
 
   show_evidence() {
@@ -312,7 +313,7 @@ class SessionPage {
       !this.open &&
       this.who.operates &&
       session.result &&
-      link(`/new?continues=${session.session}`, "Ask on", { class: "btn" });
+      link(`/new?continues=${session.session}`, "Ask a follow-up", { class: "btn" });
     put(this.at.keep, this.may("export") && take(session, on));
   }
 
@@ -333,8 +334,12 @@ class SessionPage {
     }
   }
 
+  /** The line below the signals; while the session runs once a round, and only where another rule has ended it already. */
   async shadow() {
-    const found = await get(`/api/sessions/${this.session.session}/shadow`).catch(() => null);
-    if (found) this.signals.shadow(found);
+    const { session, open } = this;
+    if (open && session.round === this.shadowed) return;
+    this.shadowed = session.round;
+    const found = await get(`/api/sessions/${session.session}/shadow`).catch(() => null);
+    if (found && open === this.open) this.signals.shadow(open ? { ...found, note: "" } : found);
   }
 }

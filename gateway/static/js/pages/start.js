@@ -1,13 +1,14 @@
 // A new question: who argues, over what, within which budget; the estimate beside it as one types.
 
 import { send } from "../api.js";
-import { bar, button, el, field, link, option, put, said, section, trouble } from "../dom.js";
+import { bar, button, el, field, link, option, put, said, section, trouble, wording } from "../dom.js";
 import { Evidence } from "../evidence.js";
 import { me, offered } from "../me.js";
 import { inputOf } from "../session/forms.js";
 import { count, named, seatName, usd } from "../words.js";
 
 const TYPED_MS = 400;
+const DRAFT = "parley question"; // what was typed in this tab and not yet asked
 const SMALL = 1_000_000; // bytes of evidence that every estimate brings along
 const BUDGET = [
   ["tokens", "Tokens", 1],
@@ -41,6 +42,8 @@ class StartPage {
       rows: 4,
       dir: "auto",
     });
+    this.question.value = draft();
+    this.question.addEventListener("input", () => draft(this.question.value));
     this.protocol = el(
       "select",
       { name: "protocol" },
@@ -56,7 +59,8 @@ class StartPage {
     this.settingsFold = el("details", {}, el("summary", { text: "Settings" }), this.settings, this.restFold);
     this.budget = BUDGET.map(([name, label, step]) => [
       name,
-      el("input", { type: "number", name: `budget-${name}`, min: 0, step }),
+      // it stands beside the form, and is a part of it: what is no number must not become a session without a limit
+      el("input", { type: "number", name: `budget-${name}`, min: 0, step, form: "ask" }),
       label,
     ]);
     this.seats = who.seats.map(({ seat, role }) => {
@@ -76,7 +80,7 @@ class StartPage {
     this.go = el("button", { class: "btn main", text: "Ask" });
     const form = el(
       "form",
-      { on: { submit: (event) => this.submit(event), input: () => this.soon() } },
+      { id: "ask", on: { submit: (event) => this.submit(event), input: () => this.soon() } },
       field("Question or task", this.question),
       this.follows(),
       el("div", { class: "fields" }, field("Who argues, and how", this.protocol), this.panelField),
@@ -87,6 +91,8 @@ class StartPage {
       this.wrong,
       el("div", { class: "row" }, this.go),
     );
+    // the browser cannot point at a field in a closed fold, and would refuse the form without a word
+    form.addEventListener("invalid", ({ target }) => unfold(target), true);
     put(
       main,
       el("div", {}, el("h1", { text: "New question" }), form),
@@ -184,15 +190,21 @@ class StartPage {
       put(this.estimate, el("p", { class: "sub", text: "The estimate stands here once there is a question." }));
       return;
     }
-    const size = this.evidence.bytes;
     this.asking?.abort();
+    const unread = this.budget.find(([, input]) => !input.validity.valid);
+    if (unread) {
+      const [, input, label] = unread;
+      put(this.estimate, said(`${label}: ${input.validationMessage}`, { class: "bad" }));
+      return;
+    }
+    const size = this.evidence.bytes;
     const mine = (this.asking = new AbortController());
     try {
       const found = await send("/api/estimate", this.form(size > SMALL ? [] : this.evidence.sent()), mine.signal);
       put(this.estimate, this.told(found, size > SMALL));
     } catch (error) {
       if (mine.signal.aborted) return;
-      put(this.estimate, said(error.field ? `${error.field}: ${error.message}` : error.message, { class: "bad" }));
+      put(this.estimate, said(wording(error), { class: "bad" }));
     }
   }
 
@@ -253,11 +265,26 @@ class StartPage {
     this.go.disabled = true;
     try {
       const { session } = await send("/api/sessions", this.form(this.evidence.sent()));
+      draft("");
       location.assign(`/s/${session}`);
     } catch (error) {
       trouble(this.wrong, error);
       this.go.disabled = false;
     }
+  }
+}
+
+function unfold(node) {
+  for (let fold = node.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+}
+
+/** The question as far as it was typed: kept in this tab, so a reload or the back button does not lose it. */
+function draft(typed) {
+  try {
+    if (typed !== undefined) sessionStorage.setItem(DRAFT, typed);
+    return sessionStorage.getItem(DRAFT) || "";
+  } catch {
+    return ""; // the browser keeps nothing
   }
 }
 

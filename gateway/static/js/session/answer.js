@@ -1,13 +1,16 @@
 // The answer, how sure it is, who dissents, why it stopped: before everything else.
 
 import { el, link, said } from "../dom.js";
-import { count, named, seatName, when } from "../words.js";
+import { brief, count, named, seatName, when } from "../words.js";
 
 const LONG = 320; // an answer of more characters is a text, and no line in bold
 const FOLD = 600;
+const QUESTION = 240; // characters of a question that the heading shows
 
+const GONE = { refused: "The session was refused.", erased: "The texts of this session were removed." };
 const MARKS = {
   converged: ["●", "converged", "good"],
+  ended: ["○", "ended", ""], // as its protocol means it: there was nothing to converge
   open: ["○", "not converged", ""],
   failed: ["✕", "failed", "bad"],
 };
@@ -26,7 +29,7 @@ export function headline(session) {
   const round = session.round_name.toLowerCase();
   const other = (before, sid, after = "") => sid && el("span", {}, before, link(`/s/${sid}`, sid), after);
   const facts = [
-    el("span", { text: session.protocol }),
+    session.protocol && el("span", { text: session.protocol }),
     el("span", { class: open ? "chip live" : "", text: open ? "● live" : session.status }),
     session.seats.length > 0 && el("span", { text: seats.filter(Boolean).join(", ") }),
     el("span", {
@@ -39,24 +42,47 @@ export function headline(session) {
       session.forked_from,
       session.forked_at === null ? "" : ` after ${round} ${session.forked_at}`,
     ),
-    session.left_out && el("span", { text: session.left_out }),
+    session.left_out && !GONE[session.status] && el("span", { text: session.left_out }),
     session.left_out && session.may.includes("everything") && link("?everything=1", "show them"),
   ];
   return [
-    el("h1", { dir: "auto", text: session.question || `Session ${session.session}` }),
+    question(session.question || `Session ${session.session}`),
     el("div", { class: "sub" }, facts),
     session.fork_words.map((text) => said(text, { class: "sub" })),
   ];
 }
 
+/** The heading. The rest of a long question is folded away: the answer is to be seen first. */
+function question(text) {
+  const heading = brief(text, QUESTION);
+  const whole = text.replace(/\s+/g, " ").trim();
+  if (heading === whole) return el("h1", { dir: "auto", text });
+  return [
+    el("h1", { dir: "auto", text: heading }),
+    el("details", {}, el("summary", { text: "The whole question" }), said(text, { class: "reason" })),
+  ];
+}
+
 /** How it ended, by more than a colour. */
 export function ending(result) {
-  const kind = result.status === "failed" ? "failed" : result.converged ? "converged" : "open";
+  const other = result.exit_code ? "open" : "ended";
+  const kind = result.status === "failed" ? "failed" : result.converged ? "converged" : other;
   const [mark, word, tone] = MARKS[kind];
   return {
     kind,
     node: el("span", { class: tone, text: `${mark} ${result.status === "cancelled" ? "cancelled" : word}` }),
   };
+}
+
+/** Whether the summary says more than the answer and the stop, which stand above it. */
+function adds({ in_short: summary, answer, stop }) {
+  return summary && ![answer || "no answer", brief(answer)].some((held) => summary === `${held}; ${stop}`);
+}
+
+/** The word above an answer that nobody settled; null: it is one. */
+function unsettled({ exit_code: code }) {
+  const text = { 1: "Failed", 3: "Not settled", 130: "Cancelled" }[code];
+  return text ? el("p", { class: "unsettled", text }) : null;
 }
 
 /** The card of a session that has ended. `anchor`: number of a post -> link to it, or null; `figures`: they are there. */
@@ -66,11 +92,11 @@ export function answerCard(result, anchor, figures = true) {
   return el(
     "div",
     { class: `answer ${kind}`, role: "group", "aria-label": result.answer_word },
+    // an answer that nobody settled must not look like one at first sight
+    result.answer && unsettled(result),
     said(result.answer || `No ${result.answer_word.toLowerCase()}.`, {
       class: result.answer.length > LONG ? "reason" : "big",
     }),
-    result.reasoning && long(result.reasoning),
-    carried.length > 0 && el("p", { class: "sub" }, el("span", { text: "Carried by" }), carried),
     el(
       "div",
       { class: "facts" },
@@ -79,8 +105,27 @@ export function answerCard(result, anchor, figures = true) {
       el("span", {}, node, `: ${result.stop} `, figures && link("#why", "the figures")),
     ),
     result.why && said(result.why, { class: "sub" }),
-    result.in_short && said(named(result.in_short), { class: "dissent" }),
-    result.beside.map((text) => said(text, { class: "sub" })),
+    result.reasoning && long(result.reasoning),
+    carried.length > 0 && el("p", { class: "sub" }, el("span", { text: "Carried by" }), carried),
+    adds(result) && said(named(result.in_short), { class: "dissent" }),
+    beside(result.beside),
+  );
+}
+
+const COLUMNS = /\S {2,}\S/; // a line of a table, such as a scoreboard
+
+/** The lines beside the answer; those of a table stay in their columns. */
+function beside(lines) {
+  const parts = [];
+  for (const text of lines) {
+    const table = COLUMNS.test(text);
+    if (table && parts.at(-1)?.table) parts.at(-1).lines.push(text);
+    else parts.push({ table, lines: [text] });
+  }
+  return parts.map(({ table, lines: [first, ...rest] }) =>
+    table && rest.length
+      ? el("pre", { class: "mono scroll", tabindex: 0, text: [first, ...rest].join("\n") })
+      : said(first, { class: "sub" }),
   );
 }
 
@@ -104,18 +149,23 @@ export function openCard(session, held) {
     most.map(([position, seats]) =>
       el("p", { class: "sub", dir: "auto" }, el("b", { text: position }), seats.join(", ")),
     ),
+    most.length === 0 && el("p", { class: "sub", text: "Nobody has answered yet. Under Seats you see who is at work." }),
   );
 }
 
 /** A session of which there is no result although it is over. */
 export function goneCard(session) {
-  const why = { refused: "The session was refused.", erased: "The texts of this session were removed." };
   return el(
     "div",
     { class: "answer failed", role: "group", "aria-label": "Answer" },
-    el("p", { class: "big", text: why[session.status] || `The session is ${session.status}.` }),
+    said(session.left_out ? `${big(session.left_out)}.` : GONE[session.status] || `The session is ${session.status}.`, {
+      class: "big",
+    }),
+    session.status === "refused" && el("p", {}, link("/new", "Ask again")),
   );
 }
+
+const big = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function warnings(list) {
   return list.map((warn) => el("p", { class: "warn", role: "note", dir: "auto", text: `⚠ ${warn.text}` }));

@@ -209,6 +209,7 @@ const WAITS = ["queued", "thinking", "retrying", "no worker", "waits for a perso
 
 /** Who sits where, and what each is at. `sit`: seat -> a button or nothing. */
 export function seats(list, colour, sit, refused = []) {
+  if (!list.length) return null;
   const people = list.filter((seat) => seat.person).length;
   const models = new Set(list.filter((seat) => !seat.person).map((seat) => seat.model));
   const [only] = models;

@@ -54,7 +54,10 @@ export function whatIf(session, offer, place) {
     "form",
     {
       on: {
-        input: () => put(found), // what stands there is of the setting before
+        input: () => {
+          put(found); // what stands there is of the setting before
+          trouble(wrong, null);
+        },
         submit: async (event) => {
           event.preventDefault();
           trouble(wrong, null);
@@ -145,6 +148,8 @@ export function fork(session, offer) {
   const changes = el("input", { type: "checkbox", name: "fork-changes" });
   const setting = chosen(offer.settings, session.settings, "fork-");
   const more = el("div", { hidden: true }, setting.nodes);
+  const wanted = field("Change a setting", changes);
+  wanted.classList.add("switch");
   changes.addEventListener("change", () => {
     more.hidden = !changes.checked;
   });
@@ -169,7 +174,7 @@ export function fork(session, offer) {
       },
     },
     field(`Take over the record up to ${session.round_name.toLowerCase()}`, round),
-    field("Change a setting", changes),
+    wanted,
     more,
     wrong,
     el("button", { class: "btn main", text: "Fork" }),
