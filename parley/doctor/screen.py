@@ -52,6 +52,8 @@ def words(report: Report) -> Iterator[str]:
         yield f"{len(report.missing)} to mend."
     elif report.bus.status == "not running":
         yield f"Parley lacks nothing{besides}. The first question starts what does not run yet."
+    elif report.unasked:
+        yield f"The bus takes this key{besides}. Who serves, and whether anything is missing, is not known."
     else:
         yield f"Parley has everything that it needs{besides}."
     if report.models and all(m.model == "extractive" for m in report.models):
@@ -60,9 +62,13 @@ def words(report: Report) -> Iterator[str]:
 
 def _others(report: Report) -> Iterator[str]:
     """What runs of the protocols that were not asked for, a line each; nothing where nothing runs."""
+    if not any(r.queues for r in report.roles):
+        return
     for name in dict.fromkeys(r.protocol for r in report.roles if r.protocol != report.protocol):
         mine = [r for r in report.roles if r.protocol == name]
-        if any(r.queues for r in mine):
+        if not any(r.queues for r in mine):
+            yield f"{name:12} {'not served':12} nobody is there: {', '.join(f'{r.needed} {r.role}' for r in mine)}"
+        else:
             lacking = [f"{r.needed} {r.role}" for r in mine if r.status != "ok"]
             yield f"{name:12} {'missing' if lacking else 'ok':12} {', '.join(lacking) or 'every role is served'}"
 
