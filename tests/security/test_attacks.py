@@ -19,7 +19,7 @@ from bus.posts import Reader
 from bus.rendered import renewed
 from client.errors import BadInput, Unreachable
 from parley.attacks.actor import Actor
-from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene
+from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene, writes
 from parley.bus import check as bus_check
 from tests.security.support import PINS, QUEUES, READERS, VIEWERS, Target, allowed, naive
 from tests.support.forks import run
@@ -88,7 +88,7 @@ async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path) -> None:
         async with Scene(target.server.url, target.credentials) as scene:
             heard: list[str] = []
             await scene.referee.subscribe("parley.say.>", lambda msg: heard.append(msg.subject))
-            own = subjects.say("any", "con", "con_1", scene.sid)
+            own = subjects.say("nobody", writes(target.credentials["con_1"])[0], "con_1", scene.sid)
             assert (await Actor(scene, "con_1").asks(own)).how.startswith("no answer")
             assert heard == [own]
             os.kill(target.server.pid, signal.SIGSTOP)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from agents.specs import load as load_spec
 from parley.doctor import checks, screen
 from parley.doctor.report import Report
 from parley.plan import plan_of
 from parley.settings import load
 from schemas.presence import AskWorkers, Workers
-from tests.security.support import Target
-from tests.support.engine import until
+from tests.support.engine import Engine, until
 
 pytestmark = pytest.mark.slow
 
@@ -24,11 +24,13 @@ async def test_experts_are_seen_and_a_services_key_says_whether_it_reaches_the_b
         report = await checks.examine(plan_of(load(None, {"nats": nats, "protocol": "madp"})))
         return report, "\n".join(screen.words(report))
 
-    async with Target(tmp_path / "bus", queues={"helper": "helper", "expert_sre": "expert"}) as target:
-        target.save(keys)
-        await target.up()
-        await target.worker("expert_sre")
-        await target.worker("helper")
+    queues = {"helper": "helper", "expert_sre": "expert"}
+    async with Engine(tmp_path / "bus", queues, pins={"expert_sre": load_spec("expert_sre").pin}) as target:
+        keys.mkdir()
+        for user in ("owner", "expert_sre", "metrics"):
+            target.credentials[user].save(keys / f"{user}.json")
+        await target.moderator()
+        await target.workers()
 
         async def there() -> bool:
             workers = await target.ask("parley.own.workers.owner.=", AskWorkers(), Workers)
