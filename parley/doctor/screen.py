@@ -67,7 +67,8 @@ def _others(report: Report) -> Iterator[str]:
     for name in dict.fromkeys(r.protocol for r in report.roles if r.protocol != report.protocol):
         mine = [r for r in report.roles if r.protocol == name]
         if not any(r.queues for r in mine):
-            yield f"{name:12} {'not served':12} nobody is there: {', '.join(f'{r.needed} {r.role}' for r in mine)}"
+            needed = ", ".join(f"{r.needed} {r.role}" for r in mine if r.needed)
+            yield f"{name:12} {'not served':12} nobody is there: {needed}"
         else:
             lacking = [f"{r.needed} {r.role}" for r in mine if r.status != "ok"]
             yield f"{name:12} {'missing' if lacking else 'ok':12} {', '.join(lacking) or 'every role is served'}"

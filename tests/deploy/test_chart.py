@@ -154,7 +154,9 @@ def test_a_queue_scales_on_turns_that_wait_and_are_served(made: Mapping[str, Any
     assert trigger["metadata"]["consumer"] == "expert_sre" and trigger["metadata"]["stream"] == "WORK"
     assert trigger["metadata"]["natsServerMonitoringEndpoint"] == "nats-headless:8222"
     assert scaled["parley-expert-sre"]["spec"]["minReplicaCount"] == 1
+    assert "fallback" not in scaled["parley-expert-sre"]["spec"], "a monitor that is away takes no copies away"
     deployments = of(made, "specialists", "Deployment")
+    assert "--drain=55" in pod(deployments["parley-expert-sre"])["containers"][0]["args"]
     assert "replicas" not in deployments["parley-expert-sre"]["spec"], "the scaler decides"
     assert deployments["parley-expert-generalist"]["spec"]["replicas"] == 1
 
