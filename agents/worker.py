@@ -49,7 +49,7 @@ from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
 from bus.connection import Connection
 from bus.errors import BusError, Denied
 from bus.library import Msg, Subscription
-from bus.work import Delivery, Pull
+from bus.work import SILENT_S, Delivery, Pull
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas.post import Live, heard
@@ -87,6 +87,8 @@ class _Job:
 class Worker:
     """One worker process's half that touches the bus. An async context manager; closing drains.
 
+    `silent_s`: so long nobody at the bus answers before it counts as not ready.
+
     Raises agents.specs.NotEnrolled where an expert's specification is not the one that the credentials pin.
     """
 
@@ -99,6 +101,7 @@ class Worker:
         metrics: Metrics,
         ack_wait_s: float = 8.0,
         drain_s: float = 20.0,
+        silent_s: float = SILENT_S,
         hear: Hear | None = None,
         tools: AllowList | None = None,
         checkpoint: Callable[[str, str], None] | None = None,
@@ -126,7 +129,7 @@ class Worker:
         self._draining = False
         self._pull = Pull(
             connection, "WORK", subjects.consumer(spec.queue), room=spec.room, on_message=self._on_work,
-            on_nobody=self._announce, name=subjects.next_turns(spec.queue),
+            on_nobody=self._announce, name=subjects.next_turns(spec.queue), silent_s=silent_s,
         )  # fmt: skip
         self._started = False
         self._measures = WorkerMeasures(metrics, spec.queue, spec.roles[0], model.name, spec.room)

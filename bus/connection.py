@@ -245,6 +245,16 @@ class Connection:
             self._answers.forget(token)
         return answer_of(subject, answer)
 
+    async def judged(self, subject: str, timeout_s: int = 5) -> None:
+        """Wait until the server has judged all that was sent before: by then it has told every refusal.
+
+        Raises
+        ------
+        Disconnected
+            It did not answer within `timeout_s`; `subject` is for the error.
+        """
+        await self._flush(subject, timeout_s)
+
     def question(self) -> Question:
         """What is asked until it is answered, of whoever may answer it; its asker closes it."""
         if self.nc.is_closed:

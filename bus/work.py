@@ -20,10 +20,10 @@ _LOGGER = logging.getLogger(__name__)
 _EXPIRES_S = 2.0
 _GRACE_S = 1.0
 _NOBODY_S = 0.2
-_SILENT_S = 10.0
+SILENT_S = 10.0
 """So long nobody answers before the log says so, and whoever pulls does not count as ready."""
-_INBOX_S = 10.0
-_PULLS_AN_INBOX = 1_000
+INBOX_S = 10.0
+PULLS_AN_INBOX = 1_000
 """Across accounts the server keeps about 0.7 kB a pull while its inbox is subscribed: a new inbox frees that."""
 
 
@@ -62,6 +62,10 @@ class Pull:
     name
         The subject that the connection's account has for the pull; empty: JetStream's own. If the broker denies it, the
         server's configuration is of the release before, and JetStream's own is asked instead.
+    silent_s
+        So long nobody answers before the log says so and `unanswered` is true.
+    inbox_pulls, inbox_s
+        An inbox is left for a new one after so many pulls, and not before it is so old.
     """
 
     def __init__(
@@ -74,11 +78,17 @@ class Pull:
         on_message: Callable[[Delivery], None],
         on_nobody: Callable[[], Awaitable[None]] | None = None,
         name: str = "",
+        silent_s: float = SILENT_S,
+        inbox_pulls: int = PULLS_AN_INBOX,
+        inbox_s: float = INBOX_S,
     ) -> None:
         self._connection = connection
         self._api = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._subject = name or self._api
         self._room = room
+        self._silent_s = silent_s
+        self._inbox_pulls = inbox_pulls
+        self._inbox_s = inbox_s
         self._held = 0
         self._owed = 0
         self._pulls = 0
@@ -132,7 +142,7 @@ class Pull:
 
     @property
     def unanswered(self) -> bool:
-        """Whether nobody has answered for `_SILENT_S`, although the connection stands."""
+        """Whether nobody has answered for `silent_s`, although the connection stands."""
         return self._told
 
     @property
@@ -169,7 +179,7 @@ class Pull:
         while not self._stopping:
             free = self._room - self._held - self._owed
             if free > 0:
-                if self._pulls >= _PULLS_AN_INBOX and time.monotonic() - self._inbox_since > _INBOX_S:
+                if self._pulls >= self._inbox_pulls and time.monotonic() - self._inbox_since > self._inbox_s:
                     with contextlib.suppress(Exception):  # the old one will do until the next time
                         await self._new_inbox()
                 self._pulls += 1
@@ -197,7 +207,7 @@ class Pull:
     def _look(self) -> None:
         """Say once that nobody answers: behind a leaf node the connection stands, whatever becomes of the bus."""
         self._unheard_since = self._unheard_since or self._asked_at
-        if not self._told and self._connection.connected and self._asked_at - self._unheard_since > _SILENT_S:
+        if not self._told and self._connection.connected and self._asked_at - self._unheard_since > self._silent_s:
             self._told = True
             _LOGGER.warning(
                 "nobody answers at %s: the bus has no moderator yet or no majority, or a leaf node does not reach it. "

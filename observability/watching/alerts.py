@@ -33,7 +33,7 @@ ALERTS = (
         summary="Turns wait on the queue {{ $labels.queue }}, and no worker of it is alive.",
         steps=(
             "Is the queue's service up? If its process is up but silent, it is frozen: restart it. Nothing is lost.",
-            "Does it reach the bus? `parley doctor` with its credentials says so.",
+            "Does it reach the bus? On its machine, `parley doctor --nats URL --creds KEYS/QUEUE.json` says so.",
         ),
     ),
     Alert(
@@ -69,7 +69,8 @@ ALERTS = (
         steps=(
             "The dashboard *bus and models* shows the kind: a key that is refused, a limit, a time-out, "
             "or a server that is down.",
-            "`parley doctor` calls each model once and prints what it says.",
+            "Give `parley doctor --probe` the variables of the service that fails (`LLM_PROVIDER` and others), and no "
+            "`--nats`: it asks each model once, and prints what it says.",
         ),
     ),
     Alert(
@@ -99,7 +100,7 @@ ALERTS = (
         expr="sum(parley:items_opened_total:max) - sum(parley:items_closed_total:max) > 0",
         for_s=3_600,
         severity=TICKET,
-        summary="{{ $value }} questions wait for a person for more than an hour.",
+        summary="For more than an hour some question has waited for a person. Just now {{ $value }} of them wait.",
         steps=("`parley inbox` lists them, with their deadlines and the default if nobody answers.",),
     ),
     Alert(

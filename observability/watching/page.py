@@ -60,18 +60,16 @@ def runbooks() -> str:
             slo.alert, f"{slo.why} The error budget of [{slo.title}](slis.md#{slo.name}) burns too fast.", slo.steps
         )
     for alert in ALERTS:
-        summary = (
-            re.sub(
-                r"\{\{ \$labels\.(\w+) \}\}", lambda label: label[1].upper(), alert.summary.replace(WHO, "A service")
-            )
-            .replace("{{ $value", "N")
-            .replace(" | humanizePercentage", " %")
-            .replace(" | humanize }", " }")
-        )
-        lines += _section(
-            alert.name, summary.replace(" | humanizeDuration", " seconds").replace(" }}", ""), alert.steps
-        )
+        lines += _section(alert.name, general(alert.summary), alert.steps)
     return "\n".join(lines)
+
+
+def general(summary: str) -> str:
+    """An alert's sentence for a page: the name of a label in capitals in place of its value, and N for the number."""
+    units = {"humanizePercentage": "N %", "humanizeDuration": "N seconds"}
+    text = summary.replace(WHO, "A service")
+    text = re.sub(r"\{\{ \$labels\.(\w+) }}", lambda match: match[1].upper(), text)
+    return re.sub(r"\{\{ \$value(?: \| (\w+))? }}", lambda match: units.get(match[1] or "", "N"), text)
 
 
 def _section(name: str, means: str, steps: tuple[str, ...]) -> Iterable[str]:

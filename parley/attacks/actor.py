@@ -1,5 +1,6 @@
 """One user as an attacker: what it tries, and how it is told whether that was refused."""
 
+import asyncio
 import base64
 import json
 import secrets
@@ -7,8 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from bus import accounts, channels
 from bus.accounts import Credentials
-from bus.errors import BusError, Denied, NoModerator, RequestTimeout
+from bus.errors import BusError, Denied, NoModerator
+from bus.library import cancelled
 from parley.attacks.scene import LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, CannotRun, Scene, Verdict, violation
+
+_JUDGED_S = 20
+"""So long the check waits for a busy server to say whether it refuses; a whole number, as nats-py wants it."""
+_ANSWER_S = 0.5
+"""So long it waits for an answer to what was not refused."""
 
 
 class Actor:
@@ -72,18 +79,22 @@ class Actor:
 
     async def asks(self, subject: str, payload: bytes = b"", *, wants: bytes = b"") -> Verdict:
         """Ask where this user may not. An answer is a success; `wants`: only one that holds this."""
+        question = asyncio.create_task(self.conn.request(subject, payload, _JUDGED_S + _ANSWER_S))
         try:
-            try:
-                answer = await self.conn.request(subject, payload, 0.5)
-            except RequestTimeout:  # a busy server refuses late: what is confirmed waits for the refusal
-                await self.conn.publish(subject, payload, reply=self.conn.nc.new_inbox(), confirm=True)
-                raise
+            await asyncio.sleep(0)  # the question is on its way
+            await self.conn.judged(subject, _JUDGED_S)
+            await asyncio.wait((question,), timeout=_ANSWER_S)
+            if not question.done():
+                return Verdict(LET_THROUGH, f"no answer within {_ANSWER_S:g} s")
+            answer = question.result()
         except Denied as denied:
             return violation(denied)
         except NoModerator:
             return Verdict(LET_THROUGH, "no responders")
         except BusError as error:
             return Verdict(LET_THROUGH, f"no answer: {error}")
+        finally:
+            await cancelled(question)
         said = answer.data[:120].decode(errors="replace")
         secret = base64.b64encode(wants)[:-4]
         if wants and wants not in answer.data and secret not in answer.data:

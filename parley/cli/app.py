@@ -243,6 +243,15 @@ def agent(
         int | None,
         typer.Option(help="Turns that it serves at once (default: as its specification says).", min=1, max=10_000),
     ] = None,
+    drain: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="Seconds that a turn under way has to finish after SIGTERM. What is left is given back to the queue.",
+            min=0,
+            max=86_400,
+        ),
+    ] = 20.0,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     log_level: Level = "INFO",
@@ -264,8 +273,9 @@ def agent(
         from parley.stack import foreground
 
         code = foreground.agent(
-            settings, spec, queue=queue, room=room, host=metrics_host, port=metrics_port, log_level=log_level
-        )
+            settings, spec, queue=queue, room=room, drain_s=drain, host=metrics_host, port=metrics_port,
+            log_level=log_level,
+        )  # fmt: skip
     raise typer.Exit(code)
 
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -19,6 +18,7 @@ from client.errors import BadInput, ParleyError
 from coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
+from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
 from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound, ServerFound
 from parley.plan import Plan
 from parley.settings import tools_of
@@ -28,23 +28,22 @@ from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
 from parley.stack.rows import AgentRow
 from parley.stack.servers import wrong_partitions
+from schemas.expert import expert_of
 from schemas.presence import Announcement
 from schemas.rooms import everything
 
 if TYPE_CHECKING:
     from agents.openai.model import OpenAIModel
+    from bus.accounts import Credentials
     from client.client import Client
     from schemas.presence import Workers
 
-PROBE_S = 20.0
 _ASK_S = 3.0
 _ASKED_AGAIN = 8
 _MOST_UNREADABLE = 5
 _OVER = ("finished", "failed", "cancelled")
 _MOST_DAMAGED = 50
 """Sessions whose logs lost the same, and that are named in one line."""
-_PROBE_TOKENS = 16
-_PROBE = "Reply with the word ok."
 
 
 class _Doctor:
@@ -75,7 +74,11 @@ class _Doctor:
         elif self.workers is None and self.runs:  # what these settings would start is not what runs
             models, encoder_report = [], encoder.unseen()
         else:
-            models = list(await asyncio.gather(*(self._model(row) for row in self.plan.rows)))
+            serving = None if self.workers is None else {w.queue for w in self.workers}
+            rows = [row for row in self.plan.rows if serving is None or row.queue in serving]
+            models = list(await asyncio.gather(*(self._model(row) for row in rows)))
+            asked = {row.queue for row in rows}
+            models += [_as_announced(w) for w in self.workers or () if w.queue not in asked]
             encoder_report = await self._encoder()
         return Report(
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
@@ -112,7 +115,8 @@ class _Doctor:
 
     # -- the bus
     async def _remote(self) -> None:
-        from bus.accounts import load_credentials
+        from bus.accounts import CLIENT, VIEWER, load_credentials
+        from bus.accounts import OWNER as OWNER_KIND
         from bus.errors import BadKeyFile
 
         nats = self.settings.nats
@@ -128,7 +132,10 @@ class _Doctor:
             return
         self.credentials = Part(status="ok", what=f"{credentials.kind} {credentials.user}, {nats.creds}")
         assert nats.url is not None
-        await self._ask(nats.url, str(nats.creds))
+        if credentials.kind in (CLIENT, OWNER_KIND, VIEWER):
+            await self._ask(nats.url, str(nats.creds))
+        else:
+            await self._reaches(nats.url, credentials)
 
     async def _embedded(self) -> None:
         from bus.embedded import find_server, version_of
@@ -180,19 +187,32 @@ class _Doctor:
         if self.bus.status == "missing":
             self.moderators = Part(status="unknown", what="not known, because the bus does not serve")
 
+    async def _reaches(self, url: str, credentials: "Credentials") -> None:
+        """Whether a service's own key reaches the bus: it may ask nothing else that is looked at here."""
+        from bus.connection import connect
+
+        try:
+            async with asyncio.timeout(CONNECT_S), await connect(url, credentials, name="parley doctor"):
+                self.bus = Part(status="ok", what=f"{url}; it takes the key of {credentials.user}")
+            what = f"{credentials.kind} {credentials.user} may not ask who is there: --creds owner.json"
+            self.moderators = Part(status="unknown", what=what)
+        except (BusError, TimeoutError) as error:
+            await self._unreachable(url, error)
+            self.moderators = Part(status="unknown", what="not known, because the bus does not serve")
+
     async def _unreachable(self, url: str, error: Exception) -> None:
         """No connection came about: because of the credentials, or of the servers."""
         from parley.doctor import servers
 
         self.servers = await servers.look(url)
         what, mend = servers.majority(self.servers), servers.mend(self.servers, self._state())
-        if isinstance(error.__cause__, WrongCredentials):
+        if WrongCredentials in (type(error), type(error.__cause__)):
             what, mend = (
                 str(error),
                 "--creds FILE with a user that this bus knows; parley bus config --dir DIR adds one",
             )
         elif any(server.status == "ok" for server in self.servers):
-            what = f"{error}; {what}"
+            what = f"{str(error) or 'no answer in time'}; {what}"
         self.bus = Part(status="missing", what=what)
         self.lacks(what, mend)
 
@@ -330,7 +350,7 @@ class _Doctor:
         """Who takes on the tasks of a protocol: at least one expert. A bus elsewhere may be for debates alone."""
         queues: dict[str, int] = {}
         for w in self.workers or ():
-            if w.expert is not None:
+            if expert_of(w.queue):  # what moderators tell of them has no specification
                 queues[w.queue] = queues.get(w.queue, 0) + 1
         status = "ok" if queues else "not running" if self.settings.nats.url else "missing"
         if self.workers is None:
@@ -398,59 +418,19 @@ class _Doctor:
             seat=seat, model=model.name, family=model.family, provider=o.provider, metered=True,
             usd_per_million_input=None if price is None else price.input,
             usd_per_million_output=None if price is None else price.output,
-            structured=_rung(model), status="configured",
+            structured=rung(model), status="configured",
         )  # fmt: skip
-        if not (self.probe or _local(o.base_url)):
+        if not (self.probe or local(o.base_url)):
             return report
         started = time.perf_counter()
         try:
-            why = await _tiny(model)
+            why = await asked_something(model)
         finally:
             await model.aclose()
         if why:
-            self.lacks(f"agent {seat}: model {model.name} does not answer: {why}", _cure(o.provider, model.name, why))
+            self.lacks(f"agent {seat}: model {model.name} does not answer: {why}", remedy(o.provider, model.name, why))
             return msgspec.structs.replace(report, status="missing")
         return msgspec.structs.replace(report, status="answers", seconds=round(time.perf_counter() - started, 3))
-
-
-def _rung(model: "OpenAIModel") -> str:
-    from agents.openai.providers import NAMES
-
-    return NAMES[model.rung()]
-
-
-async def _tiny(model: "OpenAIModel") -> str:
-    """Ask a few tokens' worth; empty if it answered, else what is wrong (no key, no address)."""
-    from agents.openai.endpoint import Failure
-
-    o = model.options
-    field = model.memory.get().tokens_field or o.preset.tokens_field
-    body = {
-        "model": model.name, "messages": [{"role": "user", "content": _PROBE}], field: _PROBE_TOKENS, **o.extra,
-    }  # fmt: skip
-    try:
-        async with asyncio.timeout(PROBE_S):
-            await model.open()[0].complete(body, lambda _text: None)
-    except TimeoutError:
-        return f"nothing within {PROBE_S:g} s"
-    except Failure as error:
-        return error.why
-    return ""
-
-
-def _cure(provider: str, model: str, why: str) -> str:
-    if provider == "ollama":
-        return f"ollama serve, and ollama pull {model}"
-    if "401" in why or "403" in why:
-        return "put a key that it takes into LLM_API_KEY, or the provider's own variable"
-    if why.startswith("no connection") or why.startswith("nothing within"):
-        return "start the server, or set LLM_BASE_URL to where it is"
-    return "set LLM_MODEL to one that the server has"
-
-
-def _local(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _free(role: str, queues: dict[str, int]) -> str:

@@ -54,6 +54,8 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         yield "", f"{len(report.missing)} to mend."
     elif report.bus.status == "not running":
         yield "", f"Parley lacks nothing{besides}. The first question starts what does not run yet."
+    elif report.unasked:
+        yield "", f"The bus takes this key{besides}. Who serves, and whether anything is missing, is not known."
     else:
         yield "", f"Parley has everything that it needs{besides}."
     if report.models and all(m.model == "extractive" for m in report.models):
@@ -78,13 +80,18 @@ def _head(name: str, status: str) -> str:
 
 def _others(report: Report) -> Iterator[tuple[str, str]]:
     """What runs of the protocols that were not asked for, a row each; nothing where nothing runs."""
+    if not any(r.queues for r in report.roles):
+        return
     for name in dict.fromkeys(r.protocol for r in report.roles if r.protocol != report.protocol):
         mine = [r for r in report.roles if r.protocol == name]
-        if any(r.queues for r in mine):
-            lacking = [r.role for r in mine if r.status != "ok"]
+        if not any(r.queues for r in mine):
+            needed = ", ".join(f"{r.needed} {r.role}" for r in mine if r.needed)
+            yield _head(name, "not served"), f"no agent is there; needed: {needed}"
+        else:
+            lacking = [f"{r.needed} {r.role}" for r in mine if r.status != "ok"]
             yield (
                 _head(name, "missing" if lacking else "ok"),
-                f"too few agents for {', '.join(lacking)}" if lacking else "every role is served",
+                f"too few agents; needed: {', '.join(lacking)}" if lacking else "every role is served",
             )
 
 

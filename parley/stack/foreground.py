@@ -94,10 +94,11 @@ def moderator(
 
 
 def agent(
-    settings: Settings, spec: str, *, queue: str = "", room: int | None = None, host: str, port: int, log_level: str
-) -> int:
+    settings: Settings, spec: str, *, queue: str = "", room: int | None = None, drain_s: float = 20.0, host: str,
+    port: int, log_level: str,
+) -> int:  # fmt: skip
     """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
-    `queue`: of an agent that is a function."""
+    `queue`: of an agent that is a function. `drain_s`: so long turns under way may go on after SIGTERM."""
     from agents.models import ModelMisconfigured, function
     from agents.specs import NotEnrolled, SpecError, load
     from agents.tools.allow import ToolsError
@@ -109,7 +110,7 @@ def agent(
             raise BadInput("queue", f"{spec} serves {agent_spec.queue}; --queue is for an agent that is a function")
         if room is not None:
             agent_spec = agent_spec.model_copy(update={"room": room})
-        make = services.agent(agent_spec, ack_wait_s=settings.stack.ack_wait_s, tools=settings.tools)
+        make = services.agent(agent_spec, ack_wait_s=settings.stack.ack_wait_s, drain_s=drain_s, tools=settings.tools)
     except ToolsError as error:
         raise BadInput("tools", str(error)) from error
     except (SpecError, ModelMisconfigured) as error:

@@ -58,11 +58,10 @@ async def follow(urls: Sequence[str], interval_s: float) -> None:
     while True:
         before, shown = await sample(urls, before)
         size = shutil.get_terminal_size()
-        text = list(lines(shown, size.columns if in_place else 200))
+        text = list(lines(shown, size.columns, max(2, size.lines - 1)) if in_place else lines(shown, 200))
         if in_place:
             # Home, each line cleared to its end, then what is left of the screen: nothing flickers.
-            fitting = text[: max(1, size.lines - 1)]
-            sys.stdout.write("\x1b[H" + "".join(f"{row}\x1b[K\n" for row in fitting) + "\x1b[J")
+            sys.stdout.write("\x1b[H" + "".join(f"{row}\x1b[K\n" for row in text) + "\x1b[J")
         else:
             sys.stdout.write("\n".join(text) + "\n\n")
         sys.stdout.flush()

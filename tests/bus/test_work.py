@@ -44,11 +44,11 @@ class Taker:
                 await self.came.wait()
 
 
-async def _taker(bare: Engine, room: int, name: str = "") -> Taker:
+async def _taker(bare: Engine, room: int, name: str = "", **options: Any) -> Taker:
     taker = Taker()
     connection = await bare.connect("panelist_1")
     consumer = subjects.consumer("panelist_1")
-    taker.pull = Pull(connection, "WORK", consumer, room=room, on_message=taker.take, name=name)
+    taker.pull = Pull(connection, "WORK", consumer, room=room, on_message=taker.take, name=name, **options)
     await taker.pull.start()
     return taker
 
@@ -94,45 +94,37 @@ async def test_a_pull_goes_on_after_the_server_was_killed(tmp_path: Path) -> Non
 
 async def test_a_pull_changes_its_inbox(tmp_path: Path) -> None:
     """Across accounts the server remembers every pull of an inbox: a long-lived loop must not keep one for ever."""
-    kept, work._PULLS_AN_INBOX, age, work._INBOX_S = work._PULLS_AN_INBOX, 5, work._INBOX_S, 0.0
-    try:
-        async with engine(tmp_path) as bare:
-            await _queue(bare)
-            taker = await _taker(bare, room=1)
-            first = taker.pull._inbox
-            for i in range(20):
-                await _store(bare, 1, first=i)
-                await taker.wait(i + 1)
-                await taker.pull.settle(taker.got[-1])
-                taker.pull.release()
-            assert taker.pull._inbox != first
-            assert len(taker.pull._subs) == 2
-            await taker.pull.stop()
-    finally:
-        work._PULLS_AN_INBOX, work._INBOX_S = kept, age
+    async with engine(tmp_path) as bare:
+        await _queue(bare)
+        taker = await _taker(bare, room=1, inbox_pulls=5, inbox_s=0.0)
+        first = taker.pull._inbox
+        for i in range(20):
+            await _store(bare, 1, first=i)
+            await taker.wait(i + 1)
+            await taker.pull.settle(taker.got[-1])
+            taker.pull.release()
+        assert taker.pull._inbox != first
+        assert len(taker.pull._subs) == 2
+        await taker.pull.stop()
 
 
 async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """And that it is answered again: whoever is behind a leaf node has a connection all the time."""
     caplog.set_level("WARNING", work.__name__)
-    before, work._SILENT_S = work._SILENT_S, 0.0
 
     async def said(what: str) -> bool:
         return what in caplog.text
 
-    try:
-        async with engine(tmp_path) as bare:
-            taker = await _taker(bare, room=1, name=subjects.next_turns("panelist_1"))
-            await until(lambda: said("nobody answers at parley.next.panelist_1"))
-            assert taker.pull.unanswered
-            await _queue(bare)
-            await _store(bare, 1)
-            await taker.wait(1)
-            await until(lambda: said("is answered again"))
-            assert caplog.text.count("nobody answers at") == 1 and not taker.pull.unanswered
-            await taker.pull.stop()
-    finally:
-        work._SILENT_S = before
+    async with engine(tmp_path) as bare:
+        taker = await _taker(bare, room=1, name=subjects.next_turns("panelist_1"), silent_s=0.0)
+        await until(lambda: said("nobody answers at parley.next.panelist_1"))
+        assert taker.pull.unanswered
+        await _queue(bare)
+        await _store(bare, 1)
+        await taker.wait(1)
+        await until(lambda: said("is answered again"))
+        assert caplog.text.count("nobody answers at") == 1 and not taker.pull.unanswered
+        await taker.pull.stop()
 
 
 async def test_what_a_stopped_pull_was_owed_goes_to_others(tmp_path: Path) -> None:

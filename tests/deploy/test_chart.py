@@ -154,7 +154,9 @@ def test_a_queue_scales_on_turns_that_wait_and_are_served(made: Mapping[str, Any
     assert trigger["metadata"]["consumer"] == "expert_sre" and trigger["metadata"]["stream"] == "WORK"
     assert trigger["metadata"]["natsServerMonitoringEndpoint"] == "nats-headless:8222"
     assert scaled["parley-expert-sre"]["spec"]["minReplicaCount"] == 1
+    assert "fallback" not in scaled["parley-expert-sre"]["spec"], "a monitor that is away takes no copies away"
     deployments = of(made, "specialists", "Deployment")
+    assert "--drain=55" in pod(deployments["parley-expert-sre"])["containers"][0]["args"]
     assert "replicas" not in deployments["parley-expert-sre"]["spec"], "the scaler decides"
     assert deployments["parley-expert-generalist"]["spec"]["replicas"] == 1
 
@@ -163,6 +165,9 @@ def test_policies_mirror_the_accounts(made: Mapping[str, Any]) -> None:
     policies = of(made, "locked-down", "NetworkPolicy")
     ports = {p["port"] for rule in policies["parley-all"]["spec"]["egress"] for p in rule["ports"]}
     assert ports == {4222, 53}
+    (bus,) = policies["parley-all"]["spec"]["egress"][0]["to"]
+    assert bus["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "bus"}, "where its address is"
+    assert "namespaceSelector" not in of(made, "keys", "NetworkPolicy")["parley-all"]["spec"]["egress"][0]["to"][0]
     models = policies["parley-models"]["spec"]
     assert models["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "agent"
     assert [r["to"][0]["ipBlock"]["cidr"] for r in models["egress"]] == ["203.0.113.7/32", "10.20.0.0/16"]
@@ -202,6 +207,7 @@ def test_rules_and_dashboards_are_the_committed_ones(made: Mapping[str, Any]) ->
         ({"queues": {"expert_sre": {"scale": {"enabled": True, "min": 0}}}}, "minimum"),
         ({"nats": {"monitor": ""}, "queues": {"expert_sre": {"scale": {"enabled": True}}}}, "nats.monitor is empty"),
         ({"queues": {"a_b": {}, "a-b": {}}}, "in Kubernetes it has the name a-b"),
+        ({"queues": {"metrics": {}}}, "the name of a service of the chart"),
         ({"moderators": {"copies": 17}}, "copies"),
         ({"gateway": {"enabled": True}}, "principals"),
         ({"queus": {}}, "queus"),
@@ -211,3 +217,24 @@ def test_rules_and_dashboards_are_the_committed_ones(made: Mapping[str, Any]) ->
 )
 def test_values_that_cannot_work_are_refused_by_name(values: dict[str, Any], said: str, tmp_path: Path) -> None:
     assert said in refused(tmp_path, values)
+
+
+def test_an_upgrade_replaces_moderators_first(tmp_path: Path) -> None:
+    """And copies of them are put on different nodes where there are some."""
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"image": {"tag": "1"}, "moderators": {"tag": "2"}}))
+    made = {"values.yaml": render(file)["values.yaml"]}
+    moderators = pod(of(made, "values", "StatefulSet")["parley-moderator"])
+    assert moderators["containers"][0]["image"] == "parley:2"
+    (spread,) = moderators["topologySpreadConstraints"]
+    assert spread["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "moderator"
+    others = [*of(made, "values", "Deployment").values()]
+    assert {pod(other)["containers"][0]["image"] for other in others} == {"parley:1"}
+
+
+def test_a_name_that_leaves_no_room_for_labels_is_refused() -> None:
+    code = "from pathlib import Path; from tests.deploy.render import rendered; "
+    code += f"rendered(Path({str(CHART)!r}), {{}}, 'n' * %d)"
+    for length, status in ((42, 0), (43, 1)):
+        done = subprocess.run([str(HELM), "-c", code % length], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == status and ("at most 42" in done.stderr) == bool(status), done.stderr

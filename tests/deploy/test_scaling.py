@@ -2,16 +2,22 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from bus.accounts import publics
 from bus.embedded import EmbeddedServer
+from schemas.presence import AskWorkers, Workers
 from schemas.result import Result
 from schemas.wire import decode
-from tests.support.engine import Engine, engine
+from tests.support.engine import Engine, engine, until
+from tests.support.model import read_journal
 
+ROOT = Path(__file__).parents[2]
 COPIES = 3
 SESSIONS = 12
 
@@ -98,3 +104,45 @@ async def test_copies_that_are_taken_away_finish_or_give_back(tmp_path: Path) ->
             result = decode((await stack.closed(f"s{n}", 30.0)).body, Result)
             assert result.status == "finished" and result.stop.reason == "threshold"
             assert result.usage.turns == 9, "no turn was missed"
+
+
+def _agent(folder: Path, url: str, *options: str) -> "subprocess.Popen[bytes]":
+    """`parley agent slow.yaml` as a process of its own."""
+    command = [sys.executable, "-m", "parley", "agent", "slow.yaml", "--nats", url, "--creds", "panelist_1.json"]
+    return subprocess.Popen(
+        [*command, *options], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL
+    )
+
+
+async def test_a_service_goes_on_with_its_turn_for_as_long_as_it_is_told(tmp_path: Path) -> None:
+    """`parley agent --drain`: SIGTERM ends one whose turn takes longer than that, and the turn goes to another copy."""
+    journal = tmp_path / "journal"
+    spec = {"queue": "panelist_1", "roles": ["panelist"], "model": "tests.support.model:make"}
+    (tmp_path / "slow.yaml").write_text(json.dumps({**spec, "options": {"latency_s": 60, "journal": str(journal)}}))
+    async with engine(tmp_path / "bus") as stack:
+        await stack.moderator()
+        for queue in set(stack.queues) - {"panelist_1"}:
+            await stack.worker(queue)
+        stack.credentials["panelist_1"].save(tmp_path / "panelist_1.json")
+        process = _agent(tmp_path, stack.server.url, "--drain", "0.2")
+        try:
+
+            async def heard() -> bool:
+                workers = await stack.ask("parley.own.workers.owner.=", AskWorkers(), Workers)
+                return {w.queue for w in workers.workers} >= set(stack.queues)
+
+            await until(heard, 20.0)
+            assert (await stack.open("s", turn_timeout_s=60)).fate == "taken"
+
+            async def begun() -> bool:
+                return bool(read_journal(journal))
+
+            await until(begun)
+            process.terminate()
+            await asyncio.to_thread(process.wait, 12)  # without the option it would go on for 20 s
+        finally:
+            process.kill()
+            process.wait()
+        await stack.worker("panelist_1")
+        result = decode((await stack.closed("s", 30.0)).body, Result)
+        assert result.status == "finished" and result.usage.turns == 9

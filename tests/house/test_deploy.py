@@ -196,6 +196,8 @@ def test_every_image_is_pinned_and_every_service_bounded() -> None:
     for name, service in SERVICES.items():
         assert service["image"] == "parley" or re.search(r":v?\d+\.\d+\.\d+", service["image"]), name
         assert service["mem_limit"] and service["logging"]["options"]["max-size"], name
+        assert service["cap_drop"] == ["ALL"] and service["pids_limit"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
 
 

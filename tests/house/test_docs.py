@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.protocols import PROTOCOLS
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "evaluation", "examples", "tests")
 THEIRS = ROOT / "evaluation" / "questions" / "documents"
@@ -30,3 +32,11 @@ def test_what_a_page_cites_is_there(page: Path) -> None:
         found = [p for p in ROOT.glob(f"tests/**/{module}.py") if f"def {test}" in p.read_text(encoding="utf-8")]
         missing += [] if found else [f"{module}::{test}"]
     assert not missing
+
+
+def test_versions_of_protocols_are_told_as_they_are() -> None:
+    """docs/compatibility.md: whoever goes back to an earlier release waits for sessions of these."""
+    text = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"This release changes the versions of (.+?)\. On the way\s+back", text)
+    versions = {name: int(version) for name, version in re.findall(r"`(\w+)` \((\d+)\)", told)}
+    assert len(versions) == 5 and versions == {name: PROTOCOLS[name].version for name in versions}

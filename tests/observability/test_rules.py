@@ -12,6 +12,7 @@ import pytest
 from deploy.watching.__main__ import files
 from observability.watching.alerts import ALERTS, Alert
 from observability.watching.boards import outcomes
+from observability.watching.page import general, runbooks
 from observability.watching.rules import RUNBOOK, groups, hurried, render
 from observability.watching.slos import SLOS, WINDOWS, Slo
 
@@ -66,9 +67,9 @@ def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
 
 
 def test_every_alert_has_a_runbook() -> None:
-    runbooks = (ROOT / RUNBOOK).read_text(encoding="utf-8")
+    page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     for name in [*(s.alert for s in SLOS), *(a.name for a in ALERTS)]:
-        assert f"\n## {name}\n" in runbooks
+        assert f"\n## {name}\n" in page
     for group in groups(outcomes()).values():
         for rule in group:
             if "alert" in rule:
@@ -310,3 +311,12 @@ def test_what_is_down_is_named_by_its_service_where_the_scrape_says_it(
 
 def test_every_alert_is_tried() -> None:
     assert set(ON) == {alert.name for alert in ALERTS}
+
+
+def test_a_runbook_names_what_the_alert_fills_in() -> None:
+    """A label's name in capitals, so that nobody reads it as a word of the sentence."""
+    page = runbooks()
+    assert "{{" not in page and "$" not in page
+    assert "Turns wait on the queue QUEUE, and no worker of it is alive." in page
+    assert "N % of the calls of the model MODEL fail." in page
+    assert general("{{ $value | humanizeDuration }} on {{ $labels.door }}, {{ $value }}.") == "N seconds on DOOR, N."

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -14,7 +16,7 @@ from observability.health import HealthServer
 from observability.metrics import Metrics
 from parley.top.figures import OUTCOMES, figures
 from parley.top.running import sample
-from parley.top.scraping import Snapshot, fetch, pages
+from parley.top.scraping import Snapshot, Source, fetch, pages
 from parley.top.screen import lines
 
 
@@ -83,6 +85,32 @@ async def test_a_service_that_does_not_answer_is_named_and_the_others_are_shown(
     assert "http://127.0.0.1:1/metrics does not answer: " in text
     assert "`parley metrics` is not among these services" in text
     assert "sre" in text
+
+
+def _crowd(queues: int) -> dict[str, Any]:
+    """The figures of a stack of so many queues; one of them has work."""
+    registry = _exporter(5, 1)
+    waiting = Gauge("parley_queue_workers", "", ("queue",), registry=registry)
+    for number in range(queues):
+        waiting.labels(f"expert_of-a-subject-with-a-name-of-48-letters-{number}").set(1)
+    samples = [(s.name, tuple(sorted(s.labels.items())), s.value) for f in registry.collect() for s in f.samples]
+    return figures(Snapshot([Source("http://127.0.0.1:1", samples=tuple(samples))], OUTCOMES), None)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_each_figure_is_there_however_narrow_the_terminal_is(width: int) -> None:
+    """Names are cut in place of figures, and what a low terminal has no room for is counted."""
+    crowd = _crowd(40)
+    whole = list(lines(crowd, width))
+    heads = [row for row in whole if row.startswith(("objective", "protocol", "queue"))]
+    assert [row.split()[-1] for row in heads] == ["events", "failed", "failed"]
+    assert max(map(len, whole)) <= width
+    assert any("…" in row for row in whole) == (width == 80)
+    low = list(lines(crowd, width, 23))
+    assert len(low) <= 23 and any(row.startswith("sre ") for row in low), "the queue that has work"
+    assert re.fullmatch(r"left out: \d+ rows without events, 0 lines more. All of them: parley top --once", low[-1])
+    lowest = list(lines(crowd, width, 5))
+    assert len(lowest) == 5 and " 0 lines" not in lowest[-1]
 
 
 def test_what_is_no_address_is_refused_by_name() -> None:

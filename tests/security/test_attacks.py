@@ -3,6 +3,8 @@ permission is loosened."""
 
 import asyncio
 import json
+import os
+import signal
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,8 @@ from bus.errors import ArtifactRefused, UnknownSession
 from bus.posts import Reader
 from bus.rendered import renewed
 from client.errors import BadInput, Unreachable
-from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene
+from parley.attacks.actor import Actor
+from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene, writes
 from parley.bus import check as bus_check
 from tests.security.support import PINS, QUEUES, READERS, VIEWERS, Target, allowed, naive
 from tests.support.forks import run
@@ -76,6 +79,26 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
         red = [line for line in out.splitlines()[:-1] if REFUSED not in line]
         assert [line.split("  ")[0] for line in red] == ["con_1"], red
         assert "asks which services there are (PING)" in red[0]
+
+
+async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path) -> None:
+    """An attack is made once, and its refusal is awaited: also longer than the answer to what was not refused."""
+    async with Target(tmp_path / "bus") as target:
+        await target.up()
+        async with Scene(target.server.url, target.credentials) as scene:
+            heard: list[str] = []
+            await scene.referee.subscribe("parley.say.>", lambda msg: heard.append(msg.subject))
+            own = subjects.say("nobody", writes(target.credentials["con_1"])[0], "con_1", scene.sid)
+            assert (await Actor(scene, "con_1").asks(own)).how.startswith("no answer")
+            assert heard == [own]
+            os.kill(target.server.pid, signal.SIGSTOP)
+            asked = asyncio.create_task(Actor(scene, "con_1").asks("$JS.API.INFO"))
+            try:
+                done, _ = await asyncio.wait((asked,), timeout=0.8)
+            finally:
+                os.kill(target.server.pid, signal.SIGCONT)
+            assert not done
+            assert (await asked).outcome == REFUSED
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

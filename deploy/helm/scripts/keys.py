@@ -18,6 +18,8 @@ from typing import Any
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVER = "nats-server.conf"
+MOST = 1_048_576
+"""Bytes of a secret that Kubernetes takes."""
 
 
 def call(method: str, path: str, body: object = None, kind: str = "application/json") -> Any:
@@ -43,6 +45,12 @@ def call(method: str, path: str, body: object = None, kind: str = "application/j
 
 def keep(name: str, files: dict[str, bytes], there: dict[str, Any] | None) -> None:
     """Make a secret hold these files, and leave what else it holds."""
+    size = sum(map(len, files.values()))
+    if size > MOST:
+        raise SystemExit(
+            f"secret {name}: {size:,} bytes, and Kubernetes takes {MOST:,}. The server's configuration grows with the "
+            "square of the users: have fewer queues, or a second bus (docs/operations/deploy.md)"
+        )
     data = {file: base64.b64encode(content).decode() for file, content in files.items()}
     if there is None:
         meta = {"name": name, "labels": {"app.kubernetes.io/managed-by": "parley-keys"}}
@@ -65,7 +73,8 @@ def main(keys: str, server: str, options: list[str]) -> None:
                 Path(folder, Path(file).name).write_bytes(base64.b64decode(content))
         subprocess.run(["parley", "bus", "config", f"--dir={folder}", *options], check=True, stdout=subprocess.DEVNULL)
         made = {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
-    keep(server, {SERVER: made.pop(SERVER)}, conf)
+    rendered = json.loads(made.pop(SERVER))
+    keep(server, {SERVER: json.dumps(rendered, separators=(",", ":")).encode()}, conf)  # half as large without blanks
     keep(keys, made, held)
 
 

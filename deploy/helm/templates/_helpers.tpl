@@ -49,6 +49,16 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{/* Copies of one component on different nodes, where there are several: (root, component). */}}
+{{- define "parley.spread" -}}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "parley.selector" . | nindent 8 }}
+{{- end }}
+
 {{/* What every container has. */}}
 {{- define "parley.container" -}}
 image: {{ include "parley.image" . }}

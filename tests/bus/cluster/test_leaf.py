@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bus import rights, subjects, work
+from bus import rights, subjects
 from bus.accounts import MAX_PAYLOAD
 from bus.cluster.leaf import PORTS
 from bus.errors import NoAnswer, NoModerator
@@ -71,25 +71,21 @@ async def test_a_session_goes_on_over_a_leaf_connection_that_broke(tmp_path: Pat
 
 async def test_an_agent_whose_leaf_node_is_cut_off_is_not_ready(tmp_path: Path) -> None:
     """Its own connection stands all the time."""
-    before, work._SILENT_S = work._SILENT_S, 0.0
-    try:
-        async with Edge(tmp_path) as edge:
-            await edge.moderator()
-            worker = await edge.worker("panelist_1")
+    async with Edge(tmp_path) as edge:
+        await edge.moderator()
+        worker = await edge.worker("panelist_1", silent_s=0.0)
 
-            async def ready() -> bool:
-                return worker.ready is None
+        async def ready() -> bool:
+            return worker.ready is None
 
-            async def cut_off() -> bool:
-                return "a leaf node that is cut off" in (worker.ready or "")
+        async def cut_off() -> bool:
+            return "a leaf node that is cut off" in (worker.ready or "")
 
-            await until(ready)
-            edge.server.kill()
-            await until(cut_off, 20.0)
-            edge.server.start()
-            await until(ready, 20.0)
-    finally:
-        work._SILENT_S = before
+        await until(ready)
+        edge.server.kill()
+        await until(cut_off, 20.0)
+        edge.server.start()
+        await until(ready, 20.0)
 
 
 async def test_a_leaf_node_goes_to_another_server_of_the_bus(tmp_path: Path) -> None:
