@@ -38,8 +38,8 @@ async def test_experts_are_seen_and_a_services_key_says_whether_it_reaches_the_b
 
         await until(there)
         report, text = await said(target.server.url, "owner")
-        assert report.ok and "madp         ok           expert: 1 needed; expert_sre" in text
-        assert "consensus    not served   nobody is there: 2 panelist, 1 analyst" in text
+        assert report.ok and "madp         ok           role expert: 1 agent needed, 1 there: expert_sre" in text
+        assert "consensus    not served   no agent is there; needed: 2 panelist, 1 analyst" in text
         for user in ("expert_sre", "metrics"):
             report, text = await said(target.server.url, user)
             assert report.ok and report.bus.what.endswith(f"it takes the key of {user}")
