@@ -77,8 +77,8 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
         return variables
     values = _dotenv(path)
     for name in (n for n in variables if n.endswith("LLM_PROVIDER") and variables[n].strip()):
-        wanted, there = variables[name].strip().lower(), values.get(name, "").strip().lower()
-        if wanted != there and (there or wanted in WITHOUT_A_SERVER):
+        wanted, current = variables[name].strip().lower(), values.get(name, "").strip().lower()
+        if wanted != current and (current or wanted in WITHOUT_A_SERVER):
             for belongs in _OF_A_PROVIDER:
                 values.pop(name.removesuffix("LLM_PROVIDER") + belongs, None)
     return {**values, **variables}
@@ -93,9 +93,9 @@ def _dotenv(path: Path) -> dict[str, str]:
         raise ModelMisconfigured(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
     values = {}
     for binding in parse_stream(io.StringIO(text)):
-        said = binding.original.string
+        statement = binding.original.string
         if binding.error or (binding.key is not None and binding.value is None):
-            blank = said[: len(said) - len(said.lstrip())].count("\n")
+            blank = statement[: len(statement) - len(statement.lstrip())].count("\n")
             number = binding.original.line + blank
             raise ModelMisconfigured(
                 f"{path}, line {number}: this is no assignment, expected NAME=value or # a comment"

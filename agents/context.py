@@ -50,7 +50,7 @@ class NativeCall(msgspec.Struct, frozen=True, kw_only=True):
     """What the endpoint put beside it and wants to see again, as JSON."""
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class RawReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a language model replied in one step, as it came."""
 
     text: str = ""
@@ -60,28 +60,28 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """What it thought, where its endpoint wants to see that again."""
 
 
-class Returned(msgspec.Struct, frozen=True, kw_only=True):
+class CallResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one call."""
 
     label: str
     """`Step 2, call 1`."""
-    asked: str
+    request: str
     """Server, tool and arguments, for a model that asked in its text; these may be cut."""
     ended: str
     """`ok`, `failed`, or how the command ended that it ran."""
     text: str
 
 
-class Did(msgspec.Struct, frozen=True, kw_only=True):
+class PastStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step that this turn has behind it."""
 
     reply: Any
     """The step (agents/tools/steps.py)."""
-    said: Said | None = None
+    raw: RawReply | None = None
     """None: not known. The reply as JSON stands for it."""
-    returned: tuple[Returned, ...] = ()
+    returned: tuple[CallResult, ...] = ()
     """One for each call, in their order."""
-    then: Tools | None = None
+    tools_after: Tools | None = None
     """What could be called in the step after it; None: nothing, that one is the last."""
 
 
@@ -95,7 +95,7 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
     """Type of the reply that ends the turn."""
     tools: Tools
     """As they were before the first step."""
-    did: tuple[Did, ...] = ()
+    did: tuple[PastStep, ...] = ()
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ class DocumentCache:
 
     def __init__(self, link: ModeratorLink) -> None:
         self._link = link
-        self._held: OrderedDict[str, Document] = OrderedDict()
+        self._documents: OrderedDict[str, Document] = OrderedDict()
         self._size = 0
 
     async def of(self, work: Work, turn: Turn) -> list[Document]:
@@ -26,27 +26,27 @@ class DocumentCache:
             No moderator answered.
         """
         while True:
-            missing = tuple(d.id for d in turn.documents if d.id not in self._held)
+            missing = tuple(d.id for d in turn.documents if d.id not in self._documents)
             if not missing or not await self._fetch(work, turn, missing):
                 break
         documents = []
         for ref in turn.documents:
-            if ref.id in self._held:
-                self._held.move_to_end(ref.id)
-                documents.append(self._held[ref.id])
+            if ref.id in self._documents:
+                self._documents.move_to_end(ref.id)
+                documents.append(self._documents[ref.id])
         self._shrink()
         return documents
 
     async def _fetch(self, work: Work, turn: Turn, ids: tuple[str, ...]) -> bool:
-        """Ask once; whether anything came."""
-        got = (await self._link.documents(work, turn, ids)).documents
-        for document in got:
-            if document.id not in self._held:
-                self._held[document.id] = document
+        """Ask once. True: something came."""
+        documents = (await self._link.documents(work, turn, ids)).documents
+        for document in documents:
+            if document.id not in self._documents:
+                self._documents[document.id] = document
                 self._size += len(document.text)
-        return bool(got)
+        return bool(documents)
 
     def _shrink(self) -> None:
-        while self._size > _MOST_CHARACTERS and len(self._held) > 1:
-            _, document = self._held.popitem(last=False)
+        while self._size > _MOST_CHARACTERS and len(self._documents) > 1:
+            _, document = self._documents.popitem(last=False)
             self._size -= len(document.text)

@@ -16,12 +16,12 @@ from bus.connection import Connection
 from bus.errors import BusError
 from bus.library import Msg, Subscription
 from schemas.expert import ROLE, ExpertSpec
-from schemas.presence import ALIVE_S, PinnedAnnouncement, read
+from schemas.presence import ALIVE_S, PinnedAnnouncement, decode_announcement
 from schemas.wire import SchemaError
 
 _LOGGER = logging.getLogger(__name__)
 ANSWERED_S = 2.0
-"""After a call: so long answers may be under way."""
+"""Seconds after a call in which answers may be under way."""
 
 
 class ExpertRegistry:
@@ -30,21 +30,21 @@ class ExpertRegistry:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._specs: dict[str, tuple[ExpertSpec, str]] = {}
-        """By queue, with the pin."""
+        """Queue -> (specification, pin)."""
         self._heard: dict[tuple[str, str], float] = {}
-        """(queue, instance) -> when, the oldest first."""
+        """(queue, instance) -> when it was heard, the oldest first."""
         self._sorted: tuple[ExpertSpec, ...] | None = ()
         self._changed = asyncio.Event()
         self._called: float | None = None
 
     async def follow(self, connection: Connection) -> Subscription:
-        """Hear experts announce themselves, and call for it."""
+        """Begin to hear experts announce themselves, and ask them to."""
         subscription = await connection.subscribe(subjects.here_of(ROLE), self._on_here)
         await self.call(connection)
         return subscription
 
     async def call(self, connection: Connection) -> None:
-        """Have everybody announce himself, as far as the bus can be reached."""
+        """Ask everybody to announce himself, as far as the bus can be reached."""
         self._called = self._clock()
         with contextlib.suppress(BusError):
             await connection.publish(subjects.CALL, b"")
@@ -52,21 +52,21 @@ class ExpertRegistry:
     def _on_here(self, msg: Msg) -> None:
         try:
             role, queue, pinned = subjects.parse_here(msg.subject)
-            self.hear(role, queue, pinned, read(msg.data))
+            self.hear(role, queue, pinned, decode_announcement(msg.data))
         except (SchemaError, subjects.BadSubject) as error:
             _LOGGER.info("an announcement that cannot be read: %s", error)
 
-    def hear(self, role: str, queue: str, pinned: str, said: PinnedAnnouncement) -> bool:
-        """Note one announcement from the subject of this role, queue and pin; whether it is worth anything."""
-        announcement = said.announcement
+    def hear(self, role: str, queue: str, pinned: str, message: PinnedAnnouncement) -> bool:
+        """Note an announcement from the subject of this role, queue and pin. False: it is not valid."""
+        announcement = message.announcement
         spec = announcement.expert
-        if announcement.queue != queue or spec is None or not said.is_own_expert(role, queue, pinned):
+        if announcement.queue != queue or spec is None or not message.is_own_expert(role, queue, pinned):
             return False
         key = (queue, announcement.instance)
         self._heard.pop(key, None)
         before = self._specs.get(queue)
         if before is not None and before[1] != pinned:
-            # It was enrolled anew: whoever serves the older specification is out.
+            # It was enrolled anew: a worker with the older specification no longer counts.
             self._heard = {k: at for k, at in self._heard.items() if k[0] != queue}
         if announcement.draining:
             self._gone({queue})
@@ -78,28 +78,28 @@ class ExpertRegistry:
         return True
 
     def specs(self) -> tuple[ExpertSpec, ...]:
-        """Of the living, sorted by id; the same object until one comes, goes or changes."""
+        """Specifications of living experts, sorted by id; the same object until one comes, goes or changes."""
         self._forget()
         if self._sorted is None:
             self._sorted = tuple(sorted((spec for spec, _ in self._specs.values()), key=lambda s: s.id))
         return self._sorted
 
     async def settled(self, count: int) -> None:
-        """Just after a call: wait for so many, while their answers may be under way."""
+        """Just after a call: wait for so many experts, while their answers may be under way."""
         if self._called is not None:
             await self.wait(count, self._called + ANSWERED_S - self._clock())
 
     async def wait(self, count: int, timeout_s: float) -> bool:
-        """Wait until so many experts are known, at most so long; whether they are. For a helper that has just started:
-        the moderator that asks may have heard of more."""
+        """Wait until so many experts are known, at most so long. True: they are known. For a helper that has just
+        started: the moderator that asks may have heard more of them."""
         deadline = self._clock() + timeout_s
         while len(self.specs()) < count:
-            left = deadline - self._clock()
-            if left <= 0:
+            remaining_s = deadline - self._clock()
+            if remaining_s <= 0:
                 return False
             event = self._changed
             try:
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(remaining_s):
                     await event.wait()
             except TimeoutError:
                 return len(self.specs()) >= count
@@ -118,7 +118,7 @@ class ExpertRegistry:
             self._gone({queue for queue, _ in gone})
 
     def _gone(self, queues: set[str]) -> None:
-        """Take out those of these queues that no copy serves any more."""
+        """Forget those of these queues that no copy serves any more."""
         living = {queue for queue, _ in self._heard}
         for queue in (queues - living) & self._specs.keys():
             del self._specs[queue]

@@ -39,13 +39,14 @@ from schemas.wire import InvalidValue, SchemaError, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _PATIENCE_S = 5.0
-"""So long after its deadline a reply is still offered: who stored it may have died before he could say so."""
+"""Seconds after its deadline for which a reply is still offered: the moderator that stored it may have died before it
+could say so."""
 _ANSWER_S = 2.0
 _MOST_ANSWER_S = 4.0
-"""After so long without an answer it is asked once more: the first time, and the longest."""
+"""Seconds without an answer after which a reply is offered again: the first time, and at most."""
 _LANE_DEAD_S = 5.0
 _TOGETHER_BYTES = 200_000
-"""Of replies that are submitted together, unless one alone has more."""
+"""Bytes of replies that are submitted together; a single larger one goes alone."""
 _BUSY = encode(Answer(verdict="busy"))
 
 
@@ -53,7 +54,7 @@ T = TypeVar("T", Answer, Checked)
 
 
 class _Ready(NamedTuple):
-    """A reply that is to be submitted with others."""
+    """A reply that waits to be submitted with others."""
 
     session: str
     data: bytes
@@ -67,7 +68,7 @@ def _tell(part: list[_Ready], answers: list[Answer | None]) -> None:
 
 
 class ModeratorLink:
-    """Requests of one queue's worker to whichever moderator answers."""
+    """The requests of one queue's worker to any moderator that answers."""
 
     def __init__(self, connection: Connection, queue: str, metrics: Metrics) -> None:
         self._connection = connection
@@ -80,12 +81,12 @@ class ModeratorLink:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def speak(self, channel: str, session: str, speak: Speak) -> None:
-        """Say something that nobody asked for. It is given up after four tries: a later post may bring it up again."""
+        """Say something that nobody asked for. After four tries it is given up: a later post may bring it up again."""
         subject = subjects.say(subjects.ANY, channel, self._queue, session)
-        said, headers = encode(speak), tracing.injected()
+        data, headers = encode(speak), tracing.injected()
         for wait in (0.1, 0.2, 0.4, 0.8):
             try:
-                answer = decode((await self._connection.request(subject, said, 2.0, headers or None)).data, Answer)
+                answer = decode((await self._connection.request(subject, data, 2.0, headers or None)).data, Answer)
                 if answer.verdict != "busy":
                     return
             except (NoModerator, TimeoutError, BusError) as error:
@@ -93,7 +94,7 @@ class ModeratorLink:
             await asyncio.sleep(wait)
 
     async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
-        """Is this turn still open, and may the model be paid for this attempt (schemas.turn.Check)?
+        """Ask whether this turn is open, and whether the model may be paid for this attempt (schemas.turn.Check).
 
         Raises BusError when nobody answered until the turn's deadline."""
         asked_ns = self._connection.clock.local()
@@ -130,8 +131,8 @@ class ModeratorLink:
         return answer
 
     async def _with_others(self, work: Work, data: bytes) -> Answer | None:
-        """Submit a reply with the others that are ready in this turn of the event loop; None: it is alone, or nobody
-        answered."""
+        """Submit a reply together with the others that are ready in this turn of the event loop. None: it is alone, or
+        nobody answered."""
         loop = self._loop = self._loop or asyncio.get_running_loop()
         key = work.lane, work.channel
         ready = _Ready(work.session, data, loop.create_future())
@@ -165,13 +166,13 @@ class ModeratorLink:
         try:
             subject = subjects.say(lane, channel, self._queue, part[0].session)
             msg = await self._connection.request(subject, encode(several), _ANSWER_S)
-            told = decode(msg.data, Answers).answers
-            if len(told) == len(part):
-                answers = list(told)
+            received = decode(msg.data, Answers).answers
+            if len(received) == len(part):
+                answers = list(received)
         except NoModerator:
             self._bury(lane)
         except (BusError, SchemaError):
-            pass  # each is offered alone, which says why
+            pass  # each is offered alone; the answer says why
         finally:
             _tell(part, answers)
 
@@ -182,7 +183,8 @@ class ModeratorLink:
         return decode((await self._ask(lambda _: subject, subjects.ANY, data, turn.deadline_ns)).data, Documents)
 
     async def _ask(self, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int) -> Msg:
-        """Raises BusError: nobody answered until then, or the broker refused."""
+        """Request, and try again until somebody answers. Raises BusError: nobody answered until then, or the broker
+        refused."""
         with contextlib.closing(self._connection.question()) as question:
             return await self._answer(question, subject, warm, data, until_ns)
 
@@ -212,14 +214,14 @@ class ModeratorLink:
             wait, patience_s = min(0.5, wait * 2), min(_MOST_ANSWER_S, patience_s + wait)
 
     def _bury(self, lane: str) -> None:
-        """Nobody listens there: not tried again for a while."""
+        """Nobody listens on this lane: leave it out for a while."""
         if len(self._dead_lanes) > 1_000:
             self._dead_lanes.clear()
         self._dead_lanes[lane] = time.monotonic() + _LANE_DEAD_S
 
 
 class TurnArtifacts:
-    """Those of a turn's session, asked of a moderator."""
+    """The artifacts of a turn's session, over this link."""
 
     def __init__(self, connection: Connection, work: Work, turn: Turn) -> None:
         self._connection = connection

@@ -19,7 +19,7 @@ from schemas.wire import decode
 
 
 class ContextError(Exception):
-    """Base: the turn cannot be shown. Ours or the moderator's fault, never the model's."""
+    """Base: the turn cannot be shown. Our fault, or the moderator's; never the model's."""
 
 
 class MissingPost(ContextError):
@@ -79,11 +79,11 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
             decoded = bodies[place] = decode(post.body, as_type)
         return decoded
 
-    held = []
+    documents_held = []
     for ref in turn.documents:
         if ref.id not in texts:
             raise MissingDocument(ref.name)
-        held.append(Document(id=ref.id, name=ref.name, text=texts[ref.id].text))
+        documents_held.append(Document(id=ref.id, name=ref.name, text=texts[ref.id].text))
     return Shown(
         session=work.session,
         turn=turn.id,
@@ -103,7 +103,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
             for i, n in enumerate(turn.sees)
         ),
         own=None if turn.own is None else body(turn.own),
-        documents=tuple(held),
+        documents=tuple(documents_held),
         caps=turn.caps,
         stream=turn.stream,
         deadline_ns=turn.deadline_ns,

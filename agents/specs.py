@@ -47,21 +47,21 @@ class AgentSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
 
     queue: str = Field(min_length=1, max_length=64)
-    """What its credential serves; a seat without one of its own has its queue's name."""
+    """The queue that its credential serves. A seat without a name of its own has this name."""
     roles: tuple[str, ...] = Field(min_length=1, strict=False)
     model: str = Field(default="extractive", min_length=1)
-    """As agents.models.make_model takes it."""
+    """The model's name, as for agents.models.make_model."""
     options: dict[str, Any] = {}
     room: int = Field(default=4, ge=1, le=10_000)
-    """Turns at once."""
+    """How many turns at once."""
     expertise: tuple[str, ...] = Field(default=(), strict=False)
-    """Words for what it knows about, used where a protocol weighs seats."""
+    """Words for what it knows about, for protocols that weigh seats."""
     expert: ExpertSpec | None = None
-    """What an expert is; from a file of its own (agents.experts), never from an agent file."""
+    """The expert's specification, from a file of its own (agents.experts); never from an agent file."""
 
     @property
     def pin(self) -> str:
-        """What pins an expert's specification; empty for everybody else."""
+        """The pin of an expert's specification; empty for all other workers."""
         return pin(self.expert) if self.expert is not None else ""
 
     def check_pin(self, pinned: str) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from bus.work import Delivery
 
 KNOWN_S = 0.2
-"""So long it is taken as known that a turn is open."""
+"""Seconds for which it is taken as known that a turn is open."""
 _LOOKS = 3
-"""On a machine where even the question takes longer, the last of so many answers is taken."""
+"""On a machine where even the question takes longer, the last of so many answers counts."""
 
 _AFTER_RECONNECT_S = 2.0
 _SECOND_LOOK_S = 0.4
@@ -29,7 +29,7 @@ _SECOND_LOOK_S = 0.4
 def is_known_open(
     connection: "Connection", _link: "ModeratorLink", delivery: "Delivery", work: Work, _turn: Turn, ack_wait_s: float
 ) -> bool:
-    """Whether `is_open` would say so without a question: nearly always, and it costs no coroutine."""
+    """Whether `is_open` would say yes without a question: nearly always so, and it costs no coroutine."""
     return connection.clock.sure and is_fresh(connection, delivery, work, ack_wait_s)
 
 
@@ -50,11 +50,11 @@ async def is_open(
     if is_fresh(connection, delivery, work, ack_wait_s):
         return True
     attempt = secrets.token_hex(8)
-    deliveries = delivery.delivered + work.reissued  # what is re-issued may be a second message
+    deliveries = delivery.delivered + work.reissued  # a re-issued message may be a second one
     while True:
-        asked = time.monotonic()
+        asked_at = time.monotonic()
         checked = await link.check(work, turn, attempt, deliveries)
-        if time.monotonic() - asked > ack_wait_s / 4:
+        if time.monotonic() - asked_at > ack_wait_s / 4:
             continue
         if not checked.open:
             return False
@@ -62,11 +62,11 @@ async def is_open(
         if since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
             return True
         await asyncio.sleep(_SECOND_LOOK_S)
-        asked = time.monotonic()
+        asked_at = time.monotonic()
         checked = await link.check(work, turn, attempt, deliveries)
         if not checked.open:
             return False
-        if time.monotonic() - asked <= ack_wait_s / 4:
+        if time.monotonic() - asked_at <= ack_wait_s / 4:
             return True
 
 
@@ -83,8 +83,7 @@ def is_fresh(connection: "Connection", delivery: "Delivery", work: Work, ack_wai
 
 
 class StillOpen:
-    """Of one try of one turn, which is known to be open from now on. `late_s`: an answer that takes longer does not
-    count."""
+    """Whether one try of a turn is still open; it is known to be open now. `late_s`: a slower answer does not count."""
 
     def __init__(self, link: "ModeratorLink", work: Work, turn: Turn, late_s: float) -> None:
         self._link = link
@@ -95,18 +94,19 @@ class StillOpen:
 
     @property
     def is_old(self) -> bool:
-        """Whether too much time has passed since it was known."""
+        """Whether the last answer is too old."""
         return time.monotonic() - self._known_at > KNOWN_S
 
     async def check(self) -> None:
-        """Raises asyncio.CancelledError where the turn is closed; BusError where nobody said so until its deadline."""
+        """Check again. Raises asyncio.CancelledError if the turn is closed; BusError if nobody answered until its
+        deadline."""
         looks = 0
         while looks < _LOOKS and time.monotonic() - self._known_at > KNOWN_S:
-            asked = time.monotonic()
+            asked_at = time.monotonic()
             if not (await self._link.check(self._work, self._turn)).open:
                 raise asyncio.CancelledError("closed")
-            if time.monotonic() - asked <= self._late_s:
-                self._known_at = asked
+            if time.monotonic() - asked_at <= self._late_s:
+                self._known_at = asked_at
                 looks += 1
 
 
@@ -114,12 +114,12 @@ _current: ContextVar[StillOpen | None] = ContextVar("still_open", default=None)
 
 
 def begin(turn: StillOpen) -> None:
-    """The requests that this task makes from now on are for this turn."""
+    """Count the requests that this task makes from now on as those of this turn."""
     _current.set(turn)
 
 
 async def before_request() -> None:
-    """Called by whatever is about to ask a model. Raises as StillOpen.check; nothing is asked outside of a turn."""
+    """Called before every request to a model. Raises as StillOpen.check. Outside of a turn nothing is asked."""
     turn = _current.get()
     if turn is not None:
         await turn.check()

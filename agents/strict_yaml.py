@@ -82,9 +82,9 @@ def load(text: str) -> Any:
 _DEEP = f"is not YAML: its lists and mappings are nested more than {MAX_DEPTH} deep"
 
 
-def _plain(whole: Any) -> None:
+def _plain(document: Any) -> None:
     """Refuse what is no plain value, or more of it than anybody writes. Aliases make a few lines endless."""
-    seen, level = 0, [whole]
+    count, level = 0, [document]
     for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
         for value in level:
@@ -98,9 +98,9 @@ def _plain(whole: Any) -> None:
                 raise BadYaml(f"is not YAML: {value[:40]!a} holds {why}")
             elif isinstance(value, int) and value.bit_length() > _MAX_BITS:
                 raise BadYaml(f"is not YAML: a number has more than {_MAX_BITS:,} bits")
-            if seen + len(below) > MAX_VALUES:
+            if count + len(below) > MAX_VALUES:
                 raise BadYaml(f"is not YAML: with its aliases it has more than {MAX_VALUES:,} values")
         if not below:
             return
-        seen, level = seen + len(below), below
+        count, level = count + len(below), below
     raise BadYaml(_DEEP)

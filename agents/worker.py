@@ -52,7 +52,7 @@ from bus.library import Msg, Subscription
 from bus.work import SILENT_S, Delivery, Pull
 from observability import logs, tracing
 from observability.metrics import Metrics
-from schemas.post import Live, heard
+from schemas.post import Live, decode_posts
 from schemas.presence import Announcement
 from schemas.turn import Reply, Turn, Usage, Work
 from schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
@@ -60,13 +60,13 @@ from schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
 HANDED_BACK = "handed back"
-"""A model's call is cancelled with this where its turn goes back to the queue."""
+"""Message with which a model's call is cancelled if its turn goes back to the queue."""
 _ENDS = ("stop", "closed")
-"""Kinds of posts on `control` after which turns are not wanted any more."""
+"""Kinds of posts on `control` after which a session's turns are not wanted any more."""
 
 
 class _Job:
-    """One WORK message in hand."""
+    """A WORK message that this worker has in hand."""
 
     __slots__ = ("bodies", "delivery", "open", "submitting", "tasks", "touched", "untold", "work")
 
@@ -75,11 +75,12 @@ class _Job:
         self.work = work
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.submitting: set[str] = set()
-        """Turns whose model is done. They are not cancelled: the stop may be what the reply led to, and whoever took
-        it may have died before the rest of its effects; only the submission's repeat brings them out."""
+        """Turns whose model has replied. They are not cancelled: their reply may have led to the stop. The moderator
+        that took it may have died before all its effects were out, and only a repeat of the submission brings them
+        out."""
         self.bodies: Bodies = {}
         self.untold: list[Turn] = []
-        """Turns that were begun while nobody followed the session."""
+        """Turns that began while nobody followed the session."""
         self.open = len(work.turns)
         self.touched = time.monotonic()
 
@@ -136,7 +137,7 @@ class Worker:
 
     @property
     def ready(self) -> str | None:
-        """None when it serves; else what is missing."""
+        """None while it serves; else what is missing."""
         if not self._started:
             return "starting"
         if self._draining:
@@ -153,7 +154,7 @@ class Worker:
             self._subs.append(await subscribe(subjects.posts_all(CONTROL, kind), self._on_control))
         self._subs.append(await subscribe(subjects.CALL, self._on_call))
         if self._hear is not None:
-            # Copies of one queue share a group, so that one of them reacts.
+            # Copies of one queue share a group, so that only one of them reacts.
             for name, kind in self._hear.posts:
                 subject = subjects.posts_all(name, kind)
                 self._subs.append(await subscribe(subject, self._on_post, queue=self._spec.queue))
@@ -184,9 +185,9 @@ class Worker:
         for job in list(self._jobs.values()):
             for task in job.tasks.values():
                 _cancel(task, HANDED_BACK)
-        left = [t for job in self._jobs.values() for t in job.tasks.values()]
-        if left:
-            await asyncio.wait(left, timeout=2.0)
+        unfinished = [t for job in self._jobs.values() for t in job.tasks.values()]
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=2.0)
         for task in self._tasks:
             task.cancel()
         for sub in self._subs:
@@ -265,7 +266,7 @@ class Worker:
             await self._pull.settle(delivery, how)
 
     async def _serve(self, key: tuple[str, str], job: _Job, turn: Turn) -> None:
-        """One turn from taking to settling."""
+        """Handle one turn from its start to its settling."""
         outcome, settle = "failed", b"+ACK"
         try:
             async with self._room:
@@ -294,7 +295,7 @@ class Worker:
         job.open -= 1
         job.tasks.pop(turn.id, None)
         if settle != b"+ACK":
-            job.touched = -1.0  # not all of it is done: nothing is acknowledged
+            job.touched = -1.0  # not all of it is done: do not acknowledge it
             if settle == b"-NAK":
                 await self._settle(job.delivery, settle)
         if job.open == 0:
@@ -311,12 +312,12 @@ class Worker:
         self._measures.busy(by)
 
     async def _turn(self, job: _Job, turn: Turn) -> str:
-        """Ask the model and submit its reply; what became of it."""
+        """Ask the model, and submit its reply. Returns what became of the turn."""
         work = job.work
         clock = self._connection.clock
         if clock.now_ns() >= turn.deadline_ns:
             if not clock.sure:
-                await self._link.check(work, turn)  # this machine's clock may be ahead: the answer has the time
+                await self._link.check(work, turn)  # this machine's clock may be ahead: the answer has the bus's time
             if clock.now_ns() >= turn.deadline_ns:
                 return "expired"
         try:
@@ -347,21 +348,21 @@ class Worker:
                 completion = await self._model.reply(shown, emit, TurnArtifacts(self._connection, work, turn))
         except TimeoutError:
             self._measures.failed(DEADLINE)
-            return "expired"  # the session's timer says so to everybody
+            return "expired"  # the session's timer tells everybody
         except ModelError as fault:
             error, usage = fault.why or type(fault).__name__, fault.usage
             self._measures.failed(kind_of_fault(fault))
         except Exception as fault:
             _LOGGER.exception("the model raised")
-            said = f": {fault}" if isinstance(fault, InvalidValue) else ""  # our own words about a field
-            error = f"the model raised {type(fault).__name__}{said}"
+            detail = f": {fault}" if isinstance(fault, InvalidValue) else ""  # our own words about a field
+            error = f"the model raised {type(fault).__name__}{detail}"
             self._measures.failed(RAISED)
         model_s = time.perf_counter() - started
         self._measures.answered(model_s)
         return await self._submit(job, turn, completion, error, usage, model_s)
 
     async def _shown(self, work: Work, turn: Turn, bodies: Bodies) -> Shown:
-        """What the model is shown. Raises UnknownKind, before documents are fetched, ContextError and Undecodable."""
+        """What the model is shown. Raises UnknownKind before documents are fetched, ContextError and Undecodable."""
         documents = []
         if turn.documents:
             kind_of(work.protocol, turn.kind)
@@ -374,7 +375,7 @@ class Worker:
     async def _submit(
         self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Usage | None, model_s: float
     ) -> str:
-        """Hand in the completion or the error; the moderator's verdict."""
+        """Submit the completion or the error; returns the moderator's verdict."""
         work = job.work
         reply = self._reply(job, turn, completion, error, usage, model_s)
         if error:
@@ -384,32 +385,32 @@ class Worker:
         answer = await self._link.submit(work, turn, reply)
         if answer.verdict == "accepted" and not error and not _LOGGER.isEnabledFor(logging.INFO):
             return answer.verdict
-        about = {"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "model_s": round(model_s, 3)}
+        fields = {"turn": turn.id, "seat": turn.seat, "kind": turn.kind, "model_s": round(model_s, 3)}
         if answer.verdict == "refused":
             self._measures.late()
         if answer.verdict != "accepted" or error:
             why = error or answer.why
-            _LOGGER.warning("turn failed: %s (%s): %s", turn.seat, turn.kind, why, extra={**about, "why": why})
+            _LOGGER.warning("turn failed: %s (%s): %s", turn.seat, turn.kind, why, extra={**fields, "why": why})
         else:
-            _LOGGER.info("turn answered", extra=about)
+            _LOGGER.info("turn answered", extra=fields)
         return answer.verdict
 
     def _reply(
         self, job: _Job, turn: Turn, completion: Completion | None, error: str, usage: Usage | None, model_s: float
     ) -> Reply:
-        said: dict[str, Any] = {"error": error or "no reply"}
+        fields: dict[str, Any] = {"error": error or "no reply"}
         if completion is not None:
-            said = {"body": completion.json(), "usage": completion.usage, "flags": completion.flags}
+            fields = {"body": completion.json(), "usage": completion.usage, "flags": completion.flags}
         elif usage is not None:
-            said["usage"] = usage
+            fields["usage"] = usage
         return Reply(
             turn=turn.id, token=turn.token, model=self._model.name, model_s=model_s,
-            deliveries=job.delivery.delivered, **said,
+            deliveries=job.delivery.delivered, **fields,
         )  # fmt: skip
 
     # -- showing
     def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:
-        """Where live text goes (nowhere in a blind round), and the state `retrying` in any."""
+        """Publishes live text (none in a blind round), and the state `retrying` in every round."""
         return LiveEmitter(lambda state, text: self._emit(work, turn, state, text), turn.stream)
 
     def _emit(self, work: Work, turn: Turn, state: str, text: str) -> None:
@@ -422,7 +423,7 @@ class Worker:
             await self._connection.publish(subject, encode(live))
 
     async def _tell(self) -> None:
-        """The state of turns that go on: somebody may have come to follow them."""
+        """Publish the state of the open turns again: somebody may have begun to follow them."""
         for job in list(self._jobs.values()):
             for turn in job.untold:
                 if turn.id in job.tasks and turn.id not in job.submitting:
@@ -430,11 +431,11 @@ class Worker:
 
     # -- hearing
     def _on_control(self, msg: Msg) -> None:
-        """A stop decision: what runs for that session and was asked before it is cancelled."""
+        """A stop decision came: cancel the turns of that session that were asked before it."""
         sid, _, _ = subjects.parse_post(msg.subject)
         if sid not in self._of_session:
             return
-        post = heard(msg.data)[-1]
+        post = decode_posts(msg.data)[-1]
         for key in tuple(self._of_session.get(sid, ())):
             job = self._jobs[key]
             for turn, task in tuple(job.tasks.items()):
@@ -443,7 +444,7 @@ class Worker:
 
     def _on_post(self, msg: Msg) -> None:
         assert self._hear is not None
-        for post in heard(msg.data):
+        for post in decode_posts(msg.data):
             if (speak := self._hear.react(post)) is not None:
                 with tracing.process("post", msg.subject, headers=msg.headers, session=post.session):
                     self._spawn(self._link.speak(speaks_on(self._account), post.session, speak))
@@ -456,7 +457,7 @@ class Worker:
         self._spawn(self._look_again())
 
     async def _look_again(self) -> None:
-        """Ask after every running turn, and cancel what is closed: a post on `control` can be missed."""
+        """Check every running turn, and cancel those that are closed: a post on `control` can be lost."""
         for job in list(self._jobs.values()):
             for turn in job.work.turns:
                 task = job.tasks.get(turn.id)
@@ -467,7 +468,7 @@ class Worker:
                         _cancel(task, "closed")
 
     async def _heartbeat(self) -> None:
-        """Every third of ack_wait: tell the server of what runs; every ack_wait: ask whether it is still wanted."""
+        """Every third of ack_wait: tell the server what runs. Every ack_wait: ask whether it is still wanted."""
         beat = self._ack_wait_s / 3
         count = 0
         looking = self._spawn(self._look_again())
@@ -484,10 +485,10 @@ class Worker:
 
 
 def _state(turn: Turn) -> str:
-    """Of a turn that is begun."""
+    """The live state of a turn that begins."""
     return "thinking" if turn.attempt == 1 else "retrying"
 
 
 def _cancel(task: asyncio.Task[None], why: str) -> None:
-    """Cancel a turn, after its task's first step at the earliest: before, it would never settle its message."""
+    """Cancel a turn, but not before its task's first step: else it would never settle its message."""
     asyncio.get_running_loop().call_soon(task.cancel, why)

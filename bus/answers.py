@@ -17,31 +17,31 @@ from bus.storage.storing import Stores
 
 
 class Pending(msgspec.Struct, eq=False):
-    """One answer that is waited for."""
+    """An answer that somebody waits for."""
 
     subject: str
     future: asyncio.Future[Msg]
     reply: str
     timeout_s: float
     due: float
-    """When it has waited for too long, on the loop's clock."""
+    """When the wait is over, on the loop's clock."""
 
 
 class Answers:
-    """All of one connection."""
+    """All answers that one connection waits for."""
 
     def __init__(self) -> None:
         self.pending: dict[str, Pending] = {}
-        """What is waited for, by the last token of its subject."""
+        """The answers that are waited for, by the last token of their subject."""
         self._counter = 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        """Asked for once: each time, the interpreter asks the system for the process's id."""
+        """Read once: each time, the interpreter asks the system for the process's id."""
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at = math.inf
 
     def expect(self, subject: str, reply: str = "", timeout_s: float = math.inf) -> tuple[str, Pending]:
-        """Wait for one: the token under which it comes, and what is filled when it does. After `timeout_s` it fails
-        with RequestTimeout."""
+        """Wait for an answer. Returns the token under which it comes, and the future that it sets. After `timeout_s`
+        the future fails with RequestTimeout."""
         loop = self._loop
         if loop is None:
             loop = self._loop = asyncio.get_running_loop()
@@ -54,7 +54,7 @@ class Answers:
         return token, pending
 
     def again(self, token: str, subject: str, timeout_s: float) -> Pending:
-        """Wait once more under the same token: what was asked before may be answered still."""
+        """Wait again under the same token: the earlier request may still be answered."""
         loop = asyncio.get_running_loop()
         pending = self.pending[token]
         pending.subject, pending.timeout_s, pending.due = subject, timeout_s, loop.time() + timeout_s
@@ -69,13 +69,13 @@ class Answers:
             pending.future.exception()  # seen
 
     def fail_all(self, make: Callable[[str], BusError]) -> None:
-        """Nothing that is waited for will come; `make` makes the error from a subject."""
+        """No answer will come any more; `make` makes the error from a subject."""
         for pending in self.pending.values():
             if not pending.future.done():
                 pending.future.set_exception(make(pending.subject))
 
     def all(self) -> list[Pending]:
-        """Everything that is waited for."""
+        """All answers that are waited for."""
         return list(self.pending.values())
 
     def _look_at(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -90,13 +90,14 @@ class Answers:
         for pending in self.pending.values():
             if pending.due <= now and not pending.future.done():
                 pending.future.set_exception(RequestTimeout(pending.subject, pending.timeout_s))
-        left = min((p.due for p in self.pending.values() if not p.future.done()), default=math.inf)
-        if left < math.inf:
-            self._look_at(left, loop)
+        next_due = min((p.due for p in self.pending.values() if not p.future.done()), default=math.inf)
+        if next_due < math.inf:
+            self._look_at(next_due, loop)
 
 
 class Question:
-    """One question, asked until it is answered: what comes late, to an earlier asking of it, is an answer as well.
+    """A question that is asked until it is answered. A late answer to an earlier try counts as well, so a slow answerer
+    is not asked faster than it answers. Ended by `close`.
 
     Whoever is slow is asked no faster for it than he answers. Ended by `close`.
     """
@@ -108,7 +109,7 @@ class Question:
         self._token, self._pending = answers.expect("")
 
     async def ask(self, subject: str, payload: bytes, timeout_s: float, headers: Mapping[str, str] | None) -> Msg:
-        """Ask, unless an answer has come since the last time. Raises as Connection.request."""
+        """Ask, unless an answer has come since the last try. Raises as Connection.request."""
         if self._pending.future.done() and self._pending.future.exception() is not None:
             self._renew()
         try:
@@ -121,7 +122,7 @@ class Question:
         return answer_of(subject, answer)
 
     def _renew(self) -> None:
-        """What comes from now on is for the next asking."""
+        """Answers that come from now on belong to the next try."""
         if self._pending.future.done() and not self._pending.future.cancelled():
             self._pending.future.exception()  # seen
         self._pending.future, self._pending.due = asyncio.get_running_loop().create_future(), math.inf
@@ -132,7 +133,7 @@ class Question:
 
 
 def answer_of(subject: str, answer: Msg) -> Msg:
-    """The answer to a request. Raises NoModerator where the server said that nobody serves the subject."""
+    """The answer to a request. Raises NoModerator if the server said that nobody serves the subject."""
     if answer.headers and not answer.data and answer.headers.get("Status") == "503":
         raise NoModerator(subject)
     return answer
@@ -145,7 +146,7 @@ CONFLICTS = (10071, 10164)
 
 
 class PubAck(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A stream has the message."""
+    """A stream has stored the message."""
 
     stream: str
     seq: int
@@ -169,7 +170,7 @@ _stored = msgspec.json.Decoder(_Stored)
 
 
 class Begun(msgspec.Struct, frozen=True, eq=False):
-    """A message that a stream has yet to acknowledge."""
+    """A message that a stream has not acknowledged yet."""
 
     answers: Answers
     token: str

@@ -43,11 +43,11 @@ class Artifacts:
         id = sha256(data).hexdigest()
         subject = subjects.artifact(sid, id)
         info = await self._connection.api(f"STREAM.INFO.{ARTIFACTS}", {"subjects_filter": subjects.artifact_of(sid)})
-        there = info["state"].get("subjects") or {}
-        if subject in there:
+        counts = info["state"].get("subjects") or {}
+        if subject in counts:
             return id
-        if len(there) >= MAX_ARTIFACTS:
-            raise InvalidValue("artifacts", len(there) + 1, f"a session has at most {MAX_ARTIFACTS}")
+        if len(counts) >= MAX_ARTIFACTS:
+            raise InvalidValue("artifacts", len(counts) + 1, f"a session has at most {MAX_ARTIFACTS}")
         try:
             await self._connection.store(subject, data, expected_last=(subject, 0))
         except Conflict:
@@ -67,8 +67,8 @@ class Artifacts:
             return msg.data
         if not self._connection.clustered:
             return None
-        got = await direct.last(self._connection, ARTIFACTS, subject)  # the server that answered may be behind
-        return None if got is None else got.data
+        stored = await direct.last(self._connection, ARTIFACTS, subject)  # the server that answered may be behind
+        return None if stored is None else stored.data
 
 
 async def put(
@@ -88,18 +88,20 @@ async def put(
     BusError
         No moderator answered for `patience_s`, or each was busy.
     """
-    mine = connection.credentials
+    credentials = connection.credentials
     body = encode(PutArtifact(data=data, turn=turn, token=token))
-    await _asked(connection, subjects.put(stores_on(mine.account), mine.user, sid), body, patience_s, outlasts)
+    await _request(
+        connection, subjects.put(stores_on(credentials.account), credentials.user, sid), body, patience_s, outlasts
+    )
     return sha256(data).hexdigest()
 
 
 async def get(connection: Connection, sid: str, id: str, *, patience_s: float = 30.0, outlasts: bool = False) -> bytes:
     """Have a moderator send an artifact; its bytes, checked against its id. Raises as `put`."""
-    body, mine = encode(GetArtifact(id=id)), subjects.get(PUBLIC, sid)
+    body, own_subject = encode(GetArtifact(id=id)), subjects.get(PUBLIC, sid)
     granted = () if connection.credentials.row.sees_all else connection.credentials.reads
-    for subject in (mine, *(subjects.owned(owner, mine) for owner in granted)):
-        answer = decode(await _asked(connection, subject, body, patience_s, outlasts), GotArtifact)
+    for subject in (own_subject, *(subjects.owned(owner, own_subject) for owner in granted)):
+        answer = decode(await _request(connection, subject, body, patience_s, outlasts), GotArtifact)
         if answer.found and sha256(answer.data).hexdigest() == id:
             return answer.data
     raise ArtifactRefused(f"session {sid} has no artifact {id}")
@@ -110,13 +112,15 @@ async def take(connection: Connection, sid: str, id: str, *, turn: str, token: s
     `put`."""
     body = encode(TakeArtifact(id=id, turn=turn, token=token))
     subject = subjects.take(PUBLIC, connection.credentials.user, sid)
-    answer = decode(await _asked(connection, subject, body, patience_s), GotArtifact)
+    answer = decode(await _request(connection, subject, body, patience_s), GotArtifact)
     if answer.found and sha256(answer.data).hexdigest() == id:
         return answer.data
     raise ArtifactRefused(answer.why or f"session {sid} has no artifact {id}")
 
 
-async def _asked(connection: Connection, subject: str, body: bytes, patience_s: float, outlasts: bool = False) -> bytes:
+async def _request(
+    connection: Connection, subject: str, body: bytes, patience_s: float, outlasts: bool = False
+) -> bytes:
     """Ask until somebody answers who is not busy. Raises ArtifactRefused with the moderator's words."""
     patience = Patience(connection.nc, patience_s, outlasts=outlasts)
     while True:

@@ -45,7 +45,7 @@ class Client(MovingClient):
         self._direct = not os.environ.get("PARLEY_PLAIN_CLIENT")
         self._now: dict[int, Callable[[Msg], None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        """Asked for once: each time, the interpreter asks the system for the process's id."""
+        """Read once: each time, the interpreter asks the system for the process's id."""
         self._write_due = False
 
     async def hear(self, subject: str, queue: str, now: Callable[[Msg], None]) -> Subscription:
@@ -64,8 +64,8 @@ class Client(MovingClient):
         super()._remove_sub(sid, max_msgs)
 
     async def _process_pong(self) -> None:
-        """The answer of a flush. The library would set it for one that was given up, by its time or because its caller
-        was cancelled; that raises, and ends the loop that reads for good."""
+        """The answer of a flush. A flush may have been given up, after its time or because its caller was cancelled.
+        The library would set its result all the same; that raises, and ends the loop that reads for good."""
         if self._pongs and self._pongs[0].done():
             self._pongs[0] = asyncio.get_running_loop().create_future()
         await super()._process_pong()
@@ -89,7 +89,7 @@ class Client(MovingClient):
             elif headers:
                 parsed = await self._process_headers(headers)
             now(Msg(self, subject.decode(), reply.decode(), data, parsed, _sid=sid))
-        except Exception:  # whatever a sender put there must not end the loop that reads
+        except Exception:  # an error in what a sender put there must not end the loop that reads
             _LOGGER.exception("a message was not handled", extra={"subject": subject.decode(errors="replace")})
 
     async def publish(
@@ -99,16 +99,16 @@ class Client(MovingClient):
             await super().publish(subject, payload, reply, headers)
 
     def put(self, subject: str, payload: bytes, reply: str = "", headers: Mapping[str, str] | None = None) -> bool:
-        """Publish at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why it
-        cannot be done: what leaves less than `HEADROOM` under the server's limit is too large."""
+        """Publish at once, without waiting. False: nothing was sent; only `publish` can send it, or say why it cannot
+        be sent. A message that leaves less than `HEADROOM` under the server's limit is too large."""
         if (
             not self._direct
             or len(payload) > _SMALL
             or self._status != self.CONNECTED
             or self._pending_data_size > _MOST_PENDING
             or not subject
-            or not (told := subject + reply).isprintable()
-            or " " in told  # white space would end a subject early: the library refuses it by name
+            or not (line := subject + reply).isprintable()
+            or " " in line  # white space would end a subject early: the library's own call names the error
         ):
             return False
         if headers:
@@ -138,7 +138,7 @@ class Client(MovingClient):
         return True
 
     def _write(self) -> None:
-        """What is pending, in one write; what the library's flusher took meanwhile is gone from there."""
+        """Write all that is pending at once; what the library's flusher has taken meanwhile is not there any more."""
         self._write_due = False
         if not self._pending or not self.is_connected or self._transport is None:
             return  # it stays pending: a reconnect sends it

@@ -47,7 +47,8 @@ class Clock:
 def parsed_ns(text: str) -> int:
     """RFC 3339 with up to nine decimals, as the server writes it, in ns; 0: it is none."""
     try:
-        whole, _, fraction = text.rstrip("Z").partition(".")
-        return int(datetime.fromisoformat(whole + "+00:00").timestamp()) * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
+        date_time, _, fraction = text.rstrip("Z").partition(".")
+        seconds = int(datetime.fromisoformat(date_time + "+00:00").timestamp())
+        return seconds * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
     except ValueError:
         return 0

@@ -49,7 +49,7 @@ from bus.storage.storing import Stores
 
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
-"""Without it, a large publish under way when the connection breaks waits for ever."""
+"""Seconds that the rest of a large publish may take; without a limit it waits for ever if the connection breaks."""
 _DENIAL = r'permissions violation for (publish|subscription|publish with reply) (?:to|of) "([^"]*)"'
 _VIOLATION = re.compile(_DENIAL, re.IGNORECASE)
 _OPERATIONS = {"publish": "publish", "subscription": "subscribe", "publish with reply": "be answered"}
@@ -126,7 +126,7 @@ class Connection:
             await self.nc.hear(f"{self._inbox}.*", "", self._answered)
         except library.Error as error:
             if not self._opening:
-                await self.close()  # before that, what the client raises itself is about the address: nothing is open
+                await self.close()  # before that, an error of the client is about the address: nothing is open
             raise Unreachable(self.url, str(error).removeprefix("nats: ")) from None
         except BaseException:
             await self.close()
@@ -147,7 +147,7 @@ class Connection:
             await self._end()
         await self.nc.reconnect_no_more()
         transport: Any = self.nc._transport
-        if transport:  # the client is closed as soon as it begins to close, by itself too, and its socket later
+        if transport:  # the client is closed as soon as it begins to close; its socket is closed later
             transport.close()
             with contextlib.suppress(OSError):
                 await transport.wait_closed()
@@ -172,7 +172,7 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection stands just now."""
+        """Whether the connection stands now."""
         return self.nc.is_connected
 
     @property
@@ -182,7 +182,7 @@ class Connection:
 
     @property
     def server_id(self) -> str:
-        """The server's name for itself."""
+        """The server's name."""
         return str(self.nc._server_info.get("server_id", ""))
 
     @property
@@ -256,7 +256,7 @@ class Connection:
         await self._flush(subject, timeout_s)
 
     def question(self) -> Question:
-        """What is asked until it is answered, of whoever may answer it; its asker closes it."""
+        """A question that is asked until it is answered, by anybody who may answer it. The asker closes it."""
         if self.nc.is_closed:
             raise Closed()
         return Question(self._answers, self._inbox, self._send)
@@ -303,23 +303,23 @@ class Connection:
         headers: Headers | None = None,
         timeout_s: float = 5.0,
     ) -> Awaitable[PubAck]:
-        """`store` in two halves: the message is on its way when this returns, and the acknowledgement is awaited later,
-        where `store`'s errors are raised. Costs no task."""
-        given = dict(headers) if headers else {}
+        """`store` in two halves. The message is on its way when this returns; the acknowledgement is awaited later, and
+        raises `store`'s errors. It costs no task."""
+        all_headers = dict(headers) if headers else {}
         if msg_id is not None:
-            given["Nats-Msg-Id"] = msg_id
+            all_headers["Nats-Msg-Id"] = msg_id
         if expected_last is not None:
-            given["Nats-Expected-Last-Subject-Sequence-Subject"], last = expected_last
-            given["Nats-Expected-Last-Subject-Sequence"] = str(last)
+            all_headers["Nats-Expected-Last-Subject-Sequence-Subject"], last = expected_last
+            all_headers["Nats-Expected-Last-Subject-Sequence"] = str(last)
         token, pending = self._answers.expect(subject, "", timeout_s)
-        if self.nc.put(subject, payload, f"{self._inbox}.{token}", given):
+        if self.nc.put(subject, payload, f"{self._inbox}.{token}", all_headers):
             return Begun(self._answers, token, pending, self.stores)
         self._answers.forget(token)
-        return asyncio.ensure_future(self._stored(subject, payload, given, timeout_s))
+        return asyncio.ensure_future(self._stored(subject, payload, all_headers, timeout_s))
 
-    async def _stored(self, subject: str, payload: bytes, given: Headers, timeout_s: float) -> PubAck:
+    async def _stored(self, subject: str, payload: bytes, all_headers: Headers, timeout_s: float) -> PubAck:
         try:
-            answer = await self.request(subject, payload, timeout_s, given or None)
+            answer = await self.request(subject, payload, timeout_s, all_headers or None)
             ack = acknowledged(subject, answer)
         except NoModerator:
             raise NoStream(subject) from None
@@ -330,8 +330,8 @@ class Connection:
         return ack
 
     def put(self, subject: str, payload: bytes, headers: Headers | None = None, reply: str = "") -> bool:
-        """`publish` at once, without waiting; False, and nothing is sent, where only `publish` can do it, or says why
-        it cannot be done."""
+        """`publish` at once, without waiting. False: nothing was sent; only `publish` can send it, or say why it cannot
+        be sent."""
         return self.nc.put(subject, payload, reply, headers)
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
@@ -348,16 +348,16 @@ class Connection:
             answer = await self.request(f"$JS.API.{suffix}", payload, timeout_s)
         except NoModerator:
             raise ApiError(0, "JetStream does not answer", suffix) from None
-        found: dict[str, Any] = msgspec.json.decode(answer.data)
-        self.clock.answered(parsed_ns(found.get("ts", "")), asked_ns)
-        error = found.get("error")
+        reply: dict[str, Any] = msgspec.json.decode(answer.data)
+        self.clock.answered(parsed_ns(reply.get("ts", "")), asked_ns)
+        error = reply.get("error")
         if error:
             raise ApiError(error.get("err_code", 0), error.get("description", ""), suffix)
-        return found
+        return reply
 
     async def subscribe(self, subject: str, cb: Handler, queue: str = "") -> Subscription:
-        """Hear a subject. A plain function is called at once for each message and must not block; calls of a coroutine
-        function run one after another: hand over what takes time.
+        """Hear a subject. A plain function is called at once for each message, and must not block. Calls of a coroutine
+        function run one after another, so it should hand over slow work.
 
         Raises
         ------
@@ -367,15 +367,15 @@ class Connection:
         token, pending = self._register(subject)
         try:
             if inspect.iscoroutinefunction(cb):
-                found = await self.nc.subscribe(subject, queue, cb)
+                subscription = await self.nc.subscribe(subject, queue, cb)
             else:
-                found = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
+                subscription = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
             with contextlib.suppress(Disconnected):  # it goes out with the reconnect then
                 await self._flush(subject)
             if pending.future.done() and not isinstance(pending.future.exception(), Disconnected):
-                await found.unsubscribe()
+                await subscription.unsubscribe()
                 pending.future.result()
-            return found
+            return subscription
         except library.Error as error:
             raise self._mapped(error, subject) from None
         finally:
@@ -431,26 +431,26 @@ class Connection:
             refused = WrongCredentials(self.url, self.credentials.user)
             if opening:
                 raise refused
-            if self._ending is None:  # revoked while connected: knocking again would not help
+            if self._ending is None:  # revoked while connected: another try would fail as well
                 _log.error("bus: %s", refused)
                 self._ending = asyncio.create_task(self._end())
             return
         if opening and not self._retry_first:
             self._silent += 1
             if self._silent < len(self.nc._server_pool):
-                return  # another of them may answer
+                return  # another of the servers may answer
             silent = "it says nothing: it is frozen, or cut off from here" if isinstance(error, TimeoutError) else ""
             closed = "nothing listens there" if isinstance(error, ConnectionRefusedError) else ""
             why = closed or getattr(error, "strerror", None) or str(error) or silent or type(error).__name__
             raise Unreachable(self.url, why)
-        found = _VIOLATION.search(str(error))
-        if found is None:
+        match = _VIOLATION.search(str(error))
+        if match is None:
             _log.info("bus: %s: %s", self.url, error)
             return
-        operation = _OPERATIONS[found[1].lower()]
-        denied = Denied(found[2], operation)
-        for pending in self._answers.all():  # the client hands on the text in lower case
-            if found[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
+        operation = _OPERATIONS[match[1].lower()]
+        denied = Denied(match[2], operation)
+        for pending in self._answers.all():  # the client gives the text in lower case
+            if match[2].lower() in (pending.subject.lower(), pending.reply.lower()) and not pending.future.done():
                 denied = Denied(pending.reply if operation == "be answered" else pending.subject, operation)
                 pending.future.set_exception(denied)
         self.denials.append(denied)

@@ -60,10 +60,10 @@ START_S = 25.0
 def version_of(binary: str) -> tuple[int, ...]:
     """The version that a binary claims, (0,) if it claims none."""
     try:
-        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+        output = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return (0,)
-    match = re.search(r"v(\d+)\.(\d+)\.(\d+)", said)
+    match = re.search(r"v(\d+)\.(\d+)\.(\d+)", output)
     return tuple(int(n) for n in match.groups()) if match else (0,)
 
 
@@ -277,11 +277,11 @@ class EmbeddedServer:
         log_from = self.log_path.stat().st_size
         os.kill(self.pid, signal.SIGHUP)
         while time.monotonic() < deadline:
-            said = self._log(log_from)
-            if "Reloaded server configuration" in said:
+            log_text = self._log(log_from)
+            if "Reloaded server configuration" in log_text:
                 return
-            if "Failed to reload" in said:
-                raise ServerFailed("refused the new configuration", said[-2_000:])
+            if "Failed to reload" in log_text:
+                raise ServerFailed("refused the new configuration", log_text[-2_000:])
             time.sleep(_POLL_S)
         raise ServerFailed(f"did not reload within {timeout_s:g} s", self._log(log_from)[-2_000:])
 

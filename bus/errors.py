@@ -191,13 +191,12 @@ class WrongCredentials(EnvironmentFault):
 class WrongPartitions(EnvironmentFault):
     """LOG has another number of partitions than is asked for. It is chosen once, when the streams are made."""
 
-    def __init__(self, there: int, asked: int) -> None:
-        self.there = there
-        self.asked = asked
-        self.what = (
-            f"the log has {there} partition{'s' * (there != 1)} since this bus was set up, bus.partitions says {asked}"
-        )
-        self.mend = f"set bus.partitions to {there}, or begin with an empty store"
+    def __init__(self, existing: int, wanted: int) -> None:
+        self.existing = existing
+        self.wanted = wanted
+        count = f"{existing} partition{'s' * (existing != 1)}"
+        self.what = f"the log has {count} since this bus was set up, bus.partitions says {wanted}"
+        self.mend = f"set bus.partitions to {existing}, or begin with an empty store"
         super().__init__(f"{self.what}. A session never moves, so the number stays: {self.mend}")
 
 

@@ -20,15 +20,15 @@ from schemas.wire import encode
 
 _BATCH = 256
 _ROW = "Parley-Row"
-"""Header with a SessionRow on the entries that open, refuse, close and erase a session: moderators of the release
-before list by it."""
+"""Header with a SessionRow on the entries that open, refuse, close and erase a session: moderators of the previous
+release list sessions by it."""
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """One entry of LOG, or what lies beside the entries."""
+    """One entry of LOG, or a message beside the entries."""
 
     seq: int
-    """Of its message: entries that were appended together have the same."""
+    """Sequence of its message: entries that were appended together have the same."""
     kind: str
     data: bytes
 
@@ -67,33 +67,33 @@ class Log:
         stored = [first]
         while True:
             page = await direct.batch(self._connection, part.stream, of_session, stored[-1].seq, _BATCH)
-            stored += [Stored(got.seq, subjects.parse_log(got.subject)[1], got.data) for got in page]
+            stored += [Stored(message.seq, subjects.parse_log(message.subject)[1], message.data) for message in page]
             if len(page) < _BATCH:
                 return [Stored(s.seq, s.kind, entry) for s in stored for entry in unpack(s.data)]
 
     async def opening(self, sid: str) -> Stored | None:
-        """The entry that opened a session; None where its message is gone."""
+        """The entry that opened a session; None if its message is gone."""
         stored = await self._last(sid, subjects.OPENED)
         return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[0])
 
     async def purge(self, sid: str, before: int) -> None:
-        """Remove what one session has ahead of sequence `before`."""
+        """Remove a session's messages before sequence `before`."""
         part = self.partitions.of(sid)
         await self._connection.api(f"STREAM.PURGE.{part.stream}", {"filter": part.of_session(sid), "seq": before})
 
     async def last(self, sid: str, kind: str = "*") -> Stored | None:
-        """The last entry of the last message of a session, of one kind if one is named; None where there is none."""
+        """The last entry of a session's last message, of one kind if one is named; None if there is none."""
         stored = await self._last(sid, kind)
         return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[-1])
 
     async def _last(self, sid: str, kind: str) -> Stored | None:
-        """The last message of a session, packed as it lies there."""
+        """The last message of a session, packed as it is stored."""
         part = self.partitions.of(sid)
         return _stored(await direct.last(self._connection, part.stream, part.subject(sid, kind)))
 
 
 async def waiting(connection: Connection, stream: str, only: str) -> list[str]:
-    """The subjects under which a stream has messages, of those that match `only`."""
+    """The subjects under which a stream has messages, if they match `only`."""
     names: list[str] = []
     while True:
         query = {"subjects_filter": only, "offset": len(names)}
@@ -110,12 +110,12 @@ def _one_line(row: SessionRow) -> str:
     return data.decode() if data.isascii() else json.dumps(msgspec.to_builtins(row))
 
 
-def _stored(got: direct.Got | None) -> Stored | None:
-    return None if got is None else Stored(got.seq, subjects.parse_log(got.subject)[1], got.data)
+def _stored(message: direct.StoredMessage | None) -> Stored | None:
+    return None if message is None else Stored(message.seq, subjects.parse_log(message.subject)[1], message.data)
 
 
 class Asides:
-    """Where what could not be handled is put: recorded, listed, never in anyone's way."""
+    """Where messages are put that could not be handled: recorded, listed, and never in the way."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -130,5 +130,5 @@ class Asides:
 
     async def last(self, sid: str) -> bytes | None:
         """The newest record of a session, if there is one."""
-        got = await direct.last(self._connection, "ASIDE", subjects.aside(sid))
-        return None if got is None else got.data
+        message = await direct.last(self._connection, "ASIDE", subjects.aside(sid))
+        return None if message is None else message.data

@@ -21,13 +21,14 @@ from bus.connection import Connection
 from bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
 from bus.library import Msg, Subscription
 from schemas.expert import expert_of
-from schemas.post import CLOSED, Live, Post, Posts, ReadPosts, heard
+from schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
 from schemas.session import human_queue
 from schemas.turn import HANDLING_RAISED, Answer
 from schemas.wire import Undecodable, decode, encode
 
 QUIET_S = 2.0
-"""So long nothing is sent under a subject after the server said that nobody hears it, unless the session is read."""
+"""Seconds for which nothing is sent under a subject after the server said that nobody hears it, unless the session is
+read."""
 _SESSIONS_KEPT = 20_000
 _NONE: Mapping[str, float] = {}
 
@@ -41,7 +42,7 @@ class Audience:
     """
 
     def __init__(self, connection: Connection, reads: str) -> None:
-        """`reads`: where those who hear it ask for history."""
+        """`reads`: the subjects under which those listeners ask for history."""
         self._connection = connection
         self._reads = reads
         self._inbox = ""
@@ -49,19 +50,19 @@ class Audience:
         """Session -> subjects that nobody heard, and until when they are left out."""
 
     async def open(self) -> None:
-        """Begin to hear who is not there, and who reads; without it all is sent."""
+        """Begin to hear who does not listen, and who reads. Before that everything is sent."""
         inbox = self._connection.nc.new_inbox()
         await self._connection.nc.hear(f"{inbox}.>", "", self._nobody)
         await self._connection.subscribe(self._reads, self._on_read)
         self._inbox = inbox
 
     def hears(self, sid: str, subject: str) -> bool:
-        """Whether somebody may hear a subject of a session now."""
+        """Whether somebody may be listening to a subject of a session."""
         until = self._unheard.get(sid, _NONE).get(subject)
         return until is None or time.monotonic() >= until
 
     def follows(self, sid: str) -> bool:
-        """Whether somebody may hear all of a session now."""
+        """Whether somebody may be listening to every subject of a session."""
         quiet = self._unheard.get(sid)
         return quiet is None or time.monotonic() >= max(quiet.values())
 
@@ -97,7 +98,7 @@ class Reader:
         self._patience_s = patience_s
         self._sees_all = connection.credentials.row.sees_all
         self._owners = ("", *connection.credentials.reads)
-        """Whose sessions it reads: its own, or everybody's, and each that was granted."""
+        """The owners whose sessions it reads: itself, or everybody, and those that granted it the right."""
         self._of: dict[str, str] = {}
 
     async def follow(
@@ -125,11 +126,11 @@ class Reader:
             No moderator answered for `patience_s`, or each was busy. The time does not run while servers of the bus
             are away, nor for `bus.cluster.moving.SETTLE_S` after that.
         """
-        got: asyncio.Queue[Post | None] = asyncio.Queue()
-        subscriptions = await self._subscribe(sid, channels, got, on_live)
+        inbox: asyncio.Queue[Post | None] = asyncio.Queue()
+        subscriptions = await self._subscribe(sid, channels, inbox, on_live)
 
         def on_reconnect() -> None:
-            got.put_nowait(None)
+            inbox.put_nowait(None)
 
         self._connection.on_reconnect.append(on_reconnect)
         next_k = {c: from_k if isinstance(from_k, int) else from_k.get(c, 0) for c in channels}
@@ -140,17 +141,19 @@ class Reader:
             while not following.closed:
                 try:
                     async with asyncio.timeout(self._quiet_s):
-                        came = await got.get()
+                        next_post = await inbox.get()
                 except TimeoutError:
-                    came = None
-                if came is not None and following.is_next(came):
-                    if came.kind == CLOSED and came.channel == CONTROL:
+                    next_post = None
+                if next_post is not None and following.is_next(next_post):
+                    if next_post.kind == CLOSED and next_post.channel == CONTROL:
                         async for post in self._catch_up(sid, [c for c in channels if c != CONTROL], following):
                             yield post
-                    following.took(came)
-                    yield came
-                elif came is None or following.is_gap(came):
-                    async for post in self._catch_up(sid, channels if came is None else [came.channel], following):
+                    following.took(next_post)
+                    yield next_post
+                elif next_post is None or following.is_gap(next_post):
+                    async for post in self._catch_up(
+                        sid, channels if next_post is None else [next_post.channel], following
+                    ):
                         yield post
         finally:
             self._connection.on_reconnect.remove(on_reconnect)
@@ -167,15 +170,13 @@ class Reader:
         self,
         sid: str,
         channels: Sequence[str],
-        got: "asyncio.Queue[Post | None]",
+        inbox: "asyncio.Queue[Post | None]",
         on_live: Callable[[Live], None] | None,
     ) -> list[Subscription]:
         async def hear(msg: Msg) -> None:
-            with contextlib.suppress(
-                Undecodable
-            ):  # what a moderator of another version says is asked for like a lost post
-                for post in heard(msg.data):
-                    got.put_nowait(post)
+            with contextlib.suppress(Undecodable):  # a message of another version is asked for like a lost post
+                for post in decode_posts(msg.data):
+                    inbox.put_nowait(post)
 
         async def hear_live(msg: Msg) -> None:
             assert on_live is not None
@@ -195,11 +196,11 @@ class Reader:
         return subscriptions
 
     async def _catch_up(self, sid: str, channels: Sequence[str], following: "_Following") -> AsyncGenerator[Post, None]:
-        """What history holds of these channels beyond what was yielded; `control` last, since it may end all."""
+        """The posts of these channels in history beyond those yielded; `control` last, since it may end all."""
         for channel in sorted(channels, key=lambda c: c == CONTROL):
             async for post in self._beyond(sid, channel, following):
                 if post.kind == CLOSED and channel == CONTROL:
-                    for other in following.next_k.keys() - {CONTROL}:  # said since they were asked for
+                    for other in following.next_k.keys() - {CONTROL}:  # these posts came since history was asked for
                         async for last in self._beyond(sid, other, following):
                             following.took(last)
                             yield last
@@ -207,7 +208,7 @@ class Reader:
                 yield post
 
     async def _beyond(self, sid: str, channel: str, following: "_Following") -> AsyncGenerator[Post, None]:
-        """What history holds of one channel beyond what was yielded."""
+        """The posts of one channel in history beyond those yielded."""
         more = True
         while more:
             page = await self._page(sid, channel, following.next_k[channel], waits=following.waits)
@@ -219,7 +220,8 @@ class Reader:
             more = page.more and bool(page.posts)
 
     async def _page(self, sid: str, channel: str, k: int, *, waits: bool) -> Posts:
-        """Of whichever owner the session is; where it is nobody's of them, what is said of one's own."""
+        """A page of history, of the owner that the session belongs to. If it belongs to none of them, the answer for
+        one's own."""
         if sid in self._of or self._sees_all or len(self._owners) == 1:
             return await self._ask(sid, self._of.get(sid, ""), channel, k, waits=waits)
         pages = {owner: await self._ask(sid, owner, channel, k, waits=waits) for owner in self._owners}
@@ -229,7 +231,7 @@ class Reader:
         return pages[owner]
 
     async def _ask(self, sid: str, owner: str, channel: str, k: int, *, waits: bool) -> Posts:
-        """One page. `waits`: also for as long as servers are away, since the session goes on after that."""
+        """One page. `waits`: wait also while servers are away, since the session goes on after that."""
         subject = subjects.read(channel, sid)
         if owner:
             subject = subjects.owned(owner, subject)
@@ -263,18 +265,18 @@ def _page_of(data: bytes) -> Posts:
         return decode(data, Posts)
     except Undecodable as error:
         try:
-            said = decode(data, Answer)
+            answer = decode(data, Answer)
         except Undecodable:
             raise PeerFault(f"a moderator's answer cannot be read: {error}") from error
-    if said.verdict == "refused" and said.why != HANDLING_RAISED:
-        raise ModeratorRefused(said.why)
+    if answer.verdict == "refused" and answer.why != HANDLING_RAISED:
+        raise ModeratorRefused(answer.why)
     raise ModeratorsBusy
 
 
 def _vouched(seat: str, author: str) -> str:
-    """The seat's name, where it is its author's own: its queue's, its person's, or the expert's whose queue it is. The
-    broker vouches for the author, nobody for the seat: one of another's name shows both. That a role is called like an
-    expert makes its seat nobody's but the role's."""
+    """A seat's name, as it may be shown. The broker vouches for the author, and nobody for the seat. The name alone is
+    shown if the seat is the author's own: its queue's, its person's, or that of the expert who has the queue. Otherwise
+    both are shown. If a role has the name of an expert, its seat belongs to the role alone."""
     own = author in (seat, human_queue(seat)) or (
         bool(seat) and seat == expert_of(author) and seat not in ACCOUNT_OF_ROLE
     )
@@ -282,7 +284,7 @@ def _vouched(seat: str, author: str) -> str:
 
 
 class _Following:
-    """Where one reader is on each channel."""
+    """The next post that one reader expects on each channel."""
 
     def __init__(self, next_k: dict[str, int], *, waits: bool = False) -> None:
         self.next_k = next_k

@@ -41,22 +41,22 @@ def without(config: Mapping[str, Any], public: str) -> dict[str, Any]:
     BadTable
         No user has this key.
     """
-    kept = {
+    accounts = {
         name: {**account, "users": [u for u in account["users"] if u["nkey"] != public]}
         for name, account in config["accounts"].items()
     }
-    if kept == config["accounts"]:
+    if accounts == config["accounts"]:
         raise BadTable("no user of the configuration has this key")
-    gone = {name for name, account in kept.items() if not account["users"] and name not in (CORE, SYS)}
+    gone = {name for name, account in accounts.items() if not account["users"] and name not in (CORE, SYS)}
     for name in gone:
-        del kept[name]
-    for account in kept.values():
+        del accounts[name]
+    for account in accounts.values():
         exports = [{**e, "accounts": [a for a in e["accounts"] if a not in gone]} for e in account["exports"]]
         account["exports"] = [e for e in exports if e["accounts"]]
         account["imports"] = [
             i for i in account["imports"] if (i.get("service") or i.get("stream"))["account"] not in gone
         ]
-    return {**config, "accounts": kept}
+    return {**config, "accounts": accounts}
 
 
 def _check(users: tuple[User, ...], keys: Mapping[str, str]) -> None:

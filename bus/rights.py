@@ -181,11 +181,11 @@ def asker(headers: Mapping[str, str] | None) -> str:
 
     The server writes this header itself, over whatever the asker put there.
     """
-    said = (headers or {}).get("Nats-Request-Info")
-    if not said:
+    info = (headers or {}).get("Nats-Request-Info")
+    if not info:
         return ""
     try:
-        return msgspec.json.decode(said, type=_Info).acc
+        return msgspec.json.decode(info, type=_Info).acc
     except (msgspec.DecodeError, UnicodeError):
         return ""
 

@@ -20,8 +20,8 @@ class Serving:
     def drop(self, who: str) -> None:
         """One of them is done."""
         self.total -= 1
-        left = self._of[who] - 1
-        if left:
-            self._of[who] = left
+        remaining = self._of[who] - 1
+        if remaining:
+            self._of[who] = remaining
         else:
             del self._of[who]

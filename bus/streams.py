@@ -40,9 +40,9 @@ LOG = parts.LOG
 IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
 INDEX, OUTCOMES = "INDEX", "OUTCOMES"
 STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX, OUTCOMES)
-"""Where LOG has one partition; else `names`."""
+"""The stream if LOG has one partition; else `names`."""
 WHOLE = {"parley-index": "whole"}
-"""Metadata of INDEX: every session that LOG has stands there."""
+"""Metadata of INDEX: it has a row of every session that LOG has."""
 MODERATORS = "moderators"
 """The consumer of IN, and that of INNER, which all moderators share."""
 
@@ -50,16 +50,16 @@ DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
 IN_MESSAGES = 5_000
 IN_BYTES = (2**30, 2**28, 2**26, 2**24)
-"""What may wait in IN altogether, the first that the server's store has room for: one author can name as many sessions
-as it likes, and timers wait behind it. A moderator takes some 2,500 a second; who is refused for want of room asks
-again. The server sets these bytes aside."""
+"""Bytes that may wait in IN altogether; the first that the server's store has room for counts. The limit protects
+timers, which wait in IN too: one author can name as many sessions as it likes. A moderator takes some 2,500 messages a
+second, and a client that is refused for want of room asks again. The server sets these bytes aside."""
 ASIDE_MESSAGES = 10_000
 LOG_MAX_AGE_S = 90 * DAY_S
 """How long a session's log is kept, unless a setting says otherwise."""
 DEDUPLICATION_S = 120.0
 LEAST_DEDUPLICATION_S = 0.1
-"""Of streams whose messages carry no id, the least that the server takes: at its start it reads all messages of this
-window once more, which tripled the time that a store written just before took to start (2.15.1, measured)."""
+"""Window of streams whose messages have no id: the least that the server takes. At its start the server reads all
+messages of this window again, which tripled its start after many writes (2.15.1, measured)."""
 ACK_WAIT_S = 8.0
 MAX_ACK_PENDING = 100_000
 MAX_WAITING = 4_096
@@ -68,15 +68,15 @@ _ALREADY = 10058
 _ABSENT = 10059
 """err_code: there is no such stream."""
 _NO_STORAGE = 10047
-"""err_code: the server's store has not so much room to set aside."""
+"""err_code: the server's store cannot set so much room aside."""
 _NO_PEERS = 10005
-"""err_code: too few servers of a cluster that could take the stream."""
+"""err_code: too few servers of the cluster could take the stream."""
 UNAVAILABLE = 10008
-"""err_code: the cluster has no leader just now."""
+"""err_code: the cluster has no leader now."""
 REPLICAS = 3
-"""On so many servers of a cluster a stream lies: one of them may be lost."""
+"""Servers of a cluster on which a stream lies: one of them may be lost."""
 MEET_S = 30.0
-"""So long the servers of a cluster that starts may take to find each other and to choose who leads."""
+"""Seconds that the servers of a starting cluster may take to find each other and to choose leaders."""
 _MEET_PAUSE_S = 0.25
 _LOGGER = logging.getLogger(__name__)
 
@@ -230,13 +230,13 @@ async def _ensure_all(
     partitions: Partitions,
     replicas: int,
 ) -> None:
-    whole = await _is_whole(conn)
+    complete = await _is_whole(conn)
     created: set[str] = set()
     for in_bytes in IN_BYTES:
         configs = stream_configs(
             log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions, replicas=replicas
         )
-        if whole:
+        if complete:
             configs[INDEX]["metadata"] = dict(WHOLE)
         try:
             for name, config in configs.items():
@@ -255,7 +255,8 @@ async def _ensure_all(
 
 
 async def _is_whole(conn: Connection) -> bool:
-    """Whether INDEX may say that no session is missing: it said so, or it is to be made and there is no session."""
+    """Whether INDEX may say that no session is missing: it said so already, or it is being made while there is no
+    session."""
     index = await _info(conn, INDEX)
     if index is None:
         logs = [await _info(conn, name) for name in (await partitions_of(conn)).streams]
@@ -265,9 +266,9 @@ async def _is_whole(conn: Connection) -> bool:
 
 
 async def partitions_of(conn: Connection) -> Partitions:
-    """The partitions that LOG has; one where no moderator has made it yet. Raises BusError."""
+    """The partitions that LOG has; one if no moderator has made it yet. Raises BusError."""
     log = await _info(conn, LOG)
-    return ONE if log is None else parts.told(log)
+    return ONE if log is None else parts.from_info(log)
 
 
 async def _info(conn: Connection, stream: str) -> dict[str, Any] | None:
@@ -289,7 +290,7 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
 
 
 async def purge_session(conn: Connection, sid: str) -> None:
-    """Remove what every stream but LOG holds of one session. Repeating it is fine."""
+    """Remove what every stream but LOG has of one session. A repeat is harmless."""
     filters = (
         (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timers_of(sid)),
         (IN, subjects.inbox_of_session(sid)), (INNER, subjects.inner_of_session(sid)), (ASIDE, subjects.aside(sid)),
@@ -300,7 +301,7 @@ async def purge_session(conn: Connection, sid: str) -> None:
 
 
 async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:
-    """Remove one session's timer, and what it made: in IN too, where it may have fired. Repeating it is fine."""
+    """Remove one session's timer, and its message in IN if it has fired. A repeat is harmless."""
     await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
     if not fired:
         return
@@ -309,7 +310,7 @@ async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:
 
 
 async def purge_turns(conn: Connection, sid: str) -> None:
-    """Remove one session's turns. Repeating it is fine."""
+    """Remove one session's turns. A repeat is harmless."""
     await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work_of_session(sid)})
 
 
@@ -329,9 +330,9 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], pa
     if name == LOG and (count := (await partitions_of(conn)).count) != partitions.count:
         raise WrongPartitions(count, partitions.count)
     try:
-        there = await _info(conn, name)
-        if there is not None:
-            config = {**config, "num_replicas": there["config"]["num_replicas"]}
+        info = await _info(conn, name)
+        if info is not None:
+            config = {**config, "num_replicas": info["config"]["num_replicas"]}
         await conn.api(f"STREAM.UPDATE.{name}", config)
     except ApiError as error:
         if error.err_code == _ABSENT:
@@ -366,10 +367,10 @@ async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str |
 
 
 def _lacks_storage(error: ApiError) -> bool:
-    """Whether no server's store has so much room to set aside; of a cluster's only the words tell."""
+    """Whether no server's store can set so much room aside; a cluster says this only in words."""
     return error.err_code == _NO_STORAGE or (error.err_code == _NO_PEERS and "insufficient storage" in error.text)
 
 
 def _is_full(error: ApiError) -> bool:
-    """Whether the server's disk is full. What it holds is served all the same, so its users need not end."""
+    """Whether the server's disk is full. It still serves what it has, so its users need not end."""
     return any(sign.decode() in error.text for sign in SIGNS)

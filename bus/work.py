@@ -21,14 +21,14 @@ _EXPIRES_S = 2.0
 _GRACE_S = 1.0
 _NOBODY_S = 0.2
 SILENT_S = 10.0
-"""So long nobody answers before the log says so, and whoever pulls does not count as ready."""
+"""Seconds without an answer after which the log says so, and the puller no longer counts as ready."""
 INBOX_S = 10.0
 PULLS_AN_INBOX = 1_000
 """Across accounts the server keeps about 0.7 kB a pull while its inbox is subscribed: a new inbox frees that."""
 
 
 class Delivery:
-    """One message taken, and the subject to settle it at (a redelivery replaces it)."""
+    """One message that was taken, and the subject at which it is settled (a redelivery replaces it)."""
 
     __slots__ = ("ack_subject", "data", "delivered", "headers", "seq", "stored_ns", "subject")
 
@@ -89,7 +89,7 @@ class Pull:
         self._silent_s = silent_s
         self._inbox_pulls = inbox_pulls
         self._inbox_s = inbox_s
-        self._held = 0
+        self._in_hand = 0
         self._owed = 0
         self._pulls = 0
         self._inbox = ""
@@ -102,7 +102,7 @@ class Pull:
         self._task: asyncio.Task[None] | None = None
         self._nobody = False
         self._unheard_since = 0.0
-        self._told = False
+        self._warned = False
         self._stopping = False
 
     async def start(self) -> None:
@@ -113,7 +113,7 @@ class Pull:
         self._task = asyncio.create_task(self._loop(), name=f"pull {self._subject}")
 
     async def stop(self) -> None:
-        """Ask for no more. What was taken stays with its taker; what was owed is handed back by the server."""
+        """Ask for no more. Messages that were taken stay with their taker; the server hands back what it still owed."""
         if self._task is None:
             return
         self._stopping = True
@@ -126,7 +126,7 @@ class Pull:
                 await sub.unsubscribe()
 
     async def _new_inbox(self) -> None:
-        """Pull through a new inbox; the one before the last is owed nothing any more."""
+        """Pull through a new inbox. Nothing more is owed to the inbox before the last one."""
         self._inbox = self._connection.nc.new_inbox()
         self._subs.append(await self._connection.nc.hear(self._inbox, "", self._receive))
         self._pulls = 0
@@ -143,17 +143,17 @@ class Pull:
     @property
     def unanswered(self) -> bool:
         """Whether nobody has answered for `silent_s`, although the connection stands."""
-        return self._told
+        return self._warned
 
     @property
-    def held(self) -> int:
-        """Messages taken and not yet released."""
-        return self._held
+    def in_hand(self) -> int:
+        """Messages that were taken and are not settled yet."""
+        return self._in_hand
 
     def release(self) -> None:
         """A message is settled: there is room for one more."""
-        self._held -= 1
-        if self._room - self._held - self._owed >= max(1, self._room // 4) or self._owed == 0:
+        self._in_hand -= 1
+        if self._room - self._in_hand - self._owed >= max(1, self._room // 4) or self._owed == 0:
             self._wake.set()
 
     async def settle(self, delivery: Delivery, how: bytes = b"+ACK") -> None:
@@ -177,10 +177,10 @@ class Pull:
 
     async def _loop(self) -> None:
         while not self._stopping:
-            free = self._room - self._held - self._owed
+            free = self._room - self._in_hand - self._owed
             if free > 0:
                 if self._pulls >= self._inbox_pulls and time.monotonic() - self._inbox_since > self._inbox_s:
-                    with contextlib.suppress(Exception):  # the old one will do until the next time
+                    with contextlib.suppress(Exception):  # the old inbox will do until the next time
                         await self._new_inbox()
                 self._pulls += 1
                 self._asked_at = time.monotonic()
@@ -205,10 +205,10 @@ class Pull:
                 self._owed = 0
 
     def _look(self) -> None:
-        """Say once that nobody answers: behind a leaf node the connection stands, whatever becomes of the bus."""
+        """Warn once that nobody answers: behind a leaf node the connection stands even if the bus is away."""
         self._unheard_since = self._unheard_since or self._asked_at
-        if not self._told and self._connection.connected and self._asked_at - self._unheard_since > self._silent_s:
-            self._told = True
+        if not self._warned and self._connection.connected and self._asked_at - self._unheard_since > self._silent_s:
+            self._warned = True
             _LOGGER.warning(
                 "nobody answers at %s: the bus has no moderator yet or no majority, or a leaf node does not reach it. "
                 "It goes on by itself; parley doctor, at the bus, says what is there",
@@ -217,8 +217,8 @@ class Pull:
 
     def _heard(self) -> None:
         self._unheard_since = 0.0
-        if self._told:
-            self._told = False
+        if self._warned:
+            self._warned = False
             _LOGGER.warning("%s is answered again", self._subject)
 
     def _receive(self, msg: Msg) -> None:
@@ -227,7 +227,7 @@ class Pull:
             return
         self._heard()
         self._owed = max(0, self._owed - 1)
-        self._held += 1
+        self._in_hand += 1
         delivery = Delivery(msg)
         self._connection.clock.stored(delivery.stored_ns)
         self._on_message(delivery)

@@ -12,7 +12,7 @@ from client.show.presenter import Presenter
 from client.turns import Turns
 from schemas import log
 from schemas.afterwards.fork import FORK, Fork
-from schemas.post import Post, SessionRow, read
+from schemas.post import Post, SessionRow, decode_body
 from schemas.result import Result
 
 
@@ -74,7 +74,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 def fork_of(posts: Sequence[Post]) -> Fork | None:
     """Where a session comes from, as its posts say it."""
-    return next((read(p, {FORK: Fork}) for p in reversed(posts) if p.kind == FORK), None)
+    return next((decode_body(p, {FORK: Fork}) for p in reversed(posts) if p.kind == FORK), None)
 
 
 def seen(session: Record | Seen, *, everything: bool = False) -> Seen:

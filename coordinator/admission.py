@@ -1,4 +1,4 @@
-"""Admission: from a request to the first event of a session, complete, or the reason why it cannot run."""
+"""Admission: from a request to the complete first event of a session, or to the reason why it cannot run."""
 
 import difflib
 import unicodedata
@@ -18,14 +18,14 @@ from schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat
 from schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 6_000_000
-"""Of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""
+"""Bytes of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""
 _PROMPT_TOKENS = 3_000
-"""Of a usual prompt."""
+"""Tokens of a usual prompt."""
 _MOST_TURN_S = 3_600.0
-"""For a turn of a slow model, where nobody asked for more."""
+"""Seconds for a turn of a slow model, if nobody asked for more."""
 _HARMLESS_CONTROLS = frozenset("\n\t")
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Signs that reorder what a terminal shows."""
+"""Characters that reorder what a terminal shows."""
 
 
 def admit(
@@ -66,9 +66,9 @@ def admit(
                 f"no worker is alive for role {s.role} on queue {s.queue}; start one: parley agent {s.queue}",
             )
     for seat in request.waits:
-        if seat not in (there := [s.seat for s in seats]):
+        if seat not in (seat_names := [s.seat for s in seats]):
             raise Inadmissible(
-                "waits", f"waits: there is no seat {seat[:64]}; seats are {', '.join(there)}", worker=False
+                "waits", f"waits: there is no seat {seat[:64]}; seats are {', '.join(seat_names)}", worker=False
             )
     for role in protocol.roles:
         have = sum(1 for s in seats if s.role == role.name)
@@ -153,8 +153,8 @@ def check_beneath(
 
 
 def described(seat: Seat, workers: tuple[Announcement, ...]) -> Seat:
-    """What answers for a seat, as its queue's workers announced it: never as the request says. Of copies that differ,
-    the dearest price counts."""
+    """What the workers of a seat's queue announced; never what the request says. If copies differ, the highest price
+    counts."""
     serving = [w for w in workers if w.queue == seat.queue and seat.role in w.roles and not w.draining]
     return msgspec.structs.replace(
         seat,
@@ -167,7 +167,8 @@ def described(seat: Seat, workers: tuple[Announcement, ...]) -> Seat:
 
 
 def _verify(documents: tuple[Document, ...]) -> None:
-    """Names differ, since evidence is cited by name; ids are the hashes of the texts, since texts are cached by id."""
+    """Names must differ, since evidence is cited by name. Ids must be the hashes of the texts, since texts are cached
+    by id."""
     seen: set[str] = set()
     for d in documents:
         if d.name in seen:
@@ -180,7 +181,7 @@ def _verify(documents: tuple[Document, ...]) -> None:
         raise Inadmissible("evidence", f"evidence: {size:,} bytes, allowed are at most {MAX_EVIDENCE_BYTES:,}")
 
 
-def present_names(protocol: Protocol, given: Mapping[str, Any]) -> dict[str, Any]:
+def present_names(protocol: Protocol, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that one source gives, each under its present name.
 
     Raises
@@ -189,11 +190,11 @@ def present_names(protocol: Protocol, given: Mapping[str, Any]) -> dict[str, Any
         One is given under two names.
     """
     for former, present in protocol.renamed.items():
-        if former in given and present in given:
+        if former in settings and present in settings:
             field = f"{protocol.name}.{former}"
             why = f"{field}: this is another name of {protocol.name}.{present}, which is given too"
             raise Inadmissible(field, why)
-    return protocol.present_names(given)
+    return protocol.present_names(settings)
 
 
 @lru_cache
@@ -202,7 +203,7 @@ def _names(settings: type) -> frozenset[str]:
     return frozenset(f.encode_name for f in msgspec.structs.fields(settings))
 
 
-def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
+def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
     """Typed settings from what a client gave.
 
     Raises
@@ -211,9 +212,9 @@ def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
         An unknown name (with the nearest known one), a wrong type, a value out of range; a setting under two
         names.
     """
-    given = present_names(protocol, given)
+    settings = present_names(protocol, settings)
     known = _names(protocol.settings)
-    for name in given:
+    for name in settings:
         if name not in known:
             near = [
                 protocol.renamed.get(n, n) for n in difflib.get_close_matches(name, known | set(protocol.renamed), 1)
@@ -221,13 +222,13 @@ def build_settings(protocol: Protocol, given: Mapping[str, Any]) -> Any:
             hint = f"; did you mean {protocol.name}.{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
             raise Inadmissible(f"{protocol.name}.{name}", f"{protocol.name}.{name}: no such setting{hint}")
     try:
-        return msgspec.convert(given, protocol.settings)
+        return msgspec.convert(settings, protocol.settings)
     except (msgspec.ValidationError, SchemaError) as error:
         text = str(error)
         field = text.split("$.")[-1].rstrip("`") if "$." in text else text.split(":")[0]
         name = field if field.startswith(protocol.name) else f"{protocol.name}.{field}"
-        plain = isinstance(given.get(field), str | int | float | None)  # a whole format would say nothing
-        shown = f" (got {given[field]!r})" if field in given and plain else ""
+        plain = isinstance(settings.get(field), str | int | float | None)  # a whole format would say nothing
+        shown = f" (got {settings[field]!r})" if field in settings and plain else ""
         raise Inadmissible(name, text if text.startswith(name) else f"{name}: {text}{shown}") from error
 
 

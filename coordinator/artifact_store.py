@@ -25,56 +25,56 @@ class Shelf:
         self._key = key
 
     async def put(self, msg: Msg, channel: str, author: str, sid: str) -> Answer:
-        """Store one: for a worker's open turn, or of a client, before it opens the session or in its own. All are
-        archives of folders, and none is stored that whoever unpacks it would refuse."""
-        asked = decode(msg.data, PutArtifact)
-        why = await (self._client(author, sid) if channel == CLIENT else self._worker(channel, author, sid, asked))
+        """Store one: from a worker with an open turn, or from a client before it opens the session or in its own
+        session. Each must be a folder's archive that can be unpacked safely."""
+        request = decode(msg.data, PutArtifact)
+        why = await (self._client(author, sid) if channel == CLIENT else self._worker(channel, author, sid, request))
         if why:
             return Answer(verdict="refused", why=why)
         try:
-            await asyncio.to_thread(archive.check, asked.data)
-            await self._artifacts.put(sid, asked.data)
+            await asyncio.to_thread(archive.check, request.data)
+            await self._artifacts.put(sid, request.data)
         except (FolderError, InvalidValue) as error:
             return Answer(verdict="refused", why=str(error))
         return Answer(verdict="accepted")
 
     async def get(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> GotArtifact:
-        """One by its id, for a client or an owner. The broker has seen to it that the asker reads the channel, of the
-        sessions of `owner` if one is named; artifacts lie on `public`."""
-        asked = decode(msg.data, GetArtifact)
-        there = channel == PUBLIC and (owner is None or (await self._sessions.look(sid, fresh=True)).is_of(owner))
-        data = await self._artifacts.get(sid, asked.id) if there else None
+        """Send one by its id, to a client or an owner. The broker has checked that the asker may read the channel, for
+        the sessions of `owner` if one is named. Artifacts lie on `public`."""
+        request = decode(msg.data, GetArtifact)
+        may_read = channel == PUBLIC and (owner is None or (await self._sessions.look(sid, fresh=True)).is_of(owner))
+        data = await self._artifacts.get(sid, request.id) if may_read else None
         return GotArtifact(found=data is not None, data=data or b"")
 
     async def take(self, msg: Msg, channel: str, author: str, sid: str) -> GotArtifact:
-        """One that an open turn of this worker names, and no other: a task's folder is for who works on it or reviews
-        it."""
-        asked = decode(msg.data, TakeArtifact)
-        held = await self._sessions.look(sid)
-        if held.session is None or asked.turn not in held.session.turns:
-            held = await self._sessions.look(sid, fresh=True)
-        why = briefing.not_its_turn(held.session, self._key, channel, author, sid, asked.turn, asked.token)
-        turn = held.session.turns.get(asked.turn) if held.session is not None else None
+        """Send one that an open turn of this worker names, and no other: a task's folder is for those who work on it or
+        review it."""
+        request = decode(msg.data, TakeArtifact)
+        cached = await self._sessions.look(sid)
+        if cached.session is None or request.turn not in cached.session.turns:
+            cached = await self._sessions.look(sid, fresh=True)
+        why = briefing.not_its_turn(cached.session, self._key, channel, author, sid, request.turn, request.token)
+        turn = cached.session.turns.get(request.turn) if cached.session is not None else None
         if not why and turn is None:
-            why = f"turn {asked.turn} is not open"
-        if not why and turn is not None and asked.id.encode() not in bytes(turn.ask.brief):
-            why = f"turn {asked.turn} names no artifact {asked.id}"
-        data = None if why else await self._artifacts.get(sid, asked.id)
+            why = f"turn {request.turn} is not open"
+        if not why and turn is not None and request.id.encode() not in bytes(turn.ask.brief):
+            why = f"turn {request.turn} names no artifact {request.id}"
+        data = None if why else await self._artifacts.get(sid, request.id)
         return GotArtifact(found=data is not None, data=data or b"", why=why)
 
     async def _client(self, author: str, sid: str) -> str:
-        held = await self._sessions.look(sid, fresh=True)
-        if held.over:
-            return f"session {sid}: {held.over}"
-        if held.session is not None and held.session.opened.author != author:
+        cached = await self._sessions.look(sid, fresh=True)
+        if cached.over:
+            return f"session {sid}: {cached.over}"
+        if cached.session is not None and cached.session.opened.author != author:
             return f"session {sid} was opened by somebody else"
         return ""
 
-    async def _worker(self, channel: str, author: str, sid: str, asked: PutArtifact) -> str:
-        held = await self._sessions.look(sid)
-        if held.session is None or asked.turn not in held.session.turns:
-            held = await self._sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, asked.turn, asked.token)
-        if fault or held.session is None or asked.turn in held.session.turns:
+    async def _worker(self, channel: str, author: str, sid: str, request: PutArtifact) -> str:
+        cached = await self._sessions.look(sid)
+        if cached.session is None or request.turn not in cached.session.turns:
+            cached = await self._sessions.look(sid, fresh=True)
+        fault = briefing.not_its_turn(cached.session, self._key, channel, author, sid, request.turn, request.token)
+        if fault or cached.session is None or request.turn in cached.session.turns:
             return fault
-        return f"turn {asked.turn} is not open"
+        return f"turn {request.turn} is not open"

@@ -92,15 +92,15 @@ def build(
     Leak
         A seat would see what its channels do not hold.
     """
-    asked = [i for i, c in enumerate(commands) if type(c) is log.Ask]
-    if not asked:
+    ask_places = [i for i, c in enumerate(commands) if type(c) is log.Ask]
+    if not ask_places:
         return []
-    ids = {i: f"{n}-{i}" for i in asked}  # a turn's identity: transition and place of its command
+    ids = {i: f"{n}-{i}" for i in ask_places}  # a turn's identity: transition and place of its command
     if session.turns.keys().isdisjoint(ids.values()):
         return []
     seats = {s.seat: s for s in session.opened.seats}
     groups: dict[tuple[str, int, str], list[tuple[int, log.Ask]]] = {}
-    for index in asked:
+    for index in ask_places:
         ask: log.Ask = commands[index]  # type: ignore[assignment]
         seat = seats[ask.seat]
         channel = channel_of(seat, ask) if ask.channel else speaks_on(ACCOUNT_OF_ROLE[seat.role])
@@ -109,9 +109,9 @@ def build(
     for (queue, round_, channel), asks in groups.items():
         most = turns_per_message or share(session.opened, queue, len(asks))
         rest = iter(asks)
-        while whole := list(islice(rest, most)):
+        while batch := list(islice(rest, most)):
             # Grouped as they were first, whatever was answered since: one place in the log, one subject.
-            part = [(i, a) for i, a in whole if ids[i] in session.turns]
+            part = [(i, a) for i, a in batch if ids[i] in session.turns]
             if not part:
                 continue
             work = Work(
@@ -129,7 +129,7 @@ def build(
                 posts=_posts(session, seats, [a for _, a in part]),
                 turns=tuple([_turn(session, seats[a.seat], ids[i], a, key) for i, a in part]),
             )
-            sendings.append(Sending(queue, ids[whole[0][0]], work))
+            sendings.append(Sending(queue, ids[batch[0][0]], work))
     return sendings
 
 
@@ -164,13 +164,13 @@ def channel_of(seat: Seat, ask: log.Ask) -> str:
 
 
 def not_its_turn(
-    session: Session | None, key: bytes, channel: str, author: str, sid: str, turn: str, given: str
+    session: Session | None, key: bytes, channel: str, author: str, sid: str, turn: str, presented: str
 ) -> str:
     """Why this author, with the token given, may not act for this turn on this channel; empty if he may, or if the turn
     is not open any more."""
     if session is None:
         return f"there is no session {sid}"
-    if not secrets.compare_digest(token(key, sid, turn).encode(), given.encode()):
+    if not secrets.compare_digest(token(key, sid, turn).encode(), presented.encode()):
         return f"turn {turn}: the token is not right"
     open_turn = session.turns.get(turn)
     if open_turn is not None:

@@ -119,7 +119,7 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
     ):
         return usage
     output = min(usage.output_tokens, caps.all_output * most.calls, most.tokens)
-    kept = msgspec.structs.replace(
+    capped = msgspec.structs.replace(
         usage,
         input_tokens=min(usage.input_tokens, most.tokens - output),
         output_tokens=output,
@@ -127,9 +127,11 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         cost_usd=min(usage.cost_usd, most.cost_usd),
         unpriced=usage.unpriced if most.tokens else msgspec.UNSET,
     )
-    if kept.cached_tokens:
-        kept = msgspec.structs.replace(kept, cached_tokens=min(kept.cached_tokens, kept.input_tokens) or msgspec.UNSET)
-    return usage if cents and msgspec.structs.replace(kept, cost_usd=usage.cost_usd) == usage else kept
+    if capped.cached_tokens:
+        capped = msgspec.structs.replace(
+            capped, cached_tokens=min(capped.cached_tokens, capped.input_tokens) or msgspec.UNSET
+        )
+    return usage if cents and msgspec.structs.replace(capped, cost_usd=usage.cost_usd) == usage else capped
 
 
 def pays_for_tries(seat: Seat, budget: Budget) -> bool:
@@ -287,8 +289,8 @@ def lend(own: Budget, budget: Budget, ledger: Ledger, reserved: Reservation, sec
     bound = ledger.used() + ledger.lost + reserved
 
     def least(mine: float | None, limit: float | None, has: float) -> float | None:
-        left = [x for x in (mine, None if limit is None else limit - has) if x is not None]
-        return min(left, default=None)
+        limits = [x for x in (mine, None if limit is None else limit - has) if x is not None]
+        return min(limits, default=None)
 
     tokens = least(own.tokens, budget.tokens, bound.tokens)
     calls = least(own.calls, budget.calls, bound.calls)

@@ -53,7 +53,7 @@ from schemas.wire import decode, encode
 _SOON_NS = 300_000_000
 Commands = tuple[log.Command, ...]
 _ON_THEIR_OWN_WAYS = (log.Say, log.Ask, log.SetTimer)
-"""Posts, turns and the timer, which are most of what is carried out."""
+"""Posts, turns and the timer: most of the effects."""
 
 
 class Part(NamedTuple):
@@ -65,7 +65,7 @@ class Part(NamedTuple):
 
 
 class Effects:
-    """Carries commands out, over one connection of a moderator."""
+    """Carries out commands, over one connection of a moderator."""
 
     def __init__(
         self,
@@ -124,24 +124,24 @@ class Effects:
         For each transition, what went wrong: some of its effects may not be out, and it must be carried out again.
         """
         errors: list[Exception | None] = [None] * len(parts)
-        begun: list[tuple[int, Awaitable[Any]]] = []
+        effects: list[tuple[int, Awaitable[Any]]] = []
         for place, part in enumerate(parts):
             for effect in self._begin(session, part, reissued):
-                begun.append((place, effect))
+                effects.append((place, effect))
         if session.closed and not any(isinstance(c, log.ClearTimer) for part in parts for c in part.commands):
-            begun.append(
+            effects.append(
                 (0, asyncio.ensure_future(self._clear_timer(session.sid)))
-            )  # it fired: what it made lies there
+            )  # the timer fired: its message lies there
         place, at_ns = self._timer(session, parts)
         if at_ns is not None:
-            again = "-again" if reissued else ""
-            msg_id = f"{session.sid}-{parts[place].n}-timer{again}"
-            begun.append((place, self._timers.arm(session.sid, at_ns, msg_id)))
-        try:  # last: what is to be stored is on its way when all wake up
+            suffix = "-again" if reissued else ""
+            msg_id = f"{session.sid}-{parts[place].n}-timer{suffix}"
+            effects.append((place, self._timers.arm(session.sid, at_ns, msg_id)))
+        try:  # The timer comes last: everything else is then on its way.
             await self._say(session, parts)
         except Exception as error:
             errors = [error] * len(parts)
-        for place, effect in begun:
+        for place, effect in effects:
             try:
                 await effect
             except Exception as error:
@@ -149,9 +149,9 @@ class Effects:
         return errors
 
     def _begin(self, session: Session, part: Part, reissued: bool) -> list[Awaitable[Any]]:
-        """Everything of one transition that is stored, on its way."""
+        """Begin all effects of one transition that are stored."""
         sid, n = session.sid, part.n
-        mine = session.opened.fork is msgspec.UNSET or not _is_carried(session, n)
+        own_record = session.opened.fork is msgspec.UNSET or not _is_carried(session, n)
         effects: list[Awaitable[Any]] = []
         for sending in part.sendings:
             effects.append(self._send(session, sending, reissued))
@@ -159,17 +159,17 @@ class Effects:
             if type(command) in _ON_THEIR_OWN_WAYS:
                 continue
             match command:
-                case log.ClearTimer():  # it has not fired; what it made all the same, a moderator is handed and drops
+                case log.ClearTimer():  # it has not fired; if it fires all the same, a moderator drops the message
                     effects.append(asyncio.ensure_future(self._clear_timer(sid, reissued)))
                 case log.StartChild() if command.session in session.children:
                     effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}", session))
-                case log.CancelChild() if mine:
+                case log.CancelChild() if own_record:
                     cancel = CancelSession(reason=f"session {sid} ended it")
                     effects.append(self._submit(sid, command.session, cancel, f"{sid}-{n}-{i}", session))
-                case log.Tell() if mine:
-                    told = TellSession(place=f"{n}-{i}", kind=command.kind, body=command.body)
-                    effects.append(self._submit(sid, command.session, told, f"{sid}-{n}-{i}", session))
-                case log.Notify() if mine:
+                case log.Tell() if own_record:
+                    submission = TellSession(place=f"{n}-{i}", kind=command.kind, body=command.body)
+                    effects.append(self._submit(sid, command.session, submission, f"{sid}-{n}-{i}", session))
+                case log.Notify() if own_record:
                     self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended", session))
@@ -178,24 +178,24 @@ class Effects:
         return effects
 
     async def _say(self, session: Session, parts: Sequence[Part]) -> None:
-        """Posts go out twice: for agents and others who see all sessions, and for their owner. Those of one kind that
-        follow each other on their channel are one message."""
+        """Publish posts twice: to agents and others who see all sessions, and to the owner. Successive posts of one
+        kind and channel are one message."""
         fork = session.opened.fork
-        first = parts[0].n if fork is msgspec.UNSET else max(parts[0].n, fork.carried)  # what was carried is no news
+        first = parts[0].n if fork is msgspec.UNSET else max(parts[0].n, fork.carried)  # a carried post is no news
         for posts in together(_posts(session, first, parts[-1].n)):
             headers = spans.post_headers(session, posts[0]) if session.opened.trace else None
             await self._post(session.opened.author, posts, headers)
 
     async def say_again(self, session: Session) -> None:
-        """What the protocol said to all that take part, live once more: whoever heard it takes it once."""
+        """Publish again, live, what the protocol said to all who take part. A reader that has it already ignores it."""
         for post in session.posts:
             if not post.seat and post.channel == PUBLIC:
                 headers = spans.post_headers(session, post) if session.opened.trace else None
                 await self._post(session.opened.author, [post], headers)
 
     async def _post(self, owner: str, posts: Sequence[Post], headers: Mapping[str, str] | None = None) -> None:
-        """What seats said is left out while nobody hears it. What the protocol says always goes out: workers act on it,
-        and they ask for no history."""
+        """Publish live. What seats said is left out while nobody listens. What the protocol says always goes out:
+        workers act on it, and they do not ask for history."""
         post = posts[0]
         sid, subject = post.session, subjects.post(post.session, post.channel, post.kind)
         to = [(self._all_seers, subject)]
@@ -215,8 +215,8 @@ class Effects:
                 await self._connection.publish(s, data, headers)
 
     def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:
-        """When the session's timer is to fire, where these transitions move it, and the last of them that does: when it
-        is set for, or earlier, to look whether somebody serves the turns that are out."""
+        """(Place of the last transition that moves the session's timer, when it is to fire). It fires at the deadline,
+        or earlier, to check that somebody serves the open turns. None: it stays as it is."""
         due = session.timer_ns
         if session.closed or due is None:
             return 0, None
@@ -234,38 +234,39 @@ class Effects:
         return max(place, asks), look if place >= 0 or look < due else None
 
     async def rearm(self, session: Session) -> None:
-        """Set the session's timer for its deadline, or for the next moment where that has passed."""
+        """Set the session's timer for its deadline, or for the next moment if that has passed."""
         if session.timer_ns is not None:
             now = self._connection.clock.now_ns()
             at_ns = max(session.timer_ns, now + _SOON_NS)
             await self._timers.arm(session.sid, at_ns, f"{session.sid}-{session.n}-timer-{now}")
 
-    async def ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
-        """Tell a session that one which it started is over. Told again, it is not awaited any more."""
+    async def tell_ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
+        """Tell the parent that this session is over. A repeat changes nothing: the parent does not await it any
+        more."""
         await self._submit(sid, parent, ended, f"{sid}-ended")
 
     async def lost(self, sid: str, end: Lost) -> None:
-        """What a session that nobody could run leaves to be done: who waits for it is told, what is beneath it ends,
-        and whoever follows it hears. Repeating it is fine."""
+        """What remains to be done for a session that nobody could run: its parent is told, its children are cancelled,
+        its followers hear of it. A repeat is harmless."""
         await self._clear_timer(sid)
         await self.index.put(rows.of_lost(sid, end))
         for child in end.children:
             await self._submit(sid, child, CancelSession(reason=f"session {sid} ended"), f"{sid}-lost-{child}")
-        if end.parent:  # as one whose texts are gone: every release books all that it might have used
-            told = SessionEnded(protocol=end.protocol, status="erased", reason=VERSION_LOST, why=end.why)
-            await self.ended(sid, end.parent, told)
+        if end.parent:  # like a session whose texts are gone: every release books all that it might have used
+            ended = SessionEnded(protocol=end.protocol, status="erased", reason=VERSION_LOST, why=end.why)
+            await self.tell_ended(sid, end.parent, ended)
         for post in end.posts[-2:]:
             await self._post(end.author, (post,))
 
     def _submit(
         self, sid: str, to: str, message: object, msg_id: str, session: Session | None = None
     ) -> Awaitable[Any]:
-        """From one session to another, through INNER."""
+        """Send from one session to another, through INNER."""
         headers = spans.session_headers(session) if session is not None and session.opened.trace else {}
         return self._connection.begin(subjects.inner(sid, to), encode(message), msg_id=msg_id, headers=headers)
 
     def _send(self, session: Session, sending: briefing.Sending, reissued: bool) -> Awaitable[Any]:
-        """One WORK message. Sent again, it is stored only if the first is not there any more: however late that is."""
+        """Send one WORK message. A repeat is stored only if the first message is gone, however late the repeat is."""
         sid, work = session.sid, sending.work
         headers = spans.work_headers(session, work.round) if session.opened.trace else {}
         subject, data = subjects.work(sending.queue, sid, sending.number), encode(work)
@@ -284,8 +285,8 @@ async def _unless_there(stored: Awaitable[Any]) -> None:
 
 
 def _is_carried(session: Session, n: int) -> bool:
-    """Whether a transition repeats what another session did, whose record this one carries: there people were called,
-    and sessions told and ended."""
+    """Whether a transition repeats one of another session, whose record this session carries. There people were called
+    and sessions told; here that is not done again."""
     fork = session.opened.fork
     return fork is not msgspec.UNSET and n <= fork.carried
 
@@ -305,7 +306,7 @@ def _ended(session: Session) -> SessionEnded:
 
 
 def _posts(session: Session, first: int, last: int) -> Sequence[Post]:
-    """The posts of transitions `first` to `last`, nearly always the last ones: posts lie in the order of
+    """The posts of transitions `first` to `last`. Nearly always these are the last posts: posts lie in the order of
     transitions."""
     posts = session.posts
     end = len(posts)

@@ -108,8 +108,8 @@ def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
     """The plan, each turn with what its model may think, as the machine asks it."""
     replace = msgspec.structs.replace
 
-    def caps(one: Caps) -> Caps:
-        return replace(one, reasoning_tokens=tokens) if one.output_tokens else one
+    def caps(own: Caps) -> Caps:
+        return replace(own, reasoning_tokens=tokens) if own.output_tokens else own
 
     def turns(planned: tuple[Planned, ...]) -> tuple[Planned, ...]:
         return tuple(dataclasses.replace(p, caps=caps(p.caps)) for p in planned)

@@ -27,8 +27,8 @@ from coordinator import briefing, estimate
 from coordinator.admission import admit, check_beneath
 from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.cached import CachedSession
 from coordinator.folded.forking import Forks
-from coordinator.folded.held import Held
 from coordinator.machine import Inadmissible, Protocol, outcome
 from coordinator.presence import Presence
 from coordinator.protocols import STANDING
@@ -53,21 +53,21 @@ from schemas.wire import InvalidValue, SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 IN_ACK_WAIT_S = 1.5
-"""So long a submission waits that a moderator died with, before another one has it."""
+"""A submission whose moderator died waits this long before another moderator has it."""
 _ROOM = 256
 _RECENT_S = 0.25
-"""How old what an opening knows of a standing session may be, where another moderator has moved it."""
+"""How old the knowledge of a standing session may be when a session opens, if another moderator has moved it."""
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
-"""Until a submission that was handed back comes again: the first of them more for each time, at most the second."""
+"""Pause before a submission that was handed back comes again: it grows with each try, up to the second."""
 _GATHER_S = 0.1
-"""So long experts that come are gathered: after an outage all of them come within a moment."""
+"""Experts that come within this time are handled together: after an outage all of them come at once."""
 _YOUNG_S = 3.0
-"""So long after its start, or after the bus was away, a moderator waits for announcements before it refuses a session
+"""After its start, or after the bus was away, a moderator waits this long for announcements before it refuses a session
 for want of a worker."""
 
 
 def _addressed(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session) of a message on IN or INNER. Moderators of the release before speak for sessions on
+    """(channel, author, session) of a message on IN or INNER. Moderators of the previous release speak for sessions on
     IN."""
     try:
         sender, sid = subjects.parse_inner(subject)
@@ -85,7 +85,7 @@ class BadSessionId(SchemaError):
 
 
 class Intake:
-    """Pulls from IN, and sees each submission through."""
+    """Pulls from IN, and handles each submission to its end."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Intake:
         ensure_streams: Callable[[], Coroutine[Any, Any, None]],
         ack_wait_s: float,
     ) -> None:
-        """`ack_wait_s`: of the streams that it pulls from."""
+        """`ack_wait_s`: that of the streams it pulls from."""
         self._ack_wait_s = ack_wait_s
         self._clock = connection.clock
         self._in_hand: dict[str, tuple[Pull, Delivery, float]] = {}
@@ -116,7 +116,7 @@ class Intake:
         self._forks = Forks(connection, sessions, presence, protocols)
         self._spawn = spawn
         self._came: set[str] = set()
-        """Queues of experts that are to be told again what they may have missed."""
+        """Queues of experts that must hear again what they may have missed."""
         presence.on_expert = self._on_expert
         self._pulls = [
             Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
@@ -129,15 +129,15 @@ class Intake:
             self._spawn(self._tell_again())
 
     async def _tell_again(self) -> None:
-        """Processes of experts have come, maybe in place of ones that died amid the window in which they would have
-        spoken, or are connected again: they hear what they are to speak to. Who comes at once is told together."""
+        """Publish again what new experts must answer. They may replace experts that died while a window was open, or be
+        connected again. Experts that come together are told together."""
         await asyncio.sleep(_GATHER_S)
-        came, self._came = self._came, set()
-        for held in list(self._sessions.held().values()):
-            session, protocol = held.session, held.protocol
+        newcomers, self._came = self._came, set()
+        for cached in list(self._sessions.cached().values()):
+            session, protocol = cached.session, cached.protocol
             if session is None or protocol is None or session.closed or not session.windows:
                 continue
-            if not came.isdisjoint(protocol.unheard(session)):
+            if not newcomers.isdisjoint(protocol.unheard(session)):
                 with contextlib.suppress(BusError):
                     await self._effects.say_again(session)
 
@@ -150,7 +150,7 @@ class Intake:
             await pull.start()
 
     async def stop(self) -> None:
-        """Take no more; what is in hand is seen through."""
+        """Pull no more; handle what is in hand to its end."""
         await cancelled(self._beating)
         for pull in self._pulls:
             await pull.stop()
@@ -167,23 +167,22 @@ class Intake:
         self._take(self._pulls[1], delivery, f"inner:{delivery.seq}")
 
     def _take(self, pull: Pull, delivery: Delivery, cause: str) -> None:
-        """See it through; one that is in hand already, as this process was slow, only has a new subject to settle
-        at."""
-        if (held := self._in_hand.get(cause)) is not None:
-            held[1].ack_subject = delivery.ack_subject
+        """Handle a submission. One that is already in hand, since this process is slow, gets a new subject to ack."""
+        if (in_hand := self._in_hand.get(cause)) is not None:
+            in_hand[1].ack_subject = delivery.ack_subject
             pull.release()
             return
         self._in_hand[cause] = (pull, delivery, time.monotonic())
         self._spawn(self._see_through(pull, delivery, cause))
 
     async def _working(self) -> None:
-        """Tell the server of what takes longer than a moment: it soon hands out again what it hears nothing of."""
+        """Tell the server that longer work is still in progress: else it hands the message out again."""
         beat = self._ack_wait_s / 3
         while True:
             await asyncio.sleep(beat)
             now = time.monotonic()
-            for pull, delivery, taken in list(self._in_hand.values()):
-                if now - taken >= beat * 0.9:
+            for pull, delivery, taken_at in list(self._in_hand.values()):
+                if now - taken_at >= beat * 0.9:
                     with contextlib.suppress(BusError):
                         await pull.settle(delivery, b"+WPI")
 
@@ -203,31 +202,31 @@ class Intake:
             pull.release()
 
     async def _handled(self, delivery: Delivery, cause: str) -> str:
-        """Empty when it was taken or refused; else why it is put aside. Raises BusError where another try may help."""
+        """Empty if it was taken or refused; else why it is put aside. Raises BusError if another try may help."""
         try:
             channel, author, sid = _addressed(delivery.subject)
             if not SESSION_ID.fullmatch(sid):
                 raise BadSessionId(sid)
             submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
             with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
-                taken = await self._submitted(channel, author, sid, cause, submission, delivery)
+                accepted = await self._submitted(channel, author, sid, cause, submission, delivery)
         except (SchemaError, subjects.BadSubject) as error:
             return f"undecodable: {error}"
         except LocalFault as error:
-            return f"raised: {error}"  # nothing that another try would mend
+            return f"raised: {error}"  # another try would not help
         except (BusError, BrokenLog):
             raise
         except Exception as error:
             _LOGGER.exception("handling raised", extra={"subject": delivery.subject})
             return f"raised: {type(error).__name__}: {error}"
-        verdict = "accepted" if taken else "refused"
+        verdict = "accepted" if accepted else "refused"
         kind = str(type(submission).__struct_config__.tag)
         self._metrics.submissions.labels(kind=kind, verdict=verdict).inc()
         return ""
 
     async def _leave(self, pull: Pull, delivery: Delivery, cause: str, error: BrokenLog) -> None:
-        """Hand a submission back, with a pause, for a moderator that can run its session. Where none came for too long,
-        the session ends."""
+        """Hand a submission back, with a pause, for a moderator that can run its session. After too long the session
+        ends."""
         self._unreadable.meet(error)
         _LOGGER.info("left to another moderator: %s", error, extra={"subject": delivery.subject})
         try:
@@ -273,13 +272,15 @@ class Intake:
             case GiveFeedback():
                 return await self._feedback(channel, author, sid, cause, submission)
             case TellSession():
-                told = log.Told(sender=author, kind=submission.kind, body=submission.body)
-                return await self._told(sid, f"tell:{author}:{submission.place}", told)
+                event = log.Told(sender=author, kind=submission.kind, body=submission.body)
+                return await self._take_unasked(sid, f"tell:{author}:{submission.place}", event)
             case SessionEnded():
-                return await self._told(sid, f"ended:{author}", log.ChildEnded(session=author, ended=submission))
+                return await self._take_unasked(
+                    sid, f"ended:{author}", log.ChildEnded(session=author, ended=submission)
+                )
 
     async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
-        """Record it; what was taken when delivered before is carried out once more instead, and told as taken."""
+        """Record the refusal. If an earlier delivery was taken, carry its effects out again; it counts as taken."""
         refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=self._clock.now_ns())
         if await self._sessions.refuse(sid, refused):
             _LOGGER.info("refused: %s", why)
@@ -288,67 +289,68 @@ class Intake:
         return True
 
     async def _cancel(self, channel: str, author: str, sid: str, cause: str, message: CancelSession) -> bool:
-        """A client cancels what it opened; an owner, on a channel of its own, anything."""
-        held = await self._sessions.look(sid)
-        if channel == SESSION and held.session is not None and held.session.opened.parent != author:
+        """Cancel a session. A client cancels what it opened; an owner, on a channel of its own, any session."""
+        cached = await self._sessions.look(sid)
+        if channel == SESSION and cached.session is not None and cached.session.opened.parent != author:
             return False
-        if channel == CLIENT and held.session is not None:
-            opened = held.session.opened
+        if channel == CLIENT and cached.session is not None:
+            opened = cached.session.opened
             if opened.author != author:
                 why = f"session {sid} was opened by somebody else"
                 return await self._refused(sid, cause, "cancel", author, "", why)
             if opened.parent:
                 why = f"session {sid} runs beneath session {opened.parent}; cancel that one"
                 return await self._refused(sid, cause, "cancel", author, "session", why)
-        if held.session is None and held.refused and (channel != CLIENT or held.is_of(author)):
-            why = f"session {sid} was refused: {held.refused}"
+        if cached.session is None and cached.refused and (channel != CLIENT or cached.is_of(author)):
+            why = f"session {sid} was refused: {cached.refused}"
             return await self._refused(sid, cause, "cancel", author, "session", why)
-        taken = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
-        if channel == SESSION and held.session is not None:
-            return taken.accepted  # it is over already: nobody asks
-        return taken.accepted or await self._refused(sid, cause, "cancel", author, "", taken.why)
+        receipt = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
+        if channel == SESSION and cached.session is not None:
+            return receipt.accepted  # it is over already, and nobody waits for an answer
+        return receipt.accepted or await self._refused(sid, cause, "cancel", author, "", receipt.why)
 
     async def _decide(self, channel: str, author: str, sid: str, cause: str, message: DecideItem) -> bool:
-        """A client answers items of what it opened; an owner, on a channel of its own, of anything."""
-        held = await self._sessions.look(sid)
-        if channel == CLIENT and held.session is not None and held.session.opened.author != author:
+        """Answer an item. A client may do so in what it opened; an owner, on a channel of its own, in any session."""
+        cached = await self._sessions.look(sid)
+        if channel == CLIENT and cached.session is not None and cached.session.opened.author != author:
             return await self._refused(sid, cause, "decide", author, "", f"session {sid} was opened by somebody else")
         event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author)
-        taken = await self._sessions.take(sid, cause, event)
-        return taken.accepted or await self._refused(sid, cause, "decide", author, "item", taken.why)
+        receipt = await self._sessions.take(sid, cause, event)
+        return receipt.accepted or await self._refused(sid, cause, "decide", author, "item", receipt.why)
 
     async def _feedback(self, channel: str, author: str, sid: str, cause: str, message: GiveFeedback) -> bool:
-        """A client says what it thinks of what it opened; an owner, on a channel of its own, of anything. What is not
-        over takes none: looked at beforehand, so that it never is appended together with a session's end."""
-        held = await self._sessions.look(sid, fresh=True)
-        session = held.session
+        """Record feedback. A client gives it on what it opened; an owner, on a channel of its own, on any session. An
+        open session takes none. This is checked first, so that feedback is never appended together with the end."""
+        cached = await self._sessions.look(sid, fresh=True)
+        session = cached.session
         if channel == CLIENT and session is not None and session.opened.author != author:
             return await self._refused(sid, cause, "feedback", author, "", f"session {sid} was opened by somebody else")
         if session is not None and not session.closed:
             why = f"session {sid} is open: feedback is on what it came to"
             return await self._refused(sid, cause, "feedback", author, "session", why)
         event = log.FeedbackGiven(author=author, right=message.right, answer=message.answer, note=message.note)
-        taken = await self._sessions.take(sid, cause, event)
-        return taken.accepted or await self._refused(sid, cause, "feedback", author, "session", taken.why)
+        receipt = await self._sessions.take(sid, cause, event)
+        return receipt.accepted or await self._refused(sid, cause, "feedback", author, "session", receipt.why)
 
-    async def _told(self, sid: str, cause: str, event: log.Event) -> bool:
-        """What another session says: its moderator vouches for it, and nobody asks what became of it. A standing
-        session that is not there yet is opened first."""
+    async def _take_unasked(self, sid: str, cause: str, event: log.Event) -> bool:
+        """Take what another session says: its moderator vouches for it, and nobody asks what became of it. A standing
+        session that does not exist yet is opened first."""
         if sid in STANDING and (await self._sessions.look(sid)).session is None:
             await self._sessions.open(sid, "standing", admit(STANDING[sid], _standing(sid), (), 0, ""))
-        taken = await self._sessions.take(sid, cause, event)
-        if not taken.accepted:
-            _LOGGER.info("not taken: %s", taken.why, extra={"cause": cause})
-        return taken.accepted
+        receipt = await self._sessions.take(sid, cause, event)
+        if not receipt.accepted:
+            _LOGGER.info("not taken: %s", receipt.why, extra={"cause": cause})
+        return receipt.accepted
 
     async def _time(self, sid: str, cause: str) -> bool:
-        """A timer fired: the effects of the last transition once more, and then the event, with who is gone."""
-        held = await self._sessions.find(sid)
-        if held is None or held.session is None or held.protocol is None or held.session.closed:
-            if held is not None and held.lost:
+        """A timer fired. The effects of the last transition are carried out again; then the event is taken, with the
+        queues that are gone."""
+        cached = await self._sessions.find(sid)
+        if cached is None or cached.session is None or cached.protocol is None or cached.session.closed:
+            if cached is not None and cached.lost:
                 await self._sessions.reissue(sid)
             return False
-        gone = self._presence.gone(held.protocol.watched(held.session))
+        gone = self._presence.gone(cached.protocol.watched(cached.session))
         with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
             await self._sessions.reissue(sid, timer=False)
         return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
@@ -356,13 +358,14 @@ class Intake:
     async def _open(
         self, channel: str, author: str, sid: str, cause: str, request: OpenSession, delivery: Delivery
     ) -> bool:
-        """Whether there is such a session already is asked first only of a child: its append would be refused."""
+        """Open a session. Only for a child is it asked first whether it exists: for others the append would be
+        refused."""
         if channel == SESSION:
-            held = await self._sessions.look(sid, fresh=True)
-            if cause in held.causes:
+            cached = await self._sessions.look(sid, fresh=True)
+            if cause in cached.causes:
                 await self._sessions.reissue(sid, cause)
                 return True
-            return await self._open_child(author, sid, cause, request, held, delivery.headers)
+            return await self._open_child(author, sid, cause, request, cached, delivery.headers)
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
             return await self._refused(sid, cause, "open", author, "parent", why)
@@ -373,7 +376,7 @@ class Intake:
     def _not_now(
         self, sid: str, expires_ns: int | None, expires_s: float | msgspec.UnsetType, delivery: Delivery
     ) -> str:
-        """Why a client's session may not be opened under this id, or any more; empty: it may."""
+        """Why a client may not open a session under this id, or not any more; empty: it may."""
         if is_child_id(sid):
             return f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
         if expires_s is not msgspec.UNSET:  # by the server's clock alone
@@ -382,11 +385,11 @@ class Intake:
         return f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s" if late_s > 0 else ""
 
     def _unheard_s(self) -> float:
-        """Seconds for which a worker that is missing may only not have been heard yet; 0 or less: it is not there."""
+        """Seconds in which a missing worker may still announce itself; 0 or less: it is not there."""
         return _YOUNG_S - self._presence.unbroken_s()
 
     async def _fork(self, author: str, sid: str, cause: str, request: ForkSession, delivery: Delivery) -> bool:
-        """Open a session that carries the record of another one of the same client's on."""
+        """Open a session that carries on the record of another session of the same client."""
         if why := self._not_now(sid, None, request.expires_s, delivery):
             return await self._refused(sid, cause, "open", author, "session", why)
         if cause in (await self._sessions.look(sid, fresh=True)).causes:
@@ -395,46 +398,46 @@ class Intake:
         while True:
             try:
                 wanted = await self._forks.wanted(sid, author, request, lambda: tracing.begin(sid, delivery.headers))
-                taken = await self._sessions.open(sid, cause, wanted.opened, wanted)
+                receipt = await self._sessions.open(sid, cause, wanted.opened, wanted)
             except PayloadTooLarge as error:
                 why = f"round: the record up to the end of the round does not fit one message: {error}"
                 return await self._refused(sid, cause, "open", author, "round", why)
             except (Inadmissible, briefing.Leak, LocalFault, InvalidValue) as error:
-                left = self._unheard_s()
-                if left > 0 and isinstance(error, Inadmissible) and error.worker:
-                    await self._presence.change(left)
+                remaining_s = self._unheard_s()
+                if remaining_s > 0 and isinstance(error, Inadmissible) and error.worker:
+                    await self._presence.change(remaining_s)
                     continue
                 self._metrics.sessions_refused.labels(protocol="fork").inc()
                 return await self._refused(sid, cause, "open", author, getattr(error, "field", ""), str(error))
-            return taken.accepted or await self._refused(sid, cause, "open", author, "session", taken.why)
+            return receipt.accepted or await self._refused(sid, cause, "open", author, "session", receipt.why)
 
     async def _open_child(
-        self, parent: str, sid: str, cause: str, request: OpenSession, held: Held, headers: Mapping[str, str]
+        self, parent: str, sid: str, cause: str, request: OpenSession, cached: CachedSession, headers: Mapping[str, str]
     ) -> bool:
-        """Of a session that still waits for it: in its opener's name, and with its documents if it says so. One that
-        will never be, or is over without a trace, ends at once."""
+        """Open a child of a session that still waits for it: in its opener's name, and with its documents if it says
+        so. A child that can never be opened, or is over without a trace, ends at once."""
         above = (await self._sessions.look(parent, fresh=True)).session
         if above is None or sid not in above.children:
             return False
-        if held.session is not None and held.session.opened.parent == parent:
-            return True  # sent again
-        if held.over:
-            await self._effects.ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
+        if cached.session is not None and cached.session.opened.parent == parent:
+            return True  # a repeat
+        if cached.over:
+            await self._effects.tell_ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
             return False
         if request.inherits:
-            mine = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
-            request = msgspec.structs.replace(request, documents=(*mine, *request.documents))
+            documents = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
+            request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
         owner = above.opened.author
-        why = held.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
+        why = cached.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
         if why:
             ended = SessionEnded(protocol=request.protocol, status="refused", why=why)
-            await self._effects.ended(sid, parent, ended)
+            await self._effects.tell_ended(sid, parent, ended)
         return not why
 
     async def _opened(
         self, sid: str, cause: str, request: OpenSession, asker: str, author: str, headers: Mapping[str, str]
     ) -> str:
-        """Open it: empty, or why it was refused, which is recorded.
+        """Open it. Empty, or why it was refused, which is recorded.
 
         Parameters
         ----------
@@ -457,18 +460,18 @@ class Intake:
         while True:
             try:
                 opened = await self._admitted(protocol, request, seed, author, trace)
-                taken = await self._sessions.open(sid, cause, opened)
+                receipt = await self._sessions.open(sid, cause, opened)
             except (Inadmissible, briefing.Leak, LocalFault) as error:
-                left = self._unheard_s()
-                if left > 0 and isinstance(error, Inadmissible) and error.worker:
-                    await self._presence.change(left)
+                remaining_s = self._unheard_s()
+                if remaining_s > 0 and isinstance(error, Inadmissible) and error.worker:
+                    await self._presence.change(remaining_s)
                     continue
                 self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
                 await self._refused(sid, cause, "open", asker, getattr(error, "field", ""), str(error))
                 return str(error)
-            if not taken.accepted:
-                await self._refused(sid, cause, "open", asker, "session", taken.why)
-            return taken.why
+            if not receipt.accepted:
+                await self._refused(sid, cause, "open", asker, "session", receipt.why)
+            return receipt.why
 
     async def _admitted(
         self, protocol: Protocol, request: OpenSession, seed: int, author: str, trace: str
@@ -476,9 +479,9 @@ class Intake:
         """The opening event, with what its protocol wants to know. Raises Inadmissible."""
         known: dict[str, Any] = {}
         for sid in protocol.reads:
-            held = await self._sessions.recent(sid, _RECENT_S)
-            if held.session is not None and held.protocol is not None:
-                known |= outcome(held.protocol, held.session)
+            cached = await self._sessions.recent(sid, _RECENT_S)
+            if cached.session is not None and cached.protocol is not None:
+                known |= outcome(cached.protocol, cached.session)
         if protocol.experts:
             await self._presence.settled()
         experts = self._presence.known() if protocol.experts else ()

@@ -76,7 +76,7 @@ __all__ = [
 ]  # fmt: skip
 
 _MOST_DELIVERIES = 1_000
-"""A worker reports how often it was handed a turn; above this it is not believed."""
+"""Largest number of deliveries that is believed when a worker reports it."""
 
 
 def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Transition:
@@ -88,10 +88,10 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Trans
         The budget does not even hold the first turns and what is kept back for the end.
     """
     settings: Any = decode(encode(protocol.present_names(opened.settings)), protocol.settings)
-    there = awaited(opened)
-    session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=there)
+    sitters = awaited(opened)
+    session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=sitters)
     draft = TransitionDraft(protocol, session, at_ns)
-    for seat, sitter in there.items():
+    for seat, sitter in sitters.items():
         draft.say("control", "seat", 0, raw({"seat": seat, "human": True, "waits": sitter.seconds}))
     inner, wishes = protocol.start(draft.view())
     draft.inner = inner
@@ -159,13 +159,13 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
         draft.handle(draft.out_of_time())
         return
     alone = [t for t in draft.turns.values() if not t.ask.queue and draft.seat(t.ask.seat).queue in event.gone]
-    # In the order of their deadlines; of those that are equal, turns first.
+    # in the order of their deadlines; among equal ones, turns come first
     due = [(t.ask.deadline_ns, 0, t.id) for t in draft.turns.values() if t.ask.deadline_ns <= draft.at_ns]
     due += [(end, 1, name) for name, end in draft.windows.items() if end <= draft.at_ns]
     for end, kind, name in sorted(due, key=lambda d: d[:2]):
         if kind == 0:
             _on_turn_due(draft, name)
-        elif draft.windows.get(name) == end:  # else closed, or opened anew, by what an earlier one led to
+        elif draft.windows.get(name) == end:  # else an earlier one closed it, or opened it anew
             del draft.windows[name]
             draft.handle(WindowClosed(name=name))
     for turn in alone:
@@ -177,7 +177,7 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
 def _on_turn_due(draft: TransitionDraft, id: str) -> None:
     turn = draft.turns.get(id)
     if turn is None:
-        return  # withdrawn by what an earlier one led to, or given back with it
+        return  # withdrawn or given back while an earlier one was handled
     if turn.ask.queue and draft.sitters[turn.ask.seat].then == "agent":
         draft.give_back(turn.ask.seat)
         return
@@ -188,8 +188,8 @@ def _on_turn_due(draft: TransitionDraft, id: str) -> None:
 
 
 def _on_redelivered(draft: TransitionDraft, event: log.Redelivered) -> None:
-    """The earlier try may have used all of its reservation, so it is booked as lost and the turn needs another one. It
-    is missed where that does not fit: its worker is told that it is closed, and pays nothing."""
+    """Book the earlier try as lost, since it may have used all of its reservation; the turn needs another one. If that
+    does not fit, the turn is missed: its worker is told that it is closed, and pays nothing."""
     turn = draft.turns.get(event.turn)
     if turn is None:
         raise Illegal(f"turn {event.turn} is not open")
@@ -203,7 +203,7 @@ def _on_redelivered(draft: TransitionDraft, event: log.Redelivered) -> None:
 
 
 def _on_cancelled(draft: TransitionDraft, event: log.Cancelled) -> None:
-    """Ends the session in any phase. A stop decision that has fallen stands: it closes with that, without a final
+    """End the session, in any phase. If a stop was decided already, the session closes with that, without a final
     turn."""
     if draft.protocol.standing:
         raise Illegal("this session stands for as long as its bus does: it is not cancelled")
@@ -214,7 +214,7 @@ def _on_cancelled(draft: TransitionDraft, event: log.Cancelled) -> None:
 
 
 def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
-    """Of a protocol that has windows only those take words that are open, and until their end."""
+    """Take words from the floor. If a protocol has windows, only an open one takes words, until its end."""
     end = draft.windows.get(event.window)
     if end is None and any(WindowClosed in row for row in draft.protocol.table.values()):
         raise Illegal(f"window {event.window} is not open")
@@ -230,7 +230,7 @@ def _on_decided(draft: TransitionDraft, event: log.Decided) -> None:
 
 
 def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
-    """From here on it pays for itself, and for nothing that it carries."""
+    """The fork begins: from here on the session pays for itself. It does not pay for what it carries."""
     draft.ledger = Ledger()
     end = draft.end_ns()
     for id, turn in draft.turns.items() if end is not None else ():
@@ -240,21 +240,21 @@ def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
 
 
 def _on_feedback(draft: TransitionDraft, event: log.FeedbackGiven) -> None:
-    """The one event of a closed session, which stays as it ended. Words that say what the last ones said are not posted
-    again."""
+    """Take feedback, the one event of a closed session. The session stays as it ended. Feedback that repeats the last
+    one is not posted."""
     if not draft.session.closed:
         raise Illegal("the session is open: feedback is on what it came to")
     draft.closed = True
-    said = [p for p in draft.posts if is_feedback(p)]
-    if len(said) >= MOST_FEEDBACK:
-        raise Illegal(f"feedback was given {len(said)} times, kept are at most {MOST_FEEDBACK}")
+    earlier = [p for p in draft.posts if is_feedback(p)]
+    if len(earlier) >= MOST_FEEDBACK:
+        raise Illegal(f"feedback was given {len(earlier)} times, kept are at most {MOST_FEEDBACK}")
     body = raw(Feedback(author=event.author, right=event.right, answer=event.answer, note=event.note))
-    if not said or bytes(said[-1].body) != bytes(body):
+    if not earlier or bytes(earlier[-1].body) != bytes(body):
         draft.say("control", FEEDBACK, 0, body)
 
 
 def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
-    """What it used is booked here; of one whose texts are gone, all that it might have used."""
+    """A child ended: what it used is booked here. If its texts are gone, all that it might have used is booked."""
     most, e = draft.children.pop(event.session, None), event.ended
     if most is None:
         raise Illegal(f"session {event.session} is not awaited here")
@@ -271,7 +271,8 @@ def _on_told(draft: TransitionDraft, event: log.Told) -> None:
 
 
 def _on_sat(draft: TransitionDraft, event: log.Sat) -> None:
-    """Sitting down concerns turns asked from now on; leaving, also those that the person has."""
+    """A person takes a seat, or leaves it. Taking it affects turns asked from now on; leaving also affects the person's
+    open turns."""
     seat = event.seat
     if seat not in (seats := [s.seat for s in draft.opened.seats]):
         raise Illegal(f"there is no seat {seat}; seats are {', '.join(seats)}")
@@ -302,7 +303,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
 
 
 def outcome(protocol: Protocol, session: Session) -> dict[str, Any]:
-    """What a session has come to so far, as its result would say it."""
+    """What a session has come to so far, in the form of its result."""
     return protocol.outcome(session.inner, TransitionDraft(protocol, session, session.at_ns).view())[0]
 
 

@@ -29,8 +29,8 @@ def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Se
     if count is None:
         count = counts[kind] = metrics.transitions.of(_WORDS[kind])
     count.value += 1
-    for said in protocol.notes(entry):
-        _LOGGER.log(logging.WARNING if said.warning else logging.INFO, "%s", said.text)
+    for notice in protocol.notes(entry):
+        _LOGGER.log(logging.WARNING if notice.warning else logging.INFO, "%s", notice.text)
     for command in entry.commands:
         kind = type(command)
         count = counts.get(kind)

@@ -32,8 +32,8 @@ from coordinator.artifact_store import Shelf
 from coordinator.budget import pays_for_tries
 from coordinator.effects import Effects
 from coordinator.folded.broken import BrokenLog, Unreadable
+from coordinator.folded.cached import CachedSession
 from coordinator.folded.group import Outcome, Receipt, Tell, Waiting
-from coordinator.folded.held import Held
 from coordinator.folded.listing import Listing
 from coordinator.folded.sweep import EVERY_S, Sweep
 from coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
@@ -45,7 +45,7 @@ from coordinator.session_store import Sessions
 from observability import logs, tracing
 from observability.metrics import Metrics
 from schemas import log
-from schemas.presence import Announcement, read
+from schemas.presence import Announcement, decode_announcement
 from schemas.session import SESSION_ID, human_queue
 from schemas.turn import HANDLING_RAISED, MOST_REPLIES, Answer, Answers, Check, Checked, Replies, Reply, Say, Sit, Speak
 from schemas.wire import SchemaError, compact, decode, encode
@@ -56,11 +56,11 @@ _ALL = 8_192
 _SEVERAL = b'{"t":"replies"'
 _BUSY = Answer(verdict="busy")
 _LATE_S = 1.5
-"""So long replies that came together wait for each other's answers."""
+"""Replies that came in one message wait this long for each other's answers."""
 
 
 class Moderator:
-    """One moderator process's half that touches the bus. An async context manager; closing drains."""
+    """One moderator process: the half that touches the bus. An async context manager; closing drains it."""
 
     def __init__(
         self,
@@ -112,8 +112,8 @@ class Moderator:
             partitions=partitions, checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        seen = (self._unreadable, metrics, sweep_s, log_max_age_s, partitions)
-        self._sweep = Sweep(connection, self.sessions, index, *seen)
+        sweep_settings = (self._unreadable, metrics, sweep_s, log_max_age_s, partitions)
+        self._sweep = Sweep(connection, self.sessions, index, *sweep_settings)
         self._desk = Desk(
             self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index, partitions),
             self._lane, connection.stores, self._sweep,
@@ -132,7 +132,7 @@ class Moderator:
 
     @property
     def ready(self) -> str | None:
-        """None when it serves; else what is missing."""
+        """None while it serves; else what is missing."""
         if not self._started:
             return "starting"
         if not self._intake.alive:
@@ -157,16 +157,16 @@ class Moderator:
             (self._partitions.everywhere(subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
-        # By those who see all sessions, and by those who read one owner's.
+        # one for those who see all sessions, one for those who read a single owner's
         for subject, parse, answer, what in (
             (subjects.READ_ALL, subjects.parse_read, self._desk.read, "read"),
             (subjects.DOC_ALL, subjects.parse_read, self._desk.documents, "doc"),
             (subjects.GET_ALL, subjects.parse_read, self._shelf.get, "artifact"),
         ):
             for of in (False, True):
-                told = subjects.owned("*", subject) if of else subject
+                pattern = subjects.owned("*", subject) if of else subject
                 handler = serve(parse, answer, what, owned=of)
-                self._subs.append(await self._connection.subscribe(told, handler, queue=shared))
+                self._subs.append(await self._connection.subscribe(pattern, handler, queue=shared))
         await self._connection.publish(subjects.CALL, b"")
         await self._connection.nc.flush()
         await self._intake.start()
@@ -219,7 +219,7 @@ class Moderator:
         owned: bool = False,
         now: Callable[[Msg, tuple[str, ...], str], bool] | None = None,
     ) -> Callable[[Msg], None]:
-        """A handler of requests: bounded for each author, each in a task of its own, answered whatever happens.
+        """A handler of requests. It is bounded for each author, runs each request in its own task, and always answers.
 
         `owned`: the subject names whose sessions the asker reads, which the handler is told last. `now`: takes a
         request without a task, and sees to its answer; what it leaves (False) is handled as all others.
@@ -232,7 +232,7 @@ class Moderator:
             except subjects.BadSubject as error:
                 self._answer(msg, Answer(verdict="refused", why=str(error)))
                 return
-            # The author where the subject names one; else the account, which the server adds to the request.
+            # The author if the subject names one; else the account, which the server adds to the request.
             who = ("" if owned else ".".join(parts[1:-1])) or asker(msg.headers) or parts[0]
             if parts[-1] and not SESSION_ID.fullmatch(parts[-1]):
                 self._answer(msg, Answer(verdict="refused", why=str(BadSessionId(parts[-1]))))
@@ -258,13 +258,13 @@ class Moderator:
         return receive
 
     async def _fault(self, msg: Msg, parts: tuple[str, ...], error: Exception) -> None:
-        """Answer where handling a request raised, or say nothing: silence is retried."""
+        """Answer a request whose handling raised, or stay silent: the asker then tries again."""
         if isinstance(error, PayloadTooLarge):
-            why, told = f"raised: {error}", str(error)
+            why, reason = f"raised: {error}", str(error)
         elif isinstance(error, BrokenLog):
             self._unreadable.meet(error)
             _LOGGER.info("left to another moderator: %s", error, extra={"subject": msg.subject})
-            # Who asks this moderator alone takes silence for its end, and asks any; who asks any asks again.
+            # Who asked this moderator alone takes silence for its end and asks any other; who asked all asks again.
             if parts[0] != self._lane:
                 self._answer(msg, _BUSY)
             return
@@ -272,12 +272,12 @@ class Moderator:
             _LOGGER.warning("not answered: %s", error, extra={"subject": msg.subject})
             return
         elif isinstance(error, SchemaError):
-            why, told = f"undecodable: {error}", str(error)
+            why, reason = f"undecodable: {error}", str(error)
         else:
             _LOGGER.error("handling raised", extra={"subject": msg.subject}, exc_info=error)
-            why, told = f"raised: {type(error).__name__}: {error}", HANDLING_RAISED
+            why, reason = f"raised: {type(error).__name__}: {error}", HANDLING_RAISED
         await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", why, msg.data)
-        self._answer(msg, Answer(verdict="refused", why=told))
+        self._answer(msg, Answer(verdict="refused", why=reason))
 
     def _answer(self, msg: Msg, answer: object) -> None:
         if not msg.reply:
@@ -299,7 +299,7 @@ class Moderator:
             await self._asides.put(sid, subject, cause, why, payload, time.time_ns())
 
     def _on_reply(self, msg: Msg, parts: tuple[str, ...], who: str) -> bool:
-        """A reply to a turn waits for its session's next append with whatever else waits there."""
+        """Let a reply to a turn wait for the next append of its session, together with the others."""
         _lane, channel, author, sid = parts
         if msg.data.startswith(_SEVERAL):
             return self._on_replies(msg, channel, author, who)
@@ -307,61 +307,62 @@ class Moderator:
         def tell(outcome: Outcome) -> None:
             self._serving.drop(who)
             if isinstance(outcome, Receipt):
-                self._answer(msg, self._said("reply", outcome))
+                self._answer(msg, self._verdict("reply", outcome))
             else:
                 self._spawn(self._fault(msg, parts, outcome))
 
         return self._waits(msg.data, (channel, author, sid), tell, msg.headers)
 
     def _on_replies(self, msg: Msg, channel: str, author: str, who: str) -> bool:
-        """Several at once: each waits for its own session, and is answered for itself. One that cannot be taken so is
-        told `busy`: its author submits it alone, and hears why."""
+        """Several replies in one message: each waits for its own session and has its own answer. One that cannot wait
+        is told `busy`. Its author then submits it alone, and hears why."""
         try:
             several = decode(msg.data, Replies).replies
         except SchemaError:
             return False
         if not several or len(several) > MOST_REPLIES:
             return False
-        left, sent = len(several), False
-        answers = [_BUSY] * left
+        open_answers, sent = len(several), False
+        answers = [_BUSY] * open_answers
 
-        def answered() -> None:
+        def answer_all() -> None:
             nonlocal sent
             if not sent:
                 sent = True
                 late.cancel()
                 self._answer(msg, Answers(answers=tuple(answers)))
 
-        def told(place: int, answer: Answer) -> None:
-            nonlocal left
+        def answer_one(place: int, answer: Answer) -> None:
+            nonlocal open_answers
             answers[place] = answer
-            left -= 1
+            open_answers -= 1
             self._serving.drop(who)
-            if not left:
-                answered()
+            if not open_answers:
+                answer_all()
 
-        # A session that is slow keeps the others' answers back for so long at most.
-        late = asyncio.get_running_loop().call_later(_LATE_S, answered)
+        # If one session is slow, the others' answers wait for it this long at most.
+        late = asyncio.get_running_loop().call_later(_LATE_S, answer_all)
 
-        self._serving.add(who, left - 1)
+        self._serving.add(who, open_answers - 1)
         full = self._serving[who] > _PER_AUTHOR or self._serving.total > _ALL
-        for place, one in enumerate(several):
+        for place, submission in enumerate(several):
 
             def tell(outcome: Outcome, place: int = place) -> None:
                 if not isinstance(outcome, Receipt):
                     _LOGGER.info("left to be submitted alone: %s", outcome, extra={"subject": msg.subject})
-                told(place, self._said("reply", outcome) if isinstance(outcome, Receipt) else _BUSY)
+                answer_one(place, self._verdict("reply", outcome) if isinstance(outcome, Receipt) else _BUSY)
 
             if (
                 full
-                or not SESSION_ID.fullmatch(one.session)
-                or not self._waits(bytes(one.reply), (channel, author, one.session), tell)
+                or not SESSION_ID.fullmatch(submission.session)
+                or not self._waits(bytes(submission.reply), (channel, author, submission.session), tell)
             ):
-                told(place, _BUSY)
+                answer_one(place, _BUSY)
         return True
 
     def _waits(self, data: bytes, to: tuple[str, str, str], tell: Tell, headers: dict[str, str] | None = None) -> bool:
-        """Let a reply wait for its session; False: it cannot be read, or is none. `to`: channel, author, session."""
+        """Let a reply wait for its session. False: it cannot be read, or it is no reply. `to`: channel, author,
+        session."""
         channel, author, sid = to
         try:
             reply: Say = decode(data, Say)  # type: ignore[arg-type]
@@ -382,13 +383,13 @@ class Moderator:
         self.sessions.submit(sid, Waiting(f"turn:{turn}", event, tell, check=check, asked_by=asked_by, headers=headers))
         return True
 
-    def _said(self, kind: str, taken: Receipt) -> Answer:
-        verdict = "accepted" if taken.accepted else "refused"
+    def _verdict(self, kind: str, receipt: Receipt) -> Answer:
+        verdict = "accepted" if receipt.accepted else "refused"
         count = self._metrics.counts.get(("said", kind, verdict))
         if count is None:
             count = self._metrics.counts["said", kind, verdict] = self._metrics.submissions.of(kind, verdict)
         count.value += 1
-        return Answer(verdict=verdict, why=taken.why, n=taken.n)
+        return Answer(verdict=verdict, why=receipt.why, n=receipt.n)
 
     async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Answer:
         message: Say = decode(msg.data, Say)  # type: ignore[arg-type]
@@ -396,13 +397,13 @@ class Moderator:
             return Answer(verdict="refused", why=f"channel {channel} takes no {type(message).__name__.lower()}")
         with logs.session(sid), tracing.process("say", msg.subject, headers=msg.headers, session=sid):
             if isinstance(message, Sit):
-                taken = await self._sit(author, sid, message)
+                receipt = await self._sit(author, sid, message)
             elif isinstance(message, Speak):
-                taken = await self._speak(channel, author, sid, message)
+                receipt = await self._speak(channel, author, sid, message)
             else:
-                compact(message.body)  # raises what kept it from being taken at once
+                compact(message.body)  # raises the error that kept it from the fast path
                 raise AssertionError("a reply that can be read is taken at once")
-        return self._said(type(message).__name__.lower(), taken)
+        return self._verdict(type(message).__name__.lower(), receipt)
 
     async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Receipt:
         event = log.Spoke(
@@ -411,49 +412,49 @@ class Moderator:
         return await self.sessions.take(sid, f"say:{author}:{speak.window}", event)
 
     async def _sit(self, author: str, sid: str, sit: Sit) -> Receipt:
-        """A person sits down, or leaves, in the one name that the seat's person has, and in the seat's role: whoever
-        opened the session chose its seats' names, and the broker vouches for roles."""
+        """A person takes a seat, or leaves it. The name must be the one that the seat's person has, and the role the
+        seat's: whoever opened the session chose the seats' names, and the broker vouches only for roles."""
         queue = human_queue(sit.seat)
         if author != queue:
             return Receipt(False, why=f"seat {sit.seat} is for {queue} to take, not for {author}")
-        held = await self.sessions.look(sid)
-        if held.session is None:
-            held = await self.sessions.look(sid, fresh=True)
-        opened = held.session.opened if held.session is not None else None
+        cached = await self.sessions.look(sid)
+        if cached.session is None:
+            cached = await self.sessions.look(sid, fresh=True)
+        opened = cached.session.opened if cached.session is not None else None
         role = next((s.role for s in opened.seats if s.seat == sit.seat), "") if opened else ""
         roles = await self.presence.roles_of(queue) if role else set()
         if role and role not in roles:
-            there = f"{queue} is here as {', '.join(sorted(roles))}" if roles else f"{queue} is not here"
-            return Receipt(False, why=f"seat {sit.seat} is a {role}'s in session {sid}, and {there}")
+            presence = f"{queue} is here as {', '.join(sorted(roles))}" if roles else f"{queue} is not here"
+            return Receipt(False, why=f"seat {sit.seat} is a {role}'s in session {sid}, and {presence}")
         event = log.Sat(seat=sit.seat, queue=queue, seconds=sit.seconds, then=sit.then, left=sit.leave)
         return await self.sessions.take(sid, f"sit:{author}:{sit.id}", event)
 
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)
-        held = await self.sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(held.session, self._key, channel, author, sid, check.turn, check.token)
-        if not fault and held.session is not None and check.turn in held.session.turns:
-            fault = await self._pay_for(sid, check, held)
-            if not fault and check.turn in held.session.turns:
+        cached = await self.sessions.look(sid, fresh=True)
+        fault = briefing.not_its_turn(cached.session, self._key, channel, author, sid, check.turn, check.token)
+        if not fault and cached.session is not None and check.turn in cached.session.turns:
+            fault = await self._pay_for(sid, check, cached)
+            if not fault and check.turn in cached.session.turns:
                 self._metrics.checks.labels(open="yes").inc()
                 return Checked(open=True, at_ns=self._connection.clock.now_ns())
         self._metrics.checks.labels(open="no").inc()
-        if f"turn:{check.turn}" in held.causes:
-            # Whoever stored its reply may have died before the effects were out.
+        if f"turn:{check.turn}" in cached.causes:
+            # The process that stored its reply may have died before the effects were out.
             await self.sessions.reissue(sid, f"turn:{check.turn}")
         return Checked(open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns())
 
-    async def _pay_for(self, sid: str, check: Check, held: Held) -> str:
+    async def _pay_for(self, sid: str, check: Check, cached: CachedSession) -> str:
         """Account for another try of an open turn before its worker pays for it, where an earlier one may have been
         begun; why that cannot be, or empty.
 
         The server counts deliveries, but a killed one forgets the last ones: what was decided before this process's
         connection was made may have been delivered before whatever the count says.
         """
-        session, cause = held.session, f"try:{check.turn}:{check.attempt}"
+        session, cause = cached.session, f"try:{check.turn}:{check.attempt}"
         assert session is not None
         first = check.deliveries <= 1 and check.decided_ns > self._connection.connected_at_ns
-        if not check.attempt or first or cause in held.causes:
+        if not check.attempt or first or cause in cached.causes:
             return ""
         ask = session.turns[check.turn].ask
         seat = next(s for s in session.opened.seats if s.seat == ask.seat)
@@ -465,18 +466,19 @@ class Moderator:
         self.sessions.forget(subjects.parse_log(msg.subject)[0])
 
     def _on_here(self, msg: Msg) -> None:
-        """The broker pins queue, role and specification; a payload that says otherwise is worth nothing."""
+        """Note an announcement. The broker pins queue, role and specification in the subject; a payload that differs is
+        ignored."""
         try:
             role, queue, pinned = subjects.parse_here(msg.subject)
-            said = read(msg.data)
+            message = decode_announcement(msg.data)
         except (SchemaError, subjects.BadSubject) as error:
             self._metrics.aside.labels(kind="undecodable").inc()
             _LOGGER.info("an announcement that cannot be read: %s", error)
             return
-        announcement = said.announcement
+        announcement = message.announcement
         if announcement.queue != queue or role not in announcement.roles:
             return
-        if not said.is_own_expert(role, queue, pinned):
+        if not message.is_own_expert(role, queue, pinned):
             _LOGGER.info("an announcement with another specification than is enrolled", extra={"queue": queue})
             return
         announcement = msgspec.structs.replace(announcement, roles=(role,))

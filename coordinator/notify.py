@@ -65,8 +65,8 @@ class Notifier:
         if len(self._tasks) >= _MOST_AT_ONCE:
             self._failed(session, "too many are under way")
             return
-        told = Notification(id=id, session=session, severity=severity, text=text, at_ns=at_ns)
-        task = asyncio.create_task(self._send(told))
+        notification = Notification(id=id, session=session, severity=severity, text=text, at_ns=at_ns)
+        task = asyncio.create_task(self._send(notification))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -77,7 +77,7 @@ class Notifier:
         for task in self._tasks:
             task.cancel()
 
-    async def _send(self, told: Notification) -> None:
+    async def _send(self, notification: Notification) -> None:
         import aiohttp  # few moderators have somebody to call
 
         why = ""
@@ -88,7 +88,7 @@ class Notifier:
                     await asyncio.sleep(BACKOFF_S * 2 ** (i - 1))
                 try:
                     async with http.post(
-                        self._url, data=encode(told), headers=headers, allow_redirects=False
+                        self._url, data=encode(notification), headers=headers, allow_redirects=False
                     ) as answer:
                         if answer.status < 300:
                             self._metrics.webhooks.labels(outcome="sent").inc()
@@ -96,7 +96,7 @@ class Notifier:
                         why = f"it answered {answer.status}"
                 except (aiohttp.ClientError, TimeoutError, OSError) as error:
                     why = type(error).__name__
-        self._failed(told.session, why)
+        self._failed(notification.session, why)
 
     def _failed(self, session: str, why: str) -> None:
         self._metrics.webhooks.labels(outcome="failed").inc()

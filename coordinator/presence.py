@@ -15,20 +15,21 @@ from schemas.expert import Known, expert_of, queue_of
 from schemas.presence import ALIVE_S, Announcement, ExpertHere
 
 SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
-"""Ages at which it may be taken as complete, where nobody new was heard for half the first; and at which it is."""
+"""Seconds after which the list of workers is taken as complete: the first if nobody new was heard for half of it, and
+the second in any case."""
 MOST_COPIES = 1_000
-"""Copies of one queue that are told apart."""
+"""Copies of one queue that are listed separately."""
 LEAST_LOOK_S = 1.0
 """Until it is looked again for somebody who serves a queue."""
 
 _Key = tuple[str, str]
 """(queue, instance)"""
 _ANNOUNCED_S = 1.5
-"""So long a person who sits down may still be unheard here."""
+"""A person who takes a seat may be unheard here for so long."""
 
 
-def _copies(one: Announcement) -> int:
-    return 1 if one.copies is msgspec.UNSET else one.copies
+def _copies(announcement: Announcement) -> int:
+    return 1 if announcement.copies is msgspec.UNSET else announcement.copies
 
 
 def _merged(one: Announcement, other: Announcement) -> Announcement:
@@ -48,7 +49,7 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
 
 
 def _by_queue(announcements: Iterator[tuple[_Key, Announcement]]) -> dict[str, Announcement]:
-    """One a queue, sorted by queue: its copies' room added up, the dearest of their prices."""
+    """One for each queue, sorted by queue: the room of its copies together, and the highest of their prices."""
     by_queue: dict[str, Announcement] = {}
     for (queue, _), announcement in sorted(announcements, key=lambda item: item[0]):
         other = by_queue.get(queue)
@@ -57,7 +58,7 @@ def _by_queue(announcements: Iterator[tuple[_Key, Announcement]]) -> dict[str, A
 
 
 class _Heard:
-    """Announcements and when they were heard, the oldest first."""
+    """Announcements with the time when each was heard, the oldest first."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -65,7 +66,8 @@ class _Heard:
         self._copies: Counter[str] = Counter()
 
     def put(self, announcement: Announcement) -> Announcement | None:
-        """Note one, or that it drains; what was there of it. Of one queue the newest `MOST_COPIES` are kept."""
+        """Note an announcement, or that a worker drains; return the one before. Of one queue the newest `MOST_COPIES`
+        are kept."""
         key = (announcement.queue, announcement.instance)
         before = self.drop(key)
         if announcement.draining:
@@ -77,7 +79,7 @@ class _Heard:
         return before
 
     def drop(self, key: _Key) -> Announcement | None:
-        """Forget one; what was there of it."""
+        """Forget one; return it."""
         dropped = self._all.pop(key, None)
         if dropped is None:
             return None
@@ -87,16 +89,16 @@ class _Heard:
         return dropped[0]
 
     def forget(self) -> bool:
-        """Forget those that are gone; whether there were any."""
+        """Forget those that are gone. True: there were any."""
         now = self._clock()
-        gone = []
+        silent = []
         for key, (_, at) in self._all.items():
             if now - at < ALIVE_S:
                 break
-            gone.append(key)
-        for key in gone:
+            silent.append(key)
+        for key in silent:
             self.drop(key)
-        return bool(gone)
+        return bool(silent)
 
     def items(self) -> Iterator[tuple[_Key, Announcement]]:
         """What is known."""
@@ -111,20 +113,20 @@ class Presence:
         self._workers = _Heard(clock)
         self._experts = _Heard(clock)
         self._specs: dict[str, ExpertHere] = {}
-        """By queue, as it was announced last."""
+        """Queue -> its last announcement."""
         self._known: tuple[Known, ...] | None = None
-        """None: it changed since it was worked out."""
+        """None: it changed since it was computed."""
         self._alive: tuple[Announcement, ...] | None = None
-        """Likewise."""
+        """None: it changed since it was computed."""
         self._changed = asyncio.Event()
         self._since = self._unbroken = clock()
         self.on_expert: Callable[[str], None] = lambda queue: None
-        """Called with the queue of an expert's process that was not heard before, or whose connection broke."""
+        """Called with the queue of an expert's process that is new, or whose connection broke."""
         self._heard_at: dict[str, float] = {}
-        """By queue: of any worker that serves it, or says that it drains."""
+        """Queue -> when a worker of it was last heard, or said that it drains."""
 
     def hear(self, announcement: Announcement, pin: str = "") -> None:
-        """Note one; `pin`: of an expert's specification, which it carries."""
+        """Note one; `pin`: of the expert's specification in it."""
         self._heard_at[announcement.queue] = self._clock()
         spec = announcement.expert
         if spec is None:
@@ -142,7 +144,7 @@ class Presence:
             self._known = None
             self._specs[queue] = here
             if before is not None and before.pin != here.pin:
-                # It was enrolled anew: whoever serves the older specification is out.
+                # It was enrolled anew: a worker with the older specification no longer counts.
                 for key in [k for k, _ in self._experts.items() if k[0] == queue]:
                     self._experts.drop(key)
         was = self._experts.put(announcement)
@@ -158,8 +160,8 @@ class Presence:
             self._alive = None
 
     def alive(self) -> tuple[Announcement, ...]:
-        """One announcement a living queue, experts left out, sorted by queue: how many copies it has, their room added
-        up, the dearest of their prices."""
+        """One announcement for each living queue, without experts, sorted by queue: the number of its copies, their
+        room together, and the highest of their prices."""
         self._forget()
         if self._alive is None:
             living = _by_queue(self._workers.items()).values()
@@ -167,7 +169,7 @@ class Presence:
         return self._alive
 
     def reasoning_tokens(self) -> int | msgspec.UnsetType:
-        """The most that a living model may think in one call; UNSET: none says."""
+        """The most tokens that a living model may think in one call; UNSET: none says so."""
         everybody = (a for living in (self._workers, self._experts) for _, a in living.items())
         return max(
             (a.reasoning_tokens for a in everybody if a.reasoning_tokens is not msgspec.UNSET), default=msgspec.UNSET
@@ -182,38 +184,40 @@ class Presence:
         return self._known
 
     def experts(self) -> tuple[ExpertHere, ...]:
-        """What the living experts are, sorted by id."""
+        """The specifications of the living experts, sorted by id."""
         return tuple(self._specs[queue_of(k.id)] for k in self.known())
 
     def everybody(self) -> tuple[Announcement, ...]:
-        """Every living worker, experts too, copies of one queue apart, sorted by queue and instance."""
+        """Every living worker and expert, copies of one queue listed separately, sorted by queue and instance."""
         self._forget()
         self.known()
         everybody = (*self._workers.items(), *self._experts.items())
         return tuple(a for _, a in sorted(everybody, key=lambda item: item[0]))
 
     def workers(self) -> dict[str, float]:
-        """How many workers of each queue live; 0 of one that was heard once and is silent."""
+        """Queue -> number of its living workers; 0 if it was heard once and is silent now."""
         self._forget()
         if self._experts.forget():
             self._known = None
-        counted = Counter(queue for heard in (self._workers, self._experts) for (queue, _), _a in heard.items())
+        counted = Counter(
+            queue for announcements in (self._workers, self._experts) for (queue, _), _a in announcements.items()
+        )
         return {queue: float(counted[queue]) for queue in self._heard_at}
 
     def listening_s(self) -> float:
-        """Seconds for which announcements have been heard here; a young moderator may not have heard everybody."""
+        """Seconds for which this process has heard announcements; a young moderator may not have heard everybody."""
         return self._clock() - self._since
 
     def unbroken_s(self) -> float:
-        """Seconds for which announcements have been heard without a break."""
+        """Seconds for which it has heard announcements without a break."""
         return self._clock() - self._unbroken
 
     def interrupted(self) -> None:
-        """Announcements may have been missed until now: whoever is silent has all his time again."""
+        """Announcements may have been missed until now: who is silent has the full time again."""
         self._unbroken = self._clock()
 
     def _silent_s(self, queue: str) -> float:
-        """Seconds without a word of anybody who serves a queue, as far as it was listened without a break."""
+        """Seconds since a worker of this queue was heard, counted only while this process could hear."""
         return self._clock() - max(self._heard_at.get(queue, self._unbroken), self._unbroken)
 
     def gone(self, queues: Iterable[str]) -> tuple[str, ...]:
@@ -221,14 +225,14 @@ class Presence:
         return tuple(sorted(q for q in queues if self._silent_s(q) >= ALIVE_S))
 
     def look_in_ns(self, queues: Iterable[str]) -> int:
-        """In how many ns the first of these queues (at least one) counts as gone if nothing is heard; at least
+        """Nanoseconds until the first of these queues (at least one) counts as gone if nothing is heard; at least
         `LEAST_LOOK_S`."""
-        left = ALIVE_S - max(map(self._silent_s, queues))
-        return int(max(left, LEAST_LOOK_S) * 1e9)
+        remaining_s = ALIVE_S - max(map(self._silent_s, queues))
+        return int(max(remaining_s, LEAST_LOOK_S) * 1e9)
 
     async def settled(self) -> None:
-        """Wait while it is young and experts are still answering the call that began it: who opens a task says who was
-        there, and nobody else may claim it."""
+        """Wait while this process is young and experts still answer its call: who opens a task says who was there, and
+        nobody else may claim it."""
         before = None
         while (age := self.listening_s()) < SETTLED_MOST_S:
             now = self.known()
@@ -238,14 +242,14 @@ class Presence:
             await asyncio.sleep(SETTLED_LEAST_S / 2)
 
     async def roles_of(self, queue: str) -> set[str]:
-        """As what workers of a queue have announced themselves; waits a moment for the first."""
+        """Roles that workers of a queue have announced; waits a moment for the first announcement."""
         until = time.monotonic() + _ANNOUNCED_S
         while True:
             roles = {r for a in self.alive() if a.queue == queue for r in a.roles}
-            left = until - time.monotonic()
-            if roles or left <= 0:
+            remaining_s = until - time.monotonic()
+            if roles or remaining_s <= 0:
                 return roles
-            await self.change(left)
+            await self.change(remaining_s)
 
     async def change(self, timeout_s: float) -> None:
         """Wait until somebody announces himself, at most so long."""

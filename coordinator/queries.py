@@ -34,11 +34,11 @@ from schemas.wire import Json, decode
 
 _PAGE_BYTES = 1_000_000
 _FRESH_S = 1.0
-"""So long a reader waits for the newest of a session, while a step of it is under way."""
+"""Seconds that a reader waits for the newest state of a session while a step of it is under way."""
 
 
 class Desk:
-    """Answers questions; changes nothing, but for an owner who has a session erased."""
+    """Answers questions. It changes nothing, except when an owner has a session erased."""
 
     def __init__(
         self,
@@ -62,25 +62,26 @@ class Desk:
         self._presence = presence
 
     async def read(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> Posts:
-        """A channel's posts from `k` on, as many as fit one message. The broker has seen to it that the asker reads the
-        channel, of the sessions of `owner` if one is named; of another's he hears what he hears of none."""
-        asked = decode(msg.data, ReadPosts)
+        """A channel's posts from `k` on, as many as fit one message. The broker has checked that the asker may read the
+        channel, for the sessions of `owner` if one is named. Another owner's session looks like one that does not
+        exist."""
+        request = decode(msg.data, ReadPosts)
         try:
             async with asyncio.timeout(_FRESH_S):
-                held = await self._sessions.find(sid)
-        except TimeoutError:  # a step is under way that the bus does not store: what was said before it is there
-            held = await self._sessions.look(sid)
-        if held is not None and not held.is_of(owner):
-            held = None
-        if held is None or (held.session is None and held.lost is None):
+                cached = await self._sessions.find(sid)
+        except TimeoutError:  # a step is under way that the bus does not store: the posts before it are valid
+            cached = await self._sessions.look(sid)
+        if cached is not None and not cached.is_of(owner):
+            cached = None
+        if cached is None or (cached.session is None and cached.lost is None):
             refused = ""
-            if held is not None and not held.erased:
-                refused = held.refused if owner is None else held.refused_by(owner, "open")
-            return Posts(posts=(), known=held is not None and not held.erased and not refused, refused=refused)
+            if cached is not None and not cached.erased:
+                refused = cached.refused if owner is None else cached.refused_by(owner, "open")
+            return Posts(posts=(), known=cached is not None and not cached.erased and not refused, refused=refused)
         page: list[Post] = []
         size = 0
-        for post in held.session.posts if held.session else held.lost.posts if held.lost else ():
-            if post.channel != channel or post.k < asked.k:
+        for post in cached.session.posts if cached.session else cached.lost.posts if cached.lost else ():
+            if post.channel != channel or post.k < request.k:
                 continue
             size += len(bytes(post.body)) + 300
             if page and size > _PAGE_BYTES:
@@ -90,14 +91,14 @@ class Desk:
 
     async def documents(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> Documents:
         """Documents of a session by content hash, as many as fit one message. Documents lie on `public`."""
-        asked = decode(msg.data, FetchDocuments)
-        held = await self._sessions.look(sid)
-        if held.session is None or held.erased or channel != PUBLIC or not held.is_of(owner):
+        request = decode(msg.data, FetchDocuments)
+        cached = await self._sessions.look(sid)
+        if cached.session is None or cached.erased or channel != PUBLIC or not cached.is_of(owner):
             return Documents(documents=())
-        wanted = set(asked.ids)
+        wanted = set(request.ids)
         page: list[Document] = []
         size = 0
-        for document in held.session.opened.documents:
+        for document in cached.session.opened.documents:
             if document.id not in wanted:
                 continue
             size += 4 * len(document.text)
@@ -107,12 +108,12 @@ class Desk:
         return Documents(documents=tuple(page))
 
     async def fate(self, msg: Msg, channel: str, author: str, sid: str) -> Fate:
-        """What became of a submission to IN: told to its author only, everybody else hears what he hears of none."""
+        """What became of a submission to IN. Only its author is told; to everybody else it does not exist."""
         cause = f"in:{decode(msg.data, AskFate).seq}"
-        held = await self._sessions.look(sid, fresh=True)
-        if held.authors.get(cause) == author:
+        cached = await self._sessions.look(sid, fresh=True)
+        if cached.authors.get(cause) == author:
             return Fate(fate="taken")
-        refused = held.refusals.get(cause)
+        refused = cached.refusals.get(cause)
         if refused is not None and refused.author == author:
             return Fate(fate="refused", why=refused.why, field=refused.field)
         last = await self._asides.last(sid)
@@ -127,7 +128,7 @@ class Desk:
         `index`. And a client's question for sessions that are `mine`."""
         if what == "sessions":
             return await self._listing.page(decode(msg.data, ListSessions))
-        if what == "mine":  # the broker vouches for the author: a client lists nobody else's
+        if what == "mine":  # the broker vouches for the author: a client lists only its own
             return await self._listing.page(decode(msg.data, ListSessions), author)
         if what == "index":
             return await self._listing.rebuild(decode(msg.data, RebuildIndex))
@@ -142,14 +143,14 @@ class Desk:
             )  # fmt: skip
         if what == "erase":
             decode(msg.data, EraseSession)
-            taken = await self._sessions.erase(sid, author)
-            return Answer(verdict="accepted" if taken.accepted else "refused", why=taken.why, n=taken.n)
+            receipt = await self._sessions.erase(sid, author)
+            return Answer(verdict="accepted" if receipt.accepted else "refused", why=receipt.why, n=receipt.n)
         return Answer(
             verdict="refused", why=f"there is no {what} to ask for; known are erase, index, log, sessions, workers"
         )
 
-    async def _log(self, asked: ReadLog, sid: str) -> LogPage:
-        entries = await self._sessions.entries(sid, asked.n)
+    async def _log(self, request: ReadLog, sid: str) -> LogPage:
+        entries = await self._sessions.entries(sid, request.n)
         page: list[Json] = []
         size = 0
         for entry in entries:

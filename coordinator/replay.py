@@ -35,24 +35,24 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     session: Session
     entries: tuple[log.Entry, ...]
     result: Result | None
-    """None: the session was still open where the record ends."""
+    """None: the session was still open at the end of the record."""
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run under other settings leaves the recorded one."""
+    """Where a run under other settings departs from the recorded one."""
 
     n: int | None
     """The transition at which the commands first differ; None: they never do."""
     how: str
-    """In words."""
+    """The difference, in words."""
     recorded: tuple[str, ...] = ()
     """What the recorded run did there."""
     this: tuple[str, ...] = ()
-    """What this one does."""
+    """What this run does there."""
     stop: str | None = None
     """The stop reason that this run reached within the record."""
     result: Result | None = None
-    """This run's result, where the record carries one."""
+    """This run's result, if the record goes so far."""
     carried: int
     """Recorded events that this run could take."""
 
@@ -88,23 +88,23 @@ def replayed(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> It
     before = ""
     for n, data in enumerate(raw_entries):
         stored = data.encode() if isinstance(data, str) else bytes(data)
-        entry = _read(n, stored)
+        entry = _decode_entry(n, stored)
         if isinstance(entry.event, log.Lost) and session is not None:
             break  # no machine took it
         try:
             if session is None or protocol is None:
                 opened, protocol = _opening(lookup, entry)
-                session, again = record_opening(protocol, sid, opened, entry.at_ns, entry.cause)
+                session, entry_again = record_opening(protocol, sid, opened, entry.at_ns, entry.cause)
             else:
-                session, again = record(protocol, session, before, entry.event, entry.at_ns, entry.cause)
+                session, entry_again = record(protocol, session, before, entry.event, entry.at_ns, entry.cause)
         except Diverged:
             raise
         except Exception as error:  # an altered opening may break anything
             raise Diverged(n, f"the event cannot be taken: {type(error).__name__}: {error}") from error
-        if encode(again) != stored:
-            raise Diverged(n, _difference(entry, again))
-        before = again.digest
-        yield session, again
+        if encode(entry_again) != stored:
+            raise Diverged(n, _difference(entry, entry_again))
+        before = entry_again.digest
+        yield session, entry_again
 
 
 def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overrides: Mapping[str, Any]) -> Parting:
@@ -120,8 +120,8 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
     recorded = replay(lookup, sid, raw_entries)
     entries = tuple(e for e in recorded.entries if not isinstance(e.event, log.FeedbackGiven))
     opened, protocol = _opening(lookup, entries[0])
-    given = {**protocol.present_names(opened.settings), **present_names(protocol, overrides)}
-    changed = msgspec.to_builtins(build_settings(protocol, given))
+    settings = {**protocol.present_names(opened.settings), **present_names(protocol, overrides)}
+    changed = msgspec.to_builtins(build_settings(protocol, settings))
     other = msgspec.structs.replace(opened, settings=changed)
     mine, my_commands = begin(protocol, sid, other, entries[0].at_ns)
     theirs, their_commands = begin(protocol, sid, opened, entries[0].at_ns)
@@ -141,8 +141,8 @@ Commands = tuple[log.Command, ...]
 
 
 def course(commands: Commands, *, briefs: bool = True) -> list[object]:
-    """What makes two runs the same run: who is asked what and shown what, and what is posted. Caps, deadlines and
-    whether text streams do not; of a stop its reason does, not the figures of its certificate.
+    """What makes two runs the same: who is asked what, what each is shown, and what is posted. Caps, deadlines and
+    streaming do not count; of a stop its reason counts, and the figures of its certificate do not.
 
     `briefs`: also what turns are told beside their question and what they are shown, such as the last round allowed."""
     steps: list[object] = []
@@ -188,33 +188,33 @@ def _parting(
 
 
 def parting_words(protocol: Protocol, my_commands: Commands, their_commands: Commands) -> str:
-    """Where two runs part that have taken the same course so far."""
+    """The first difference between two runs that were the same so far."""
     this, recorded = _words(my_commands), _words(their_commands)
     where = _where(protocol, their_commands)
     if this == recorded:
         unlike = _words(_unlike(my_commands, their_commands))
-        return f"{where}both runs take the same steps, but do not show or say the same: {_listed(unlike, ())}"
-    return f"{where}recorded run {_listed(recorded, this)}, this one {_listed(this, recorded)}"
+        return f"{where}both runs take the same steps, but do not show or say the same: {_joined(unlike, ())}"
+    return f"{where}recorded run {_joined(recorded, this)}, this one {_joined(this, recorded)}"
 
 
 def _unlike(mine: Commands, theirs: Commands) -> Commands:
-    """Commands of the one run that are not the other's in the same place; all, where one has more."""
-    seen = [c for c in mine if course((c,))]
+    """Commands of one run that the other does not have in the same place; all of them, if their numbers differ."""
+    own = [c for c in mine if course((c,))]
     other = [c for c in theirs if course((c,))]
-    if len(seen) != len(other):
+    if len(own) != len(other):
         return mine
-    return tuple(a for a, b in zip(seen, other, strict=True) if course((a,)) != course((b,)))
+    return tuple(a for a, b in zip(own, other, strict=True) if course((a,)) != course((b,)))
 
 
 def _where(protocol: Protocol, commands: Commands) -> str:
-    """`after round 2 (score 72): `, where the transition ended a round."""
+    """`after round 2 (score 72): `, if the transition ended a round."""
     posts = (c for c in commands if isinstance(c, log.Say))
     ends = ((post.round, protocol.ends_round(post)) for post in posts)
     return next((f"after round {round_} ({words}): " for round_, words in ends if words), "")
 
 
 def _words(commands: Commands) -> tuple[str, ...]:
-    """Commands that somebody else sees, in words."""
+    """The commands that others see, in words."""
     words: dict[str, None] = {}
     for c in commands:
         match c:
@@ -232,7 +232,7 @@ def _words(commands: Commands) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _listed(words: tuple[str, ...], other: tuple[str, ...]) -> str:
+def _joined(words: tuple[str, ...], other: tuple[str, ...]) -> str:
     own = [w for w in words if w not in other] or list(words)
     return " and ".join([*([", ".join(own[:-1])] if own[1:] else []), *own[-1:]]) or "does nothing"
 
@@ -245,7 +245,7 @@ def _result(session: Session) -> Result | None:
     return decode(session.closing.body, Result) if session.closed else None
 
 
-def _read(n: int, stored: bytes) -> log.Entry:
+def _decode_entry(n: int, stored: bytes) -> log.Entry:
     try:
         return decode(stored, log.Entry)
     except SchemaError as error:
@@ -265,8 +265,8 @@ def _opening(lookup: Lookup, entry: log.Entry) -> tuple[log.Opened, Protocol]:
     return entry.event, protocol
 
 
-def _difference(stored: log.Entry, again: log.Entry) -> str:
+def _difference(stored: log.Entry, redone: log.Entry) -> str:
     for field in ("n", "at_ns", "commands", "digest"):
-        if encode(getattr(stored, field)) != encode(getattr(again, field)):
+        if encode(getattr(stored, field)) != encode(getattr(redone, field)):
             return f"{field} is not what the event leads to"
     return "its bytes are not those that the event leads to"

@@ -26,11 +26,11 @@ CONTROL = "control"
 
 
 class MachineError(Exception):
-    """Base of what this package raises."""
+    """Base of the errors of this package."""
 
 
 class Illegal(MachineError):
-    """The event has no place in this state. The peer's fault: the submission is refused with this text."""
+    """The event is not allowed in this state. The peer's fault: the submission is refused with this text."""
 
 
 class Inadmissible(MachineError):
@@ -49,7 +49,7 @@ class Inadmissible(MachineError):
 
 
 class BrokenTable(MachineError):
-    """A handler went to a phase that its cell does not name. Ours."""
+    """A handler went to a phase that its cell does not name. Our fault."""
 
 
 # ---------------------------------------------------------------- what a protocol's table is made of
@@ -75,24 +75,24 @@ class Missed(msgspec.Struct, frozen=True, kw_only=True):
     round: int
     why: str
     short: str = ""
-    """Which limit of the budget another attempt would have passed, as Unaffordable says it; empty: none."""
+    """The limit of the budget that another attempt would have passed, as in Unaffordable; empty: none."""
     late: bool = False
-    """Its deadline passed: there is no reply."""
+    """Its deadline passed without a reply."""
     gone: bool = False
     """Nobody serves the seat's queue any more."""
 
 
 class Unaffordable(msgspec.Struct, frozen=True, kw_only=True):
-    """The turns just wished for do not fit the budget, or its seconds are over. They are not asked."""
+    """The turns just wished do not fit the budget, or its seconds are over. They are not asked."""
 
     what: str
-    """Which limit, with the figures."""
+    """The limit, with the figures."""
     seconds: bool = False
-    """True: time is over, so that no final turn can be asked either."""
+    """True: the time is over, so that not even a final turn can be asked."""
 
 
 class Spoke(msgspec.Struct, frozen=True, kw_only=True):
-    """A process spoke up from the floor."""
+    """A process said something from the floor."""
 
     author: str
     channel: str
@@ -117,22 +117,22 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """A session beneath this one is over, or was never opened."""
+    """A child ended, or was never opened."""
 
     session: str
     protocol: str
     status: str
     """finished | failed | cancelled | refused | erased"""
     reason: str
-    """Of its stop (schemas.stops); empty where it was not opened."""
+    """The reason of its stop (schemas.stops); empty if it was not opened."""
     result: Json | None
     """Its result frame (schemas.result.Result)."""
     why: str
-    """In words, where there is no result."""
+    """In words, if there is no result."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """Another session said something."""
+    """Another session sent something."""
 
     sender: str
     kind: str
@@ -143,7 +143,7 @@ Inner = Answered | Missed | Unaffordable | Spoke | WindowClosed | Decided | Chil
 
 
 class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A turn that is out."""
+    """An open turn."""
 
     id: str
     ask: log.Ask
@@ -154,13 +154,13 @@ class Sitter(msgspec.Struct, frozen=True, kw_only=True):
 
     queue: str
     seconds: float
-    """For each turn."""
+    """Seconds for each turn."""
     then: str
     """agent | miss | wait (schemas.turn.Sit)."""
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True):
-    """The stop decision, once it fell."""
+    """The stop decision, once there is one."""
 
     reason: str
     certificate: Json
@@ -176,7 +176,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     settings: Any = None
     """`opened.settings`, typed: decoded once, not hashed."""
     question: str = ""
-    """What seats are shown in place of `opened.question`, once the protocol rephrased it; not hashed: a post has it."""
+    """The question that seats are shown, once the protocol rephrased `opened.question`. Not hashed: a post has it."""
     n: int
     """Transitions taken."""
     opened_ns: int
@@ -185,7 +185,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     posts: tuple[Post, ...] = ()
     ledger: Ledger = Ledger()
     timer_ns: int | None = None
-    """When the armed timer fires; it may be earlier than what is due next, never later."""
+    """When the armed timer fires. It may be earlier than the next deadline, never later."""
     stopped: Stopped | None = None
     closed: bool = False
     inner: Any = None
@@ -194,7 +194,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     windows: dict[str, int] = {}
     """Windows for words from the floor: name -> Unix time of their end, ns."""
     children: dict[str, Reservation] = {}
-    """Sessions beneath this one that have not ended, and what each may use at most."""
+    """Children that have not ended, and the most that each may use."""
 
     @property
     def closing(self) -> Post:
@@ -211,8 +211,8 @@ def seat_of(opened: log.Opened, name: str) -> Seat:
 
 
 def awaited(opened: log.Opened) -> dict[str, Sitter]:
-    """Seats whose turns wait for a person from the first one on, as if the person sat at the opening; nobody comes: the
-    agent has them."""
+    """Seats whose turns wait for a person from the first turn on, as if a person had taken the seat at the opening. If
+    nobody comes, the agent has them."""
     return {seat: Sitter(queue=human_queue(seat), seconds=s, then="agent") for seat, s in opened.waits.items()}
 
 
@@ -243,13 +243,13 @@ class View(msgspec.Struct, frozen=True):
     """All posts so far; a post's number is its index."""
     next_post: int
     open_turns: tuple[OpenTurn, ...]
-    """Turns still out, the one being handled excluded."""
+    """Open turns, without the one that is being handled."""
     at_ns: int
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     """What was used so far."""
     affords: Callable[[Iterable[tuple[str | Seat, Caps]]], str] = lambda turns: ""
-    """Which limit of the budget these turns of seats would pass together, beside what is used, reserved and held back;
-    empty: they fit. A seat that may not be invited yet is given whole."""
+    """The limit of the budget that these turns of seats would pass together, beside what is used, reserved and held
+    back; empty: they fit. A seat that is not invited yet is given as a Seat."""
     sid: str = ""
     """The session's own id."""
     windows: Mapping[str, int] = msgspec.field(default_factory=dict)
@@ -259,7 +259,7 @@ class View(msgspec.Struct, frozen=True):
 
     @property
     def child(self) -> str:
-        """The id that the first session started in this step gets; of a second, another one."""
+        """The id that the first child started in this step gets; a second one gets another."""
         return child_id(self.sid, self.n)
 
     def seats(self, role: str) -> tuple[Seat, ...]:
@@ -268,13 +268,13 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What is added to one of the series of outcomes (observability.outcomes)."""
+    """An addition to one of the series of outcomes (observability.outcomes)."""
 
     series: str
-    """As it is exposed, without `parley_`."""
+    """The series' name, without `parley_`."""
     labels: dict[str, str] = {}
     value: float = 1.0
-    """By how much a counter goes up, what a histogram observes, or what a gauge stands at."""
+    """The amount by which a counter goes up, the value that a histogram observes, or the value of a gauge."""
 
 
 class LogLine(msgspec.Struct, frozen=True):
@@ -285,39 +285,41 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What a protocol measured in a session that is closed."""
+    """What a protocol measured in a closed session."""
 
     agreement: float | None = None
-    """After the last round that was measured, 0 to 1; None: it was not measured."""
+    """After the last measured round, 0 to 1; None: it was not measured."""
     disagreement: float | None = None
-    """The same, as the protocol measures it, 0 to 1."""
+    """The same, by the protocol's own measure, 0 to 1."""
     plateau: bool = False
-    """By the protocol's own test nothing moved any more."""
+    """Whether nothing moved any more, by the protocol's own test."""
     flips: dict[str, int] = {}
-    """Changes of an answer: FLIPS -> how many."""
+    """Changes of answers: FLIPS -> count."""
     judge_variance: tuple[float, ...] = ()
-    """Across the judges, of each round that several judged."""
+    """Withdraw all turns, windows and children. Turns asked in this step were never sent: they are not booked as
+    lost."""
     rules: dict[str, int] = {}
-    """Another stop rule (Counted.rules) -> the round after which it would have stopped; one that would have played on
+    """Another stop rule (Counted.rules) -> the round after which it would have stopped. A rule that would have gone on
     is left out."""
     samples: tuple[Sample, ...] = ()
-    """What only this protocol counts."""
+    """Samples that only this protocol counts."""
 
 
 FLIPS = ("quoted", "argued", "unexplained")
-"""Why somebody changed an answer: a quotation that was new to it, an argument, or nothing that the record shows."""
+"""Why somebody changed an answer: a quotation that was new to the seat, an argument, or nothing that the record
+shows."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a protocol says of its sessions to whoever counts them."""
+    """What a protocol tells the counter of its sessions."""
 
     measured: Callable[["Session", "View"], Measured] = lambda session, view: Measured()
-    """Of a closed session; the view is of its last state."""
+    """For a closed session; the view is of its last state."""
     feedback: Callable[["Session", bool], Iterable[Sample]] = lambda session, right: ()
-    """Of a closed session, when a person says that its result is right, or wrong."""
+    """For a closed session, when a person says that its result is right, or wrong."""
     live: Callable[[log.Entry], Iterable[Sample]] = lambda entry: ()
-    """Of a standing session, which never closes: what an entry of it adds."""
+    """For a standing session, which never closes: what an entry adds."""
     rules: tuple[str, ...] = ()
     """Other stop rules that its records carry."""
     children: tuple[Sample, ...] = ()
@@ -354,7 +356,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Planned:
-    """Turns that one seat may be asked."""
+    """The turns that one seat may be asked."""
 
     seat: str
     kind: str
@@ -364,7 +366,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Worker:
-    """Who may be chosen for a turn of work, and how many calls that may have."""
+    """Who may be chosen for a turn of work, and how many calls that turn may have."""
 
     seat: Seat
     least: Caps
@@ -373,16 +375,16 @@ class Worker:
 
 @dataclass(frozen=True)
 class Plan:
-    """Turns that a session may come to; known before it begins."""
+    """The turns that a session may come to, as known before it begins."""
 
     rounds: int
     """Largest number of rounds."""
     least: tuple[Planned, ...]
-    """One round that ends it, every turn asked once."""
+    """The turns of a single round that ends the session, each asked once."""
     most: tuple[Planned, ...]
-    """All rounds of the cap, every turn as often as it may be asked."""
+    """The turns of all rounds, each asked as often as it may be."""
     workers: tuple[Worker, ...] = ()
-    """Where the session chooses who works: those that it may choose. Their turns are in neither of the two."""
+    """If the session chooses who works: the seats that it may choose. Their turns are in neither of the two."""
 
 
 @dataclass(frozen=True)
@@ -391,8 +393,8 @@ class Protocol:
 
     name: str
     version: int
-    """Of the sessions that are opened now (`log.Opened.version`): one more whenever the same events would lead to other
-    bytes."""
+    """The version of sessions opened now (`log.Opened.version`). It goes up whenever the same events would lead to
+    other bytes."""
     settings: type
     """msgspec struct; its `__post_init__` refuses values outside their range."""
     state: type
@@ -405,7 +407,7 @@ class Protocol:
     channel: str
     """Where replies of participants are submitted and posted."""
     seat: Callable[[OpenSession, Any, tuple[Announcement, ...]], tuple[Seat, ...]]
-    """Seats for a request that names none (or completes those it names). Raises Inadmissible."""
+    """Seats for a request that names none, or only some. Raises Inadmissible."""
     start: Callable[[View], Step]
     final: Callable[[View], tuple[tuple[str, Caps], ...]]
     """(seat, caps) of the turns for which the budget is held back from the opening on."""
@@ -415,67 +417,68 @@ class Protocol:
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
     stops: tuple[str, ...] = ()
-    """Reasons for which a session of it stops (schemas.stops), beside those that are every protocol's."""
+    """Reasons for which its sessions stop (schemas.stops), beside those of every protocol."""
     oldest: int | None = None
-    """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own."""
+    """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own version."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """Other names of settings, and the present ones. Former names stand in older sessions, and may still be given."""
+    """Former names of settings -> present names. Former names stand in older sessions, and may still be given."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False
-    """Its course is fixed at the opening: at least it takes every turn once, where others take one round."""
+    """Its course is fixed at the opening: it takes every turn at least once. Other protocols take at least one
+    round."""
     shows_refused: int = 0
-    """The first version that shows a seat its reply that was not accepted, with the error; 0: none does."""
+    """The first version that shows a seat its refused reply, with the error; 0: none does."""
     readers: tuple[str, ...] = ()
-    """Roles whose seats all hold every document dealt to nobody, also those invited later; none: the seats of the first
-    role take them in turn."""
+    """Roles whose seats all hold every document that was dealt to nobody, also seats invited later. None: the seats of
+    the first role take them in turn."""
     standing: str = ""
-    """The id of its one session (coordinator.protocols.STANDING), which moderators open when it is first told
-    something. It lives without a turn, a window or a child, and is never cancelled. Empty: it does not stand."""
+    """The id of its one session (coordinator.protocols.STANDING). Moderators open it when something is first sent to
+    it. It has no turns, windows or children, and is never cancelled. Empty: it is no standing protocol."""
     reads: tuple[str, ...] = ()
     """Standing sessions whose outcome enters the opening (`log.Opened.known`)."""
     beneath: Callable[[OpenSession, Any], OpenSession | None] = lambda request, settings: None
-    """The session that one of it may start, as far as its opening tells, so that one that would be refused is refused
-    there; None: none."""
+    """The session that one of its sessions may start, as far as the opening tells. A child that would be refused is
+    then refused at the opening. None: there is none."""
     experts: bool = False
-    """The announced experts enter the opening (`log.Opened.experts`)."""
+    """Whether the announced experts enter the opening (`log.Opened.experts`)."""
     ends_round: Callable[[log.Say], str] = lambda post: ""
-    """What a post that ends a round says of it, in words (`score 72`); empty: it ends none."""
+    """What the post that ends a round says of the round, in words (`score 72`); empty: the post ends none."""
     notes: Callable[[log.Entry], Iterable[LogLine]] = lambda entry: ()
-    """What a transition says in the log of the moderator that took it."""
+    """Lines of a transition for the log of the moderator that took it."""
     counted: Counted = Counted()
-    """What is counted of its sessions (coordinator.outcomes), beside what is counted of every protocol's."""
+    """What is counted of its sessions (coordinator.outcomes), beside what is counted of every session."""
     unheard: Callable[[Session], frozenset[str]] = lambda session: frozenset()
-    """Queues whose words an open window still waits for: a process that is started again hears the posts once more."""
+    """Queues whose words an open window still waits for: a process that starts again hears the posts once more."""
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Kind of post -> kinds of the posts before it that it answers: links of its span, where turns show posts in their
-    briefs."""
+    """Kind of post -> kinds of earlier posts that it answers. These become links of its span, if turns show posts in
+    their briefs."""
     trusts: str = ""
-    """The role whose seats' records weigh (`log.Opened.learned`); empty: no record weighs, and none enters."""
-    steers: Callable[[Any, Policy], Policy | None] = lambda settings, learned: None
-    """What a session with these settings uses of what was learned of its controller; None: nothing, and nothing
+    """The role whose seats are weighed by their records (`log.Opened.learned`); empty: no record weighs, and none
     enters."""
+    steers: Callable[[Any, Policy], Policy | None] = lambda settings, learned: None
+    """What a session with these settings uses of the controller's learned policy; None: nothing, and nothing enters."""
     moves_on: bool = False
-    """Others can go on in place of a seat: a turn whose queue nobody serves any more is missed as soon as that is
-    known. Where nobody can, it waits until its deadline for a worker to come."""
+    """Others can go on in place of a seat: a turn is then missed as soon as nobody serves its queue. If nobody can, the
+    turn waits for a worker until its deadline."""
 
     def steps(self, version: int) -> bool:
         """Whether it steps sessions of this version."""
         return (self.version if self.oldest is None else self.oldest) <= version <= self.version
 
-    def refused(self, version: int, said: bytes) -> str | msgspec.UnsetType:
-        """What a seat is shown of its reply that was not accepted; unset: none came, or the version shows none."""
-        if not 0 < self.shows_refused <= version or said == b"null":
+    def refused(self, version: int, reply: bytes) -> str | msgspec.UnsetType:
+        """What a seat is shown of its refused reply; unset: there was none, or the version shows none."""
+        if not 0 < self.shows_refused <= version or reply == b"null":
             return msgspec.UNSET
-        return said.decode(errors="replace")[:_REFUSED_CHARS]
+        return reply.decode(errors="replace")[:_REFUSED_CHARS]
 
     def present_names(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings, each under its present name."""
         return {self.renamed.get(name, name): value for name, value in settings.items()}
 
     def watched(self, session: Session) -> frozenset[str]:
-        """Queues of open turns, people's left out, that are missed as soon as nobody serves them."""
+        """Queues of open turns, without people's. Their turns are missed as soon as nobody serves them."""
         if not self.moves_on or not session.turns:
             return frozenset()
-        asked = {t.ask.seat for t in session.turns.values() if not t.ask.queue}
-        return frozenset(s.queue for s in session.opened.seats if s.seat in asked)
+        asked_seats = {t.ask.seat for t in session.turns.values() if not t.ask.queue}
+        return frozenset(s.queue for s in session.opened.seats if s.seat in asked_seats)

@@ -1,4 +1,4 @@
-"""One step of a session while it is built: what every protocol's steps have in common, done to a copy of the state."""
+"""A session's step while it is built: what the steps of every protocol share, done to a copy of the state."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -59,17 +59,17 @@ from schemas.turn import Caps
 from schemas.wire import Json, decode, figure, raw
 
 _ERROR_CHARS = 2_000
-"""Of a fault, shown to the model that made it."""
+"""Characters of a fault that are shown to the model that made it."""
 _HELD_BYTES = 12_000
-"""Of what was said, for which the budget is held back until the final turn."""
+"""Bytes of earlier posts for which the budget of the final turn is held back."""
 _WAIT_S = 86_400.0
-"""For a turn of a person who is waited for."""
+"""Seconds of a turn whose person is waited for."""
 
 Transition = tuple[Session, tuple[log.Command, ...]]
 
 
 class TransitionDraft:
-    """One step in the making. Lives inside one call; nothing of it is shared, so a step that raises leaves no trace."""
+    """One step in the making. It lives inside one call and shares nothing: a step that raises changes nothing."""
 
     def __init__(self, protocol: Protocol, session: Session, at_ns: int) -> None:
         self.protocol = protocol
@@ -91,8 +91,7 @@ class TransitionDraft:
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
         self.withdrawn: list[tuple[str, list[str]]] = []
-        """(seat, its turns): told at the end of the step, so that a handler knows the numbers of the posts it wishes
-        for."""
+        """(seat, its turns), announced at the end of the step: handlers can then count on the numbers of posts."""
 
     # -- looking
     def view(self) -> View:
@@ -107,28 +106,28 @@ class TransitionDraft:
         return seat_of(self.opened, seat)
 
     def queue(self, seat: str) -> str:
-        """Of the person who sits there; empty: nobody does."""
+        """The queue of the person who has the seat; empty: nobody has it."""
         return self.sitters[seat].queue if seat in self.sitters else ""
 
     def thinking(self, caps: Caps) -> Caps:
-        """A turn's caps with what its model may think; one that is given no output thinks nothing."""
+        """A turn's caps, with the tokens that its model may think. Without output there is no thinking."""
         more = self.opened.reasoning_tokens
         if more is msgspec.UNSET or not caps.output_tokens or caps.reasoning_tokens is not msgspec.UNSET:
             return caps
         return msgspec.structs.replace(caps, reasoning_tokens=more)
 
     def most(self, seat: str, caps: Caps, queue: str) -> Reservation:
-        """What a turn may use at most: a person's, nothing."""
+        """The most that a turn may use; a person's turn uses nothing."""
         return Reservation() if queue else reservation(self.seat(seat), self.thinking(caps))
 
     def content(self, seat: str, sees: Iterable[int] = (), brief: Json | None = None) -> int:
         """Bytes of what a turn of this seat is shown."""
-        held = sum(len(d.text.encode()) for d in self.opened.documents if seat in d.holders)
+        documents = sum(len(d.text.encode()) for d in self.opened.documents if seat in d.holders)
         posts = sum(len(bytes(self.posts[n].body)) for n in sees)
-        return held + posts + len(self.question.encode()) + (0 if brief is None else len(bytes(brief)))
+        return documents + posts + len(self.question.encode()) + (0 if brief is None else len(bytes(brief)))
 
     def fitted(self, asks: list[AskSeat]) -> list[AskSeat]:
-        """The turns wished for with caps that fit the budget, as wide as they may be; as they are where none do."""
+        """The wished turns, with the widest caps that fit the budget; unchanged if no caps fit."""
         final = any(a.final for a in asks)
         for wished in self.narrower(asks):
             more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in wished)
@@ -137,7 +136,7 @@ class TransitionDraft:
         return asks
 
     def narrower(self, asks: list[AskSeat]) -> Iterable[list[AskSeat]]:
-        """These turns with narrower and narrower caps; where the session has no such rule, as they are."""
+        """These turns, with caps that get narrower; unchanged if the session has no such rule."""
         if self.opened.fits is msgspec.UNSET:
             yield asks
             return
@@ -150,7 +149,7 @@ class TransitionDraft:
             yield [msgspec.structs.replace(a, caps=caps) for a, caps in zip(asks, row, strict=True)]
 
     def held_back(self, seat: str, caps: Caps) -> Reservation:
-        """For the final turn: where caps may be narrower, what that is given at least with all that was said."""
+        """What is held back for the final turn. If caps may get narrower: the least that this turn needs."""
         caps = self.thinking(caps)
         if self.opened.fits is not msgspec.UNSET:
             caps = least(caps, min(self.content(seat, range(len(self.posts))), _HELD_BYTES))
@@ -161,7 +160,7 @@ class TransitionDraft:
         return None if seconds is None else self.began_ns() + int(seconds * 1e9)
 
     def began_ns(self) -> int:
-        """When it began to do something itself."""
+        """When this session began, after the part that a fork carries."""
         fork = self.opened.fork
         before = 0.0 if fork is msgspec.UNSET or self.session.n <= fork.carried else fork.seconds
         return self.session.opened_ns + round(before * 1e9)
@@ -174,8 +173,8 @@ class TransitionDraft:
         return Unaffordable(what=f"budget.seconds: limit {figure(self.opened.budget.seconds or 0)} s", seconds=True)
 
     def reserved(self, final: bool) -> Reservation:
-        """What turns in flight and sessions beneath this one may use, and, until the final turn is asked, what is held
-        back for it: also where a person is to answer it, who may leave."""
+        """What open turns and children may use. Until the final turn is asked, also what is held back for it, even if a
+        person is to answer it: the person may leave."""
         out = total(self.most(t.ask.seat, t.ask.caps, t.ask.queue) for t in self.turns.values())
         out += total(self.children.values())
         if final or self.stopped or any(t.ask.final for t in self.turns.values()):
@@ -183,7 +182,7 @@ class TransitionDraft:
         return out + total(self.held_back(s, caps) for s, caps in self.protocol.final(self.view()))
 
     def short(self) -> Unaffordable | None:
-        """Why the turns wished for so far cannot be asked; None if they can."""
+        """Why the turns wished so far cannot be asked; None if they can."""
         if not self.asks and self.child is None:
             return None
         if self.time_is_over():
@@ -200,7 +199,7 @@ class TransitionDraft:
         return Unaffordable(what=what) if what else None
 
     def affords(self, turns: Iterable[tuple[str | Seat, Caps]]) -> str:
-        """Which limit these turns together would pass; empty if they fit."""
+        """The limit that these turns together would pass; empty if they fit."""
         if self.time_is_over():
             return self.out_of_time().what
         more = total(
@@ -210,13 +209,13 @@ class TransitionDraft:
         return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
 
     def at_least(self, seat: Seat, caps: Caps) -> Caps:
-        """What a turn is given at least, as far as that is known before it is asked."""
+        """The least caps that a turn may get, as far as they are known before it is asked."""
         caps = self.thinking(caps)
         return caps if self.opened.fits is msgspec.UNSET else least(caps, self.content(seat.seat))
 
     # -- doing
     def handle(self, event: Inner) -> None:
-        """Give one event to the protocol's table; what it wishes for and cannot have comes back as Unaffordable."""
+        """Give one event to the protocol's table. Wishes that do not fit come back to it as Unaffordable."""
         for _ in range(4):
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None:
@@ -282,8 +281,8 @@ class TransitionDraft:
         self.commands.append(log.Say(channel=channel, kind=kind, round=round_, body=body, seat=seat))
 
     def stop(self, w: Stop) -> None:
-        """The decision: posted where every agent hears it; turns asked before it are withdrawn and sessions beneath it
-        cancelled, both as unaccounted, and windows closed."""
+        """Post the decision where every agent hears it. Open turns are withdrawn and children cancelled, both booked as
+        lost; windows close."""
         if self.stopped is not None:
             raise BrokenTable(f"stopped twice: {self.stopped.reason}, then {w.reason}")
         self.withdraw()
@@ -292,11 +291,11 @@ class TransitionDraft:
         more |= reliability.certified(self.opened, self.protocol.trusts) | policy.certified(self.opened)
         certificate = raw({**decode(w.certificate, dict[str, Any]), **more}) if more else w.certificate
         self.stopped = Stopped(reason=w.reason, certificate=certificate, converged=converged, transition=self.session.n)
-        told = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
-        self.say("control", "stop", 0, raw(told))
+        body = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
+        self.say("control", "stop", 0, raw(body))
 
     def withdraw(self) -> None:
-        """Turns asked in this step were never sent: they are forgotten, not lost."""
+        """Withdraw all turns, windows and children. Turns asked in this step were never sent: none is lost."""
         for turn in self.turns.values():
             if not self.is_new(turn):
                 self.lose(turn)
@@ -311,7 +310,7 @@ class TransitionDraft:
         self.children.clear()
 
     def withdraw_seat(self, seat: str) -> None:
-        """A turn asked in this very step was never sent: its command stays, and carries nothing out."""
+        """Withdraw a seat's turns. One asked in this step was never sent: its command stays, and has no effect."""
         gone: list[str] = []
         for turn in [t for t in self.turns.values() if t.ask.seat == seat]:
             del self.turns[turn.id]
@@ -332,7 +331,7 @@ class TransitionDraft:
         self.commands.append(w)
 
     def dealt(self, new: Seat) -> tuple[Document, ...]:
-        """A seat of the protocol's readers also holds what only such seats hold, or nobody yet."""
+        """The documents, with a new seat of the protocol's readers as holder of those that other roles do not hold."""
         if new.role not in self.protocol.readers:
             return self.opened.documents
         others = {s.seat for s in self.opened.seats if s.role not in self.protocol.readers}
@@ -342,7 +341,7 @@ class TransitionDraft:
         )
 
     def start_child(self, w: StartChild) -> None:
-        """Its budget is what is left at most, and is reserved here where this session has a limit."""
+        """Start a child. Its budget is at most what is left; it is reserved here if this session has a limit."""
         limits, sid = self.opened.budget, child_id(self.session.sid, self.session.n)
         end = self.end_ns()
         seconds = None if end is None else (end - self.at_ns) / 1e9
@@ -360,13 +359,13 @@ class TransitionDraft:
             self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
 
     def give_back(self, seat: str) -> None:
-        """The seat is its agent's again, and so are the turns that the person has; those that the budget does not hold
-        are missed."""
+        """Give the seat back to its agent, with the person's open turns. Those that the budget does not hold are
+        missed."""
         del self.sitters[seat]
         self.say("control", "seat", 0, raw({"seat": seat, "human": False}))
         for turn in [t for t in self.turns.values() if t.ask.seat == seat and t.ask.queue]:
             if self.turns.pop(turn.id, None) is None:
-                continue  # withdrawn by what an earlier one led to
+                continue  # withdrawn while an earlier turn was handled
             a = msgspec.structs.replace(
                 turn.ask, queue="", attempt=1, error="", deadline_ns=self.deadline(seat, turn.ask.window_s)
             )
@@ -383,27 +382,28 @@ class TransitionDraft:
             Missed(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, why=why, short=short, late=late, gone=gone)
         )
 
-    def again(self, turn: OpenTurn, error: str, said: bytes = b"null") -> None:
-        """A bad reply: a new turn with the error and what was said, as long as attempts, time and budget allow."""
+    def again(self, turn: OpenTurn, error: str, reply: bytes = b"null") -> None:
+        """Ask a turn with a bad reply again, with the error and that reply, if attempts, time and budget allow; else it
+        is missed."""
         a = turn.ask
-        left = a.attempt < self.protocol.attempts(self.session.settings)
-        short = (self.out_of_time().what if self.time_is_over() else self.no_more(turn)) if left else ""
-        if left and not short:
+        attempts_remain = a.attempt < self.protocol.attempts(self.session.settings)
+        short = (self.out_of_time().what if self.time_is_over() else self.no_more(turn)) if attempts_remain else ""
+        if attempts_remain and not short:
             error = error[:_ERROR_CHARS]
             late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
-            told = self.protocol.refused(self.opened.version, said)
-            self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=told, deadline_ns=late))
+            refused = self.protocol.refused(self.opened.version, reply)
+            self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=refused, deadline_ns=late))
         else:
             self.miss(turn, error, short)
 
     def no_more(self, turn: OpenTurn) -> str:
-        """Which limit one more turn like this would pass; empty if it fits."""
+        """The limit that one more turn like this would pass; empty if it fits."""
         a = turn.ask
         more = self.most(a.seat, a.caps, a.queue)
         return shortfall(self.opened.budget, self.ledger, self.reserved(a.final), more)
 
     def seconds(self, seat: str, queue: str, window_s: float | None) -> float:
-        """For a turn: a person's own, else the session's, or the window where that is shorter."""
+        """Seconds for a turn: the person's own; else the session's, or those of a shorter window."""
         if queue:
             return _WAIT_S if self.sitters[seat].then == "wait" else self.sitters[seat].seconds
         return min(self.opened.turn_timeout_s if window_s is None else window_s, self.opened.turn_timeout_s)
@@ -412,7 +412,7 @@ class TransitionDraft:
         return self.until(self.seconds(seat, self.queue(seat), window_s))
 
     def until(self, seconds: float) -> int:
-        """So long from now, and not past the budget's seconds."""
+        """So many seconds from now, but not after the budget's end. Unix time, ns."""
         at = self.at_ns + int(seconds * 1e9)
         end = None if self.opened.budget.seconds is None else self.end_ns()
         return at if end is None else min(at, end)
@@ -442,7 +442,7 @@ class TransitionDraft:
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))
 
     def is_new(self, turn: OpenTurn) -> bool:
-        """Asked in this very step: it was never sent."""
+        """Whether it was asked in this step, and thus not sent yet."""
         return turn.id.startswith(f"{self.session.n}-")
 
     def ask(self, a: log.Ask) -> None:
@@ -481,8 +481,8 @@ class TransitionDraft:
         return session, tuple(self.commands)
 
     def arm(self) -> None:
-        """One timer: armed when none is or when it would be late; one that fires early finds nothing due, and is
-        reset."""
+        """Set the one timer if there is none, or if it would be late. A timer that fires early finds nothing due, and
+        is set again."""
         if self.closed:
             if self.timer_ns is not None:
                 self.timer_ns = None
@@ -492,7 +492,7 @@ class TransitionDraft:
         for turn in self.turns.values():
             if due is None or turn.ask.deadline_ns < due:
                 due = turn.ask.deadline_ns
-        end = self.end_ns() if self.children else None  # the others are never behind the end of the budget's seconds
+        end = self.end_ns() if self.children else None  # turns and windows never end after the budget's seconds
         if end is not None and (due is None or end < due):
             due = end
         if due is not None and (self.timer_ns is None or due < self.timer_ns):

@@ -63,7 +63,7 @@ class Rows(NamedTuple):
     found: Floats
     """(prompts, experts, Rank)."""
     whole: Floats
-    """(prompts, what ranking.whole says)."""
+    """(prompts, what ranking.task_features says)."""
     lead: Floats
     part: Floats
     """(prompts, experts)."""

@@ -41,7 +41,7 @@ async def rows_of(cases: Sequence[Case], reader: Encoder) -> tuple[Floats, Float
     words, read = [], []
     for case in cases:
         heard = prepared.read_task(Task(prompt=case.prompt, files_mentioned=case.files))
-        words.append(several.by_words(heard.reading.kept, heard.reading.wanted, len(heard.parts)))
+        words.append(several.by_words(heard.reading.wanted_text, heard.reading.wanted, len(heard.parts)))
         read.append(several.combined(words[-1], (await reader.encode([heard.parts[0] if heard.parts else "-"]))[0]))
     return np.array(words), np.array(read), np.array([float(c.kind in KINDS) for c in cases])
 

@@ -73,7 +73,7 @@ def training(folder: Path = GOLDEN) -> tuple[Training, list[str], tuple[Case, ..
     put, known = speller(every, specs)
     texts, lead, part, task = [], [], [], []
     for case in (c for i, c in enumerate(every) if i % HELD_BACK):
-        texts.append(read_prompt(put.right(sanitized(case.prompt, ids))).kept or case.prompt)
+        texts.append(read_prompt(put.right(sanitized(case.prompt, ids))).wanted_text or case.prompt)
         named = [SUBJECT[e] for e in case.leads] or ["none"]
         lead.append(_row(named) / len(named))
         part.append(np.maximum(_row(named), _row([SUBJECT[e] for e in case.support if e in SUBJECT])))

@@ -71,7 +71,7 @@ def figures(result: Result) -> dict[str, Any]:
         "status": result.status,
         "agreed": result.stop.converged,
         "answer": answer_of(result),
-        "words": row.told(result.stop.converged) if row else "",
+        "words": row.in_words(result.stop.converged) if row else "",
         "stop": msgspec.to_builtins(result.stop),
         "dissent": dissent(result),
         "rounds": len(result.rounds),

@@ -41,16 +41,16 @@ class Bounded:
 
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._most = most
-        self._seen: dict[str, str] = {}
+        self._labels: dict[str, str] = {}
 
     def __call__(self, value: str) -> str:
-        label = self._seen.get(value)
+        label = self._labels.get(value)
         if label is not None:
             return label
-        if len(self._seen) >= self._most:
+        if len(self._labels) >= self._most:
             return "other"
         name = value[:64] or "none"
-        self._seen[value] = name
+        self._labels[value] = name
         return name
 
 
@@ -100,12 +100,12 @@ class Metrics:
         self.logs_damaged = self._gauge(
             "logs_damaged", "Sessions whose logs lost something, as far as this moderator has met them."
         )
-        self.left = self._counter(
+        self.left_to_others = self._counter(
             "left_total", "Submissions and requests left to another moderator, since this one cannot run the session.",
             ("reason",),
         )  # fmt: skip
         for reason in UNREADABLE:
-            self.left.labels(reason=reason)
+            self.left_to_others.labels(reason=reason)
 
     def _moderator(self) -> None:
         self.transitions = self._counter("transitions_total", "Transitions appended to the log.", ("event",))

@@ -138,7 +138,7 @@ class Outcomes:
         self._tenant = tenant
         self._totals = totals = CollectorRegistry()
         self._known = False
-        self._series = {name: _made(name, row, totals) for name, row in OUTCOMES.items()}
+        self._series = {name: _build(name, row, totals) for name, row in OUTCOMES.items()}
         self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), totals)
         self.position = Gauge("parley_outcomes_position", "Messages of LOG up to which was counted.", (), totals)
         self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
@@ -198,7 +198,7 @@ class Outcomes:
             gauge.replace(readings.get(name, {}))
 
 
-def _made(name: str, row: Declared, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+def _build(name: str, row: Declared, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
     if row.bounds:
         return Histogram(f"parley_{name}", row.text, row.labels, row.bounds, registry)
     kind = Gauge if name in GAUGES else Counter

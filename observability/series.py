@@ -107,7 +107,7 @@ class Series(Generic[C]):
         self._name = name
         self._text = text
         self._labelnames = labels
-        self._found: dict[tuple[tuple[str, str], ...], C] = {}
+        self._by_labels: dict[tuple[tuple[str, str], ...], C] = {}
         self._children: dict[tuple[str, ...], C] = {}
         if not labels:
             self._children[()] = self._new()
@@ -119,7 +119,7 @@ class Series(Generic[C]):
     def labels(self, **labels: str) -> C:
         """The number for these values. Raises ValueError where they are not the metric's labels."""
         key = tuple(labels.items())
-        child = self._found.get(key)
+        child = self._by_labels.get(key)
         if child is None:
             if sorted(labels) != sorted(self._labelnames):
                 raise ValueError("Incorrect label names")
@@ -127,7 +127,7 @@ class Series(Generic[C]):
             child = self._children.get(values)
             if child is None:
                 child = self._children[values] = self._new()
-            self._found[key] = child
+            self._by_labels[key] = child
         return child
 
     def of(self, *values: str) -> C:
@@ -173,7 +173,7 @@ class Gauge(Series[Level]):
     kind = "gauge"
 
     def __init__(self, name: str, text: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
-        self._asked: Callable[[], Mapping[str, float]] | None = None
+        self._read_values: Callable[[], Mapping[str, float]] | None = None
         super().__init__(name, text, labels, registry)
         if not labels:
             only = self._children[()]
@@ -184,19 +184,19 @@ class Gauge(Series[Level]):
 
     def follow(self, read_values: Callable[[], Mapping[str, float]]) -> None:
         """Ask at each scrape for the numbers of a metric with one label, by its value."""
-        self._asked = read_values
+        self._read_values = read_values
 
     def collect(self) -> Iterable[Metric]:
         """The metric with its numbers of now."""
-        if self._asked is not None:
-            for value, number in self._asked().items():
+        if self._read_values is not None:
+            for value, number in self._read_values().items():
                 self.labels(**{self._labelnames[0]: value}).set(number)
         return super().collect()
 
     def replace(self, readings: Mapping[tuple[str, ...], float]) -> None:
         """Let these be its numbers, and no other: values of its labels -> how much."""
         self._children = {values: self._new() for values in readings}
-        self._found = {}
+        self._by_labels = {}
         for values, value in readings.items():
             self._children[values].set(value)
 

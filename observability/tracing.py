@@ -63,17 +63,17 @@ class Sampler:
     def __init__(self, a_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._a_minute = a_minute
         self._clock = clock
-        self._left = a_minute
+        self._allowance = a_minute
         self._at = clock()
 
     def __call__(self) -> bool:
         """Whether one more is traced."""
         now = self._clock()
-        self._left = min(self._a_minute, self._left + (now - self._at) * self._a_minute / 60.0)
+        self._allowance = min(self._a_minute, self._allowance + (now - self._at) * self._a_minute / 60.0)
         self._at = now
-        if self._left < 1.0:
+        if self._allowance < 1.0:
             return False
-        self._left -= 1.0
+        self._allowance -= 1.0
         return True
 
 

@@ -69,10 +69,10 @@ def posted(posts: Sequence[Post]) -> bytes:
     return encode(first if len(posts) == 1 else Posted(**_fields(first), more=tuple(posts[1:])))
 
 
-def heard(data: bytes) -> tuple[Post, ...]:
+def decode_posts(data: bytes) -> tuple[Post, ...]:
     """The posts of one message. Raises Undecodable."""
-    said = decode(data, Posted)
-    return (Post(**_fields(said)), *said.more)
+    message = decode(data, Posted)
+    return (Post(**_fields(message)), *message.more)
 
 
 def _fields(post: Post) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
     more: bool = False
 
 
-def read(post: Post, kinds: Mapping[str, type]) -> Any:
+def decode_body(post: Post, kinds: Mapping[str, type]) -> Any:
     """The body as the type of the post's kind; None for a kind that is absent, or what another version wrote."""
     wanted = kinds.get(post.kind)
     try:

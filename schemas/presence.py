@@ -92,7 +92,7 @@ class PinnedAnnouncement(NamedTuple):
 
 
 @lru_cache(maxsize=2_048)
-def read(data: bytes) -> PinnedAnnouncement:
+def decode_announcement(data: bytes) -> PinnedAnnouncement:
     """An announcement as it came. Workers repeat theirs every 5 s, byte for byte, and there may be hundreds.
 
     Raises

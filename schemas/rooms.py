@@ -164,13 +164,13 @@ class Rooms(Mapping[str, T], Generic[T]):
         self._package = package
         self._module, _, self._attribute = place.partition(":")
         self.group = group
-        self._made: dict[str, T] = {}
+        self._loaded: dict[str, T] = {}
         self._own: frozenset[str] | None = None
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._made:
-            self._made[name] = self._loader(name)()
-        return self._made[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._loader(name)()
+        return self._loaded[name]
 
     def _loader(self, name: str) -> Callable[[], T]:
         """What imports the object. Raises KeyError where there is none of this name."""
@@ -190,10 +190,10 @@ class Rooms(Mapping[str, T], Generic[T]):
         return usable(self.group)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._made or name in self._names() or name in self._installed()
+        return name in self._loaded or name in self._names() or name in self._installed()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._names(), *self._made, *self._installed()}))
+        return iter(sorted({*self._names(), *self._loaded, *self._installed()}))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -208,4 +208,4 @@ class Rooms(Mapping[str, T], Generic[T]):
         """
         if name in self and self[name] is not thing:
             raise ValueError(f"two protocols are named {name}")
-        self._made[name] = thing
+        self._loaded[name] = thing

@@ -29,7 +29,7 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
         """Of the command that followed the session. What might have converged and did not is not settled."""
         return UNSETTLED if self.converged and not converged else self.exit_code
 
-    def told(self, converged: bool) -> str:
+    def in_words(self, converged: bool) -> str:
         """The reason in words."""
         return self.unless or f"{self.words}; it did not converge" if self.converged and not converged else self.words
 

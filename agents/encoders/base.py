@@ -95,9 +95,9 @@ class Cached:
     Not the texts: a vector is found by a digest of its text (docs/retention.md).
     """
 
-    def __init__(self, inner: Encoder, kept: int = KEPT) -> None:
+    def __init__(self, inner: Encoder, most: int = KEPT) -> None:
         self._inner = inner
-        self._kept = kept
+        self._most = most
         self._vectors: OrderedDict[bytes, Vectors] = OrderedDict()
 
     @property
@@ -130,7 +130,7 @@ class Cached:
         for text, key in keys.items():
             self._vectors[key] = known[text]
             self._vectors.move_to_end(key)
-        while len(self._vectors) > self._kept:
+        while len(self._vectors) > self._most:
             self._vectors.popitem(last=False)
         return np.stack([known[text] for text in texts]) if texts else np.zeros((0, self.dimension), np.float32)
 

@@ -31,9 +31,9 @@ class Pooled(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, input_ids: Any, attention_mask: Any) -> Any:
         """(n, tokens) twice to (n, 384)."""
-        said = self.transformer(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        weight = attention_mask.unsqueeze(-1).to(said.dtype)
-        mean = (said * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
+        states = self.transformer(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        weight = attention_mask.unsqueeze(-1).to(states.dtype)
+        mean = (states * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
         return torch.nn.functional.normalize(mean, p=2.0, dim=1)
 
 
@@ -47,14 +47,14 @@ def export(original: Any, to: Path) -> None:
     example = original.tokenizer(["one sentence", "and another one, longer"], padding=True, return_tensors="pt")
     axes = {0: "n", 1: "tokens"}
     with tempfile.TemporaryDirectory() as folder:
-        whole = str(Path(folder) / "model.onnx")
+        full_model = str(Path(folder) / "model.onnx")
         torch.onnx.export(
-            Pooled(transformer), (example["input_ids"], example["attention_mask"]), whole, dynamo=False,
+            Pooled(transformer), (example["input_ids"], example["attention_mask"]), full_model, dynamo=False,
             opset_version=OPSET, input_names=["input_ids", "attention_mask"], output_names=["vectors"],
             dynamic_axes={"input_ids": axes, "attention_mask": axes, "vectors": {0: "n"}},
         )  # fmt: skip
         quantization.quantize_dynamic(
-            whole, str(to / "model.int8.onnx"), weight_type=quantization.QuantType.QInt8, per_channel=True,
+            full_model, str(to / "model.int8.onnx"), weight_type=quantization.QuantType.QInt8, per_channel=True,
             reduce_range=True,
         )  # fmt: skip
     onnx.checker.check_model(str(to / "model.int8.onnx"))

@@ -74,7 +74,7 @@ class OpenAIEncoder:
         self.base_url = base_url
         self.dimension = dimensions
         self.usd_per_million = usd_per_million
-        self._asked = {"dimensions": dimensions} if dimensions else {}
+        self._extra_fields = {"dimensions": dimensions} if dimensions else {}
         self._key = key
         self._deadline_s = deadline_s
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -118,7 +118,12 @@ class OpenAIEncoder:
         return np.concatenate(parts)
 
     async def _request(self, texts: Sequence[str], until: float, spent: Spent) -> Vectors:
-        body = {"model": self.name, "input": [t or " " for t in texts], "encoding_format": "float", **self._asked}
+        body = {
+            "model": self.name,
+            "input": [t or " " for t in texts],
+            "encoding_format": "float",
+            **self._extra_fields,
+        }
         most = sum(estimate(t or " ") for t in texts)
         rejections = unreached = 0
         while True:
@@ -129,7 +134,7 @@ class OpenAIEncoder:
                 async with asyncio.timeout(left_s):
                     data = await self._open().embeddings(body, left_s)
                 _count(spent, data, most)
-                return await _read(data, len(texts), max(MOST_DIMENSIONS, self.dimension))
+                return await _decode_vectors(data, len(texts), max(MOST_DIMENSIONS, self.dimension))
             except Rejected as error:
                 why, wait = error.why, error.retry_after_s
                 if error.status not in _AGAIN:
@@ -169,7 +174,7 @@ def _count(spent: Spent, data: bytes | bytearray, most: int) -> None:
     spent.tokens += tokens if 0 < tokens < 1e9 else most
 
 
-async def _read(data: bytearray, count: int, most: int) -> Vectors:
+async def _decode_vectors(data: bytearray, count: int, most: int) -> Vectors:
     """The vectors, decoded one by one: a long answer does not hold up the event loop."""
     if data.count(b"{") > _OBJECTS + count * _OBJECTS:
         raise EncoderUnavailable(f"the server's answer has more than {_OBJECTS} objects for each of {count} texts")

@@ -72,10 +72,10 @@ def from_options(own: Any) -> tuple[Encoder | None, str]:
     EncoderMisconfigured
         What was asked for cannot be had.
     """
-    given = _of_file(own)
-    name = given.pop("name", DEFAULT)
+    settings = _of_file(own)
+    name = settings.pop("name", DEFAULT)
     try:
-        return make_encoder(name, given), "" if name != "none" else NOT_WANTED
+        return make_encoder(name, settings), "" if name != "none" else NOT_WANTED
     except EncoderError as error:
         if own is not None:
             raise

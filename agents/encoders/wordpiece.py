@@ -52,13 +52,13 @@ class WordPiece:
 
 def words(text: str) -> list[str]:
     """Words, signs of punctuation and ideographs, in lower case and without accents."""
-    shown = "".join(_kept(c) for c in text)
+    shown = "".join(_normal_character(c) for c in text)
     plain = "".join(c.lower() for c in unicodedata.normalize("NFD", shown) if unicodedata.category(c) != "Mn")
     return "".join(f" {c} " if _is_punctuation(c) else c for c in plain).split()
 
 
 @lru_cache(maxsize=4_000)
-def _kept(c: str) -> str:
+def _normal_character(c: str) -> str:
     """A character as it counts: white space is a blank, what cannot be seen is nothing, an ideograph is a word."""
     if c in "\t\n\r":
         return " "

@@ -181,21 +181,21 @@ def warnings(specs: Sequence[ExpertSpec]) -> list[str]:
     """What is allowed but hardly meant: deferring to somebody who is not among them; a claim, or a trigger, twice."""
     ids = {spec.id for spec in specs}
     claims: dict[str, str] = {}
-    said = []
+    lines = []
     for spec in specs:
         for other in spec.domain.defers:
             if other not in ids:
-                said.append(f"{spec.id}: domain.defers: got {other!r}, {_hint(other, ids - {spec.id}, 'expert')}")
+                lines.append(f"{spec.id}: domain.defers: got {other!r}, {_hint(other, ids - {spec.id}, 'expert')}")
         claim = spec.deliberation.claim.casefold()
         first = claims.setdefault(claim, spec.id)
         if first != spec.id:
-            said.append(f"{spec.id}: deliberation.claim: it is the same as that of {first}")
-        seen: set[str] = set()
+            lines.append(f"{spec.id}: deliberation.claim: it is the same as that of {first}")
+        triggers: set[str] = set()
         for trigger in (*spec.triggers.primary, *spec.triggers.secondary):
-            if trigger.casefold() in seen:
-                said.append(f"{spec.id}: triggers: {trigger!r} stands twice, and counts twice")
-            seen.add(trigger.casefold())
-    return said
+            if trigger.casefold() in triggers:
+                lines.append(f"{spec.id}: triggers: {trigger!r} stands twice, and counts twice")
+            triggers.add(trigger.casefold())
+    return lines
 
 
 def _struct(value: Any, wanted: type[msgspec.Struct], source: str, path: str) -> dict[str, Any]:
@@ -235,16 +235,16 @@ def _defers(value: Any, source: str, path: str) -> dict[str, Any]:
     else:
         why = "expected a mapping of experts to what is theirs, or a list of such mappings with one entry each"
         raise ExpertError(source, path, f"got {_short.repr(value)}, {why}")
-    said: dict[str, Any] = {}
+    topics: dict[str, Any] = {}
     for name, what in entries:
         if not isinstance(name, str):
             raise ExpertError(source, path, f"got {_short.repr(name)}, expected an expert's id")
-        if name in said:
+        if name in topics:
             raise ExpertError(source, path, f"{_short.repr(name)} stands twice")
         if not isinstance(what, str):
             raise ExpertError(source, _join(path, _key(name)), f"got {_short.repr(what)}, expected {_TEXT}")
-        said[name] = what
-    return said
+        topics[name] = what
+    return topics
 
 
 def _text(value: Any, source: str, path: str) -> Any:

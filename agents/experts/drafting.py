@@ -75,9 +75,9 @@ def draft(text: str, stem: str) -> Draft:
     agent = _agent(id_, described, data, notes)
     _left_out(data, notes)
     body = _bounded_body(_printable(body), notes)
-    made = f"---\n{yaml.safe_dump(agent, sort_keys=False, allow_unicode=True, width=120)}---\n\n{body}\n"
+    markdown_text = f"---\n{yaml.safe_dump(agent, sort_keys=False, allow_unicode=True, width=120)}---\n\n{body}\n"
     try:
-        return Draft(spec=read_markdown(made, stem), text=made, notes=tuple(notes))
+        return Draft(spec=read_markdown(markdown_text, stem), text=markdown_text, notes=tuple(notes))
     except ExpertError as error:
         return Draft(notes=(*notes, f"it cannot be used: {error.field}: {error.why}"))
 
@@ -118,14 +118,14 @@ def _printable(text: str) -> str:
 
 def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> dict[str, Any]:
     examples = _few(next(filter(None, matches)) for matches in _USER.findall(described))[:20]
-    said = " ".join(re.sub(r"</?\w+>", " ", _DIALOGUE.sub(" ", described)).split())
-    if not said:
-        said = " ".join(re.sub(r"</?\w+>", " ", described).split())
-    sentences = [s.strip(" -*") for s in _SENTENCE.split(said) if s.strip(" -*")]
+    prose = " ".join(re.sub(r"</?\w+>", " ", _DIALOGUE.sub(" ", described)).split())
+    if not prose:
+        prose = " ".join(re.sub(r"</?\w+>", " ", described).split())
+    sentences = [s.strip(" -*") for s in _SENTENCE.split(prose) if s.strip(" -*")]
     owns = _few(_WHEN.sub("", s).rstrip(".:") for s in sentences)[:8] or [id_]
     listed = _few(
         re.sub(r"^(?:and|or)\s+", "", part.strip()).strip(" .")
-        for matches in _LISTED.findall(said)
+        for matches in _LISTED.findall(prose)
         for part in matches.split(",")
     )
     words = [w for w in id_.split("-") if not _ROLES.fullmatch(w) and len(w) > 1]
@@ -140,7 +140,7 @@ def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> 
     triggers |= {k: v for k, v in (("secondary", secondary), ("examples", examples)) if v}
     agent: dict[str, Any] = {
         "id": id_, "name": markdown.titled(id_), "triggers": triggers, "domain": {"owns": owns},
-        "deliberation": {"claim": _cut(sentences[0] if sentences else said, 400)},
+        "deliberation": {"claim": _cut(sentences[0] if sentences else prose, 400)},
     }  # fmt: skip
     version = str(data.get("version", ""))
     if _VERSION.fullmatch(version):
@@ -193,10 +193,10 @@ def _bounded_body(body: str, notes: list[str]) -> str:
         instructions = short[: short.rfind("\n") if "\n" in short else None].strip()
         if instructions.count("```") % 2:
             instructions += "\n```"
-    kept = [_cut(item, 300) for item in items[:MAX_ITEMS]]
-    if kept != items:
+    shortened = [_cut(item, 300) for item in items[:MAX_ITEMS]]
+    if shortened != items:
         notes.append("its checklist was cut: 40 items of 300 characters are the most")
-    return instructions + ("\n\n## Checklist\n\n" + "\n".join(f"- {item}" for item in kept) if kept else "")
+    return instructions + ("\n\n## Checklist\n\n" + "\n".join(f"- {item}" for item in shortened) if shortened else "")
 
 
 def _id(name: str) -> str:

@@ -50,7 +50,7 @@ def parted(text: str) -> tuple[str | None, str]:
 
 def body_of(text: str) -> tuple[str, list[str]]:
     """How the expert works, and the items of the section `Checklist`, if there is one with items."""
-    kept: list[str] = []
+    prose: list[str] = []
     section: list[str] = []
     items: list[str] = []
     depth, fenced = 0, False
@@ -62,14 +62,14 @@ def body_of(text: str) -> tuple[str, list[str]]:
         begins = None if fenced or items or depth else _CHECKLIST.fullmatch(line)
         if begins:
             depth = len(begins[1])
-        (section if depth else kept).append(line)
+        (section if depth else prose).append(line)
         if depth and not begins:
             item = _ITEM.match(line.strip())
             if item and not head:
                 items.append(item[1].strip())
             elif items and line.startswith((" ", "\t")) and line.strip():
                 items[-1] += f" {line.strip()}"
-    return ("\n".join(kept) if items else text).strip(), items
+    return ("\n".join(prose) if items else text).strip(), items
 
 
 def agent_of(front: dict[Any, Any]) -> dict[Any, Any]:
@@ -82,9 +82,9 @@ def agent_of(front: dict[Any, Any]) -> dict[Any, Any]:
         agent["tools"], _ = tools_of(agent["tools"])
     described = front.get("description")
     if isinstance(described, str) and described.strip():
-        said = agent.get("deliberation", {})
-        if isinstance(said, dict) and "claim" not in said:
-            agent["deliberation"] = {**said, "claim": " ".join(described.split())[:_CLAIM].strip()}
+        deliberation = agent.get("deliberation", {})
+        if isinstance(deliberation, dict) and "claim" not in deliberation:
+            agent["deliberation"] = {**deliberation, "claim": " ".join(described.split())[:_CLAIM].strip()}
     return agent
 
 
@@ -105,10 +105,10 @@ def tools_of(value: Any) -> tuple[Any, list[str]]:
         return value, []
     tools: dict[Any, None] = {}
     unknown = []
-    for one in value:
-        if not isinstance(one, str):
+    for tool in value:
+        if not isinstance(tool, str):
             return value, []
-        plain = one.partition("(")[0].strip()
+        plain = tool.partition("(")[0].strip()
         ours = TOOLS.get(plain.lower())
         if ours is None and (plain.startswith("mcp__") or plain[:1].isupper()):
             unknown.append(plain)

@@ -49,7 +49,7 @@ _EMPHASIS = re.compile(r"\*\*|__|`+|(?<!\w)[*_]|[*_](?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The answer that was found, or the passages that bear on it."""
 
     answer: str = ""
@@ -83,40 +83,44 @@ class Search:
         """What was looked at for the whole question, the best first."""
         return _compared(*self._parts[0], vectors)
 
-    def found(self, vectors: Vectors | None) -> Found:
+    def result(self, vectors: Vectors | None) -> SearchResult:
         """What the sentences answer; without vectors by words alone."""
         (_, looked), *parts = [(q, _compared(q, looked, vectors)) for q, looked in self._parts]
         bearing = tuple(x.evidence for x in looked[:BEARING])
         if not parts:
-            return replace(self._one(self._question, looked, vectors), bearing=bearing)
-        whole = self._one(self._question, looked, vectors)
-        if whole.answer and len(whole.rests_on) == 1 and _has_both([q for q, _ in parts], whole.rests_on[0]):
-            return replace(whole, bearing=bearing)
-        answers = [self._one(q, seen, vectors) for q, seen in parts]
+            return replace(self._result(self._question, looked, vectors), bearing=bearing)
+        of_question = self._result(self._question, looked, vectors)
+        if (
+            of_question.answer
+            and len(of_question.rests_on) == 1
+            and _has_both([q for q, _ in parts], of_question.rests_on[0])
+        ):
+            return replace(of_question, bearing=bearing)
+        answers = [self._result(q, looked_at_part, vectors) for q, looked_at_part in parts]
         if not all(a.answer for a in answers):
-            return Found(bearing=bearing)
-        return Found(
+            return SearchResult(bearing=bearing)
+        return SearchResult(
             "; ".join(dict.fromkeys(a.answer for a in answers)), min(a.sure for a in answers),
             tuple(dict.fromkeys(e for a in answers for e in a.rests_on)), bearing,
         )  # fmt: skip
 
-    def _one(self, question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> Found:
+    def _result(self, question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> SearchResult:
         near = _nearness(question, vectors)
         table = of_tables(question, self._evidence, near)
         if table:
-            return Found(table.answer, OF_A_TABLE, table.rows)
+            return SearchResult(table.answer, OF_A_TABLE, table.rows)
         if question.kind == OPTIONS:
             return option(question, self._evidence)
         if not looked:
-            return Found()
+            return SearchResult()
         best, sure = looked[0], sureness(looked)
         if question.kind == YES_NO:
             return _yes_no(question, looked, sure)
         if sure < FLOOR:
-            return Found()
+            return SearchResult()
         years = set(_YEAR.findall(best.evidence.sentence.text)) - set(words(question.text))
         answer = years.pop() if question.kind == YEAR and len(years) == 1 else as_answer(best.evidence)
-        return Found(answer, sure, (best.evidence,))
+        return SearchResult(answer, sure, (best.evidence,))
 
 
 def _has_both(parts: Sequence[Question], e: Evidence) -> bool:
@@ -128,8 +132,8 @@ def _has_both(parts: Sequence[Question], e: Evidence) -> bool:
 def _compared(question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> list[Looked]:
     if vectors is None:
         return list(looked)
-    asked = vectors[question.text]
-    return compared(looked, [float(asked @ vectors[x.evidence.sentence.text]) for x in looked])
+    question_vector = vectors[question.text]
+    return compared(looked, [float(question_vector @ vectors[x.evidence.sentence.text]) for x in looked])
 
 
 def _nearness(question: Question, vectors: Vectors | None) -> Near | None:
@@ -165,15 +169,15 @@ def _is_negated(e: Evidence) -> bool:
     return not NEGATORS.isdisjoint(e.sentence.words)
 
 
-def _yes_no(question: Question, looked: Sequence[Looked], sure: float) -> Found:
+def _yes_no(question: Question, looked: Sequence[Looked], sure: float) -> SearchResult:
     """By a sentence that says what is asked, or the same with a "not", if none says the contrary."""
     saying = [x.evidence for x in looked if _says(question, x)]
     if sure < FLOOR or not saying or saying[0] != looked[0].evidence or _CONTRAST.search(question.text):
-        return Found()
+        return SearchResult()
     denied = {_is_negated(e) for e in saying}
     if len(denied) > 1 or not _HEDGES.isdisjoint(saying[0].sentence.words):
-        return Found()
-    return Found("No" if denied != {question.negated} else "Yes", sure, tuple(saying))
+        return SearchResult()
+    return SearchResult("No" if denied != {question.negated} else "Yes", sure, tuple(saying))
 
 
 def _says(question: Question, x: Looked) -> bool:
@@ -186,17 +190,17 @@ def _says(question: Question, x: Looked) -> bool:
     return bool(advises) and figures <= stems_of(e) | set(e.sentence.context)
 
 
-def option(question: Question, evidence: Sequence[Evidence]) -> Found:
+def option(question: Question, evidence: Sequence[Evidence]) -> SearchResult:
     """The option of which alone it is said, if nothing speaks for another: once that it is what is asked, or twice that
     it is advised."""
-    said = said_of(question, evidence)
-    count = [sum(weight for _, weight in s) for s in said]
-    best = max(range(len(said)), key=lambda i: count[i], default=0)
-    if not said or question.negated or count[best] < max(1, MAJORITY * sum(count)):
-        return Found()
+    by_option = said_of(question, evidence)
+    count = [sum(weight for _, weight in s) for s in by_option]
+    best = max(range(len(by_option)), key=lambda i: count[i], default=0)
+    if not by_option or question.negated or count[best] < max(1, MAJORITY * sum(count)):
+        return SearchResult()
     sure = count[best] / sum(count) * count[best] / (count[best] + 1)
-    rests_on = tuple(e for e, _ in said[best])
-    return Found(question.options[best], sure, rests_on) if sure >= FLOOR else Found()
+    rests_on = tuple(e for e, _ in by_option[best])
+    return SearchResult(question.options[best], sure, rests_on) if sure >= FLOOR else SearchResult()
 
 
 def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tuple[Evidence, int], ...]]:
@@ -206,7 +210,7 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tupl
     marks = [m - common for m in marks]
     if not all(marks):
         return [()] * len(marks)
-    asked = {t for t in question.terms if not any(t in m for m in marks)} - common
+    asked_stems = {t for t in question.terms if not any(t in m for m in marks)} - common
     compared = " ".join(re.findall(r"\b(?:more|less|fewer) \w+|\b\w+er\b(?= )", question.text.lower())[:1])
     by_mark: list[list[tuple[Evidence, int]]] = [[] for _ in marks]
     for e in evidence:
@@ -220,7 +224,7 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tupl
         if contrast:
             named = [i for i in named if marks[i] <= set(stems(head))] if len(named) == 2 else []
         advised = _SEEKS_ADVICE.search(question.text) and _ADVICE.search(text)
-        direct = contrast or (asked and asked <= stems_of(e))
+        direct = contrast or (asked_stems and asked_stems <= stems_of(e))
         if len(named) == 1 and (direct or advised):
             by_mark[named[0]].append((e, 2 if direct else 1))
     return [tuple(f) for f in by_mark]

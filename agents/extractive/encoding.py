@@ -49,13 +49,13 @@ class Encoding:
     """
 
     def __init__(self, own: Any = None) -> None:
-        self._found: tuple[Encoder | None, str] | None = None if own is None else from_options(own)
-        self._told = ""
+        self._choice: tuple[Encoder | None, str] | None = None if own is None else from_options(own)
+        self._last_why = ""
 
     @property
     def encoder(self) -> Encoder | None:
         """The encoder; None: there is none, or it is the embedded one, not made yet."""
-        return None if self._found is None else self._found[0]
+        return None if self._choice is None else self._choice[0]
 
     async def aclose(self) -> None:
         """Close the encoder's connections, if it has any."""
@@ -66,9 +66,9 @@ class Encoding:
         self, shown: Shown, work: Callable[[Encoder, Spent], Awaitable[T]], by_words: Callable[[], T]
     ) -> Done[T]:
         """What `work` makes of the encoder within the turn's caps, a little before its deadline; else `by_words`."""
-        if self._found is None:
-            self._found = from_options(None)
-        encoder, why = self._found
+        if self._choice is None:
+            self._choice = from_options(None)
+        encoder, why = self._choice
         caps = shown.caps
         spent = Spent(most_tokens=caps.input_tokens * caps.calls, most_calls=caps.calls)
         if encoder is not None:
@@ -81,8 +81,8 @@ class Encoding:
             except TimeoutError:
                 why = "no vectors before the turn's deadline"
             why = f"encoder {encoder.name}: {why}"
-        if why != self._told:
-            self._told = why
+        if why != self._last_why:
+            self._last_why = why
             _LOGGER.warning("texts are compared by their words: %s", why)
         reason = () if why == NOT_WANTED else (f"{WHY}{why}"[:200],)
         return Done(await asyncio.to_thread(by_words), False, (BY_WORDS, *reason), _usage(encoder, spent))

@@ -109,17 +109,17 @@ def read_question(text: str) -> Question:
     """Read a question. Never fails: what has no known form is open."""
     text = collapse(text)
     parts = [p.strip(" ,") for p in _PART.split(text) if len(words(p)) > 1]
-    whole = _read(text)
+    question = _parse_part(text)
     if len(parts) < 2 or not _asks(parts[0]):
-        return whole
-    read = [_read(p) for p in parts]
+        return question
+    read = [_parse_part(p) for p in parts]
     # "and how much does it cost", "and in which year": it is what the first part asks about.
     read[1:] = [
         replace(q, text=text, terms=tuple(dict.fromkeys((*read[0].terms, *q.terms))))
         if len(q.terms) < LEAST_TERMS or _POINTING & set(words(q.text)) else q
         for q in read[1:]
     ]  # fmt: skip
-    return replace(whole, parts=tuple(read))
+    return replace(question, parts=tuple(read))
 
 
 def _asks(text: str) -> bool:
@@ -127,12 +127,12 @@ def _asks(text: str) -> bool:
     return text.endswith("?") or bool(set(first) & (_IDLE | AUXILIARY))
 
 
-def _read(text: str) -> Question:
+def _parse_part(text: str) -> Question:
     asking = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(¿]*[A-ZА-ЯÀ-Ý])", text) if p.endswith("?")]
     low = (asking or [text])[-1].lower()
     every = words(low)
-    asked = [w.removesuffix("'s") for w in words(text)]
-    terms = {stem(w): None for w in asked if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
+    text_words = [w.removesuffix("'s") for w in words(text)]
+    terms = {stem(w): None for w in text_words if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
     extreme = next((w for w in every if w in MOST or w in LEAST), "")
     read = Question(text, OPEN, tuple(terms), negated=not NEGATORS.isdisjoint(every), extreme=extreme)
     options = _options((asking or [text])[-1])

@@ -87,9 +87,9 @@ def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
     return _ordered(ranked)[:LOOKED_AT]
 
 
-def _share(weight: Mapping[str, float], there: Set[str]) -> float:
+def _share(weight: Mapping[str, float], text_stems: Set[str]) -> float:
     """Share of the weight of words that stands there."""
-    return sum(w for t, w in weight.items() if t in there) / sum(weight.values())
+    return sum(w for t, w in weight.items() if t in text_stems) / sum(weight.values())
 
 
 def _ordered(looked: Iterable[Looked]) -> list[Looked]:
@@ -102,8 +102,8 @@ def fits(question: Question, text: str) -> float:
     pattern = _KINDS.get(question.kind)
     if pattern is None:
         return 1.0
-    asked = set(words(question.text))
-    if not any(not asked.issuperset(words(m[0])) for m in pattern.finditer(text)):
+    question_words = set(words(question.text))
+    if not any(not question_words.issuperset(words(m[0])) for m in pattern.finditer(text)):
         return 0.0
     return 1.0 if not question.unit or re.search(question.unit, text, re.I) else 0.5
 

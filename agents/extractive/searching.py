@@ -7,22 +7,22 @@ import numpy as np
 
 from agents.context import Shown
 from agents.encoders import Encoder, Spent
-from agents.extractive.deciding import Found, Search
+from agents.extractive.deciding import Search, SearchResult
 from agents.extractive.encoding import Done, Encoding
 from agents.extractive.evidence import Evidence
 from schemas.similarity import BY_ENCODER
 from schemas.turn import Usage
 
 
-async def search(shown: Shown, encoding: Encoding, question: str, evidence: Sequence[Evidence]) -> Done[Found]:
+async def search(shown: Shown, encoding: Encoding, question: str, evidence: Sequence[Evidence]) -> Done[SearchResult]:
     """What sentences answer, as sure as encoder and words say it; by words alone where there is no encoder."""
     begun = await asyncio.to_thread(Search, question, evidence)
     if not begun.texts:
-        return Done(begun.found(None), False, (), Usage(calls=1))
+        return Done(begun.result(None), False, (), Usage(calls=1))
 
-    async def compare(encoder: Encoder, spent: Spent) -> Found:
+    async def compare(encoder: Encoder, spent: Spent) -> SearchResult:
         rows = np.asarray(await encoder.encode(begun.texts, spent))
-        return begun.found(dict(zip(begun.texts, rows, strict=True)))
+        return begun.result(dict(zip(begun.texts, rows, strict=True)))
 
-    done = await encoding.use(shown, compare, lambda: begun.found(None))
+    done = await encoding.use(shown, compare, lambda: begun.result(None))
     return Done(done.value, done.encoded, tuple(f for f in done.flags if f != BY_ENCODER), done.usage)

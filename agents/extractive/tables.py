@@ -56,11 +56,11 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
         if not question.extreme or question.negated or any(len(n) != 1 for n in named):
             return None
         return _extreme(question, [n[0] for n in named], header, near)
-    asked = {stem(w.removesuffix("'s")) for w in words(question.text)}
-    named_rows = [e for e in table if _name(e) and _name(e) <= asked]
+    asked_stems = {stem(w.removesuffix("'s")) for w in words(question.text)}
+    named_rows = [e for e in table if _name(e) and _name(e) <= asked_stems]
     if question.extreme and not named_rows:
         subject = set(stems(column_name(header[0])))
-        return _extreme(question, table, header, near) if subject & asked and not question.negated else None
+        return _extreme(question, table, header, near) if subject & asked_stems and not question.negated else None
     most = max((len(_name(e)) for e in named_rows), default=0)
     named_rows = [e for e in named_rows if len(_name(e)) == most]
     if len(named_rows) != 1 or question.kind != NUMBER or question.negated or len(header) > MOST_CELLS:
@@ -68,10 +68,10 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
     if not _of_time(question, header):
         return None
     cells = named_rows[0].sentence.cells
-    columns = [i for i in range(1, len(header)) if (s := _meaning(header[i])) and s <= asked | _years(question)]
+    columns = [i for i in range(1, len(header)) if (s := _meaning(header[i])) and s <= asked_stems | _years(question)]
     shown = columns if len(columns) == 1 else range(1, len(header))
-    said = "; ".join(f"{plain(header[i])}: {plain(cells[i])}" for i in shown if cells[i])
-    return OfTable(f"{plain(cells[0]).strip('* ')}: {said}", (named_rows[0],)) if said else None
+    cell_texts = "; ".join(f"{plain(header[i])}: {plain(cells[i])}" for i in shown if cells[i])
+    return OfTable(f"{plain(cells[0]).strip('* ')}: {cell_texts}", (named_rows[0],)) if cell_texts else None
 
 
 def _name(row: Evidence) -> set[str]:
@@ -114,11 +114,11 @@ def _extreme(question: Question, rows: Sequence[Evidence], header: Sequence[str]
 
 
 def _column(question: Question, header: Sequence[str], near: Near | None) -> int | None:
-    asked = {stem(w) for w in words(question.text)} | _years(question)
+    asked_stems = {stem(w) for w in words(question.text)} | _years(question)
     scores = []
     for h in header[1:]:
         meaning = _meaning(h)
-        named = len(meaning & asked) / len(meaning) if meaning else 0.0
+        named = len(meaning & asked_stems) / len(meaning) if meaning else 0.0
         scores.append(named + (near(column_name(h)) if near else 0.0))
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
     if not order or scores[order[0]] < NEAR or (len(order) > 1 and scores[order[0]] - scores[order[1]] < CLEAR):

@@ -94,9 +94,9 @@ def _yes_no(question: Question, reads: Sequence[tuple[Evidence, float, float]]) 
     turned = -1.0 if stance.is_reversed(question.text) else 1.0
     for e, near, weight in reads:
         s = e.sentence
-        there = {*s.stems, *s.context}
+        stems = {*s.stems, *s.context}
         value = turned * stance.polarity(s.text)
-        if value and len(there & set(question.terms)) >= LEAST_COVERED * len(question.terms):
+        if value and len(stems & set(question.terms)) >= LEAST_COVERED * len(question.terms):
             sides[(value < 0) != question.negated].append(Weighed(weight * near * abs(value), e))
     pairs = zip(question.options, sides, strict=True)
     return [candidate(text, weighed) for text, weighed in pairs] if any(sides) else []

@@ -76,13 +76,13 @@ class Matcher:
         from agents.matching.weighted import decide, enough
 
         prepared = await self._ready(tuple(specs), self._readers, spent)
-        heard = [prepared.read_task(task) for task in tasks]
-        rows: list[Vectors | None] = [None] * len(heard)
+        tasks_read = [prepared.read_task(task) for task in tasks]
+        rows: list[Vectors | None] = [None] * len(tasks_read)
         words_alone = self._readers is None or always_read
-        by_words = [(None, False) if words_alone else enough(prepared, h) for h in heard]
+        by_words = [(None, False) if words_alone else enough(prepared, h) for h in tasks_read]
         if self._readers is not None:
-            unsure = [i for i, h in enumerate(heard) if h.parts and not by_words[i][1] and not h.foreign]
-            each = [_texts(prepared, heard[i]) for i in unsure]
+            unsure = [i for i, h in enumerate(tasks_read) if h.parts and not by_words[i][1] and not h.foreign]
+            each = [_texts(prepared, tasks_read[i]) for i in unsure]
             texts = [t for some in each for t in some]
             size = -(-len(texts) // _AT_ONCE) or 1
             read = _of(self._readers, prepared).encode
@@ -90,7 +90,7 @@ class Matcher:
             results = iter([row for some in parts for row in some])
             for i, some in zip(unsure, each, strict=True):
                 rows[i] = _row(prepared, [next(results) for _ in some])
-        return [decide(prepared, h, row, of) for h, row, (of, _) in zip(heard, rows, by_words, strict=True)]
+        return [decide(prepared, h, row, of) for h, row, (of, _) in zip(tasks_read, rows, by_words, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
         """As `match`, without the reader."""
@@ -110,11 +110,11 @@ class Matcher:
 
         readers = None if by_words else self._readers
         prepared = await self._ready(tuple(specs), readers, None)
-        heard = prepared.read_task(task)
+        task_read = prepared.read_task(task)
         row = None
-        if readers is not None and heard.parts:
-            row = _row(prepared, list(await _of(readers, prepared).encode(_texts(prepared, heard))))
-        return everybody(prepared, heard, row)
+        if readers is not None and task_read.parts:
+            row = _row(prepared, list(await _of(readers, prepared).encode(_texts(prepared, task_read))))
+        return everybody(prepared, task_read, row)
 
     def _subjects(self, readers: "Readers") -> "SpecVectors[Encoded]":
         from agents.matching.vectors import Encoded, SpecVectors, sentences
@@ -136,13 +136,13 @@ class Matcher:
         from agents.matching.features import Prepared
 
         async with self._preparing:
-            kept = self._prepared.get(readers is not None)
+            cached = self._prepared.get(readers is not None)
             if (
-                kept is not None
-                and len(kept[0]) == len(specs)
-                and all(a is b for a, b in zip(kept[0], specs, strict=True))
+                cached is not None
+                and len(cached[0]) == len(specs)
+                and all(a is b for a, b in zip(cached[0], specs, strict=True))
             ):
-                return kept[1]
+                return cached[1]
             prepared = await asyncio.to_thread(Prepared, specs)
             if readers is not None:
                 if prepared.apart:
@@ -154,9 +154,9 @@ class Matcher:
             return prepared
 
 
-def _texts(prepared: "Prepared", heard: "ReadTask") -> tuple[str, ...]:
+def _texts(prepared: "Prepared", task_read: "ReadTask") -> tuple[str, ...]:
     """What is to be encoded of a task."""
-    return heard.parts[:1] if prepared.apart else heard.texts
+    return task_read.parts[:1] if prepared.apart else task_read.texts
 
 
 def _row(prepared: "Prepared", rows: "list[Vectors]") -> "Vectors":

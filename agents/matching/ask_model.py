@@ -110,8 +110,8 @@ async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, ever
     asks = question(shown, everybody[:MOST_SHOWN], ends)
     try:
         async with asyncio.timeout(left_s):
-            done = await model.reply(asks, emit)
-        named = msgspec.convert(done.body, Named, from_attributes=True)
+            completion = await model.reply(asks, emit)
+        named = msgspec.convert(completion.body, Named, from_attributes=True)
     except ModelError as error:
         return _flagged(computed, f"{NOT_ANSWERED}{error.why}", error.usage)
     except TimeoutError:
@@ -121,8 +121,8 @@ async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, ever
         return _flagged(computed, f"{NOT_ANSWERED}it raised {type(fault).__name__}", Usage())
     body = settled(shown.brief.task, computed.body, named, everybody, shown.experts.specs(), model.name)
     return msgspec.structs.replace(
-        computed, body=body, usage=done.usage, flags=tuple(dict.fromkeys((*computed.flags, *done.flags))),
-        first_token_s=done.first_token_s,
+        computed, body=body, usage=completion.usage, flags=tuple(dict.fromkeys((*computed.flags, *completion.flags))),
+        first_token_s=completion.first_token_s,
     )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def settled(
     if named.lead != NOBODY:
         first = matched.candidates[0] if matched.candidates else None
         sure = max(named.confidence, first.confidence) if first and first.expert == named.lead else named.confidence
-        left = round(min(1 - sure, sure / 2), 4)
+        rest = round(min(1 - sure, sure / 2), 4)
         spec, own = known[named.lead]
         why = " ".join(named.why.split())[:200]
         relevance = max(own.relevance, sure, spec.deliberation.confidence.high)
@@ -187,7 +187,7 @@ def settled(
             spec, own = known[expert]
             own = by_words.get(expert, own)
             least = max(CANDIDATE, spec.deliberation.confidence.medium) if expert in named.support else 0.0
-            ranked.append((spec, _beside(own, least, left)))
+            ranked.append((spec, _beside(own, least, rest)))
         ranked = ranked[:MOST_CANDIDATES]
     sure_of = [(spec, c.confidence) for spec, c in ranked]
     factors = msgspec.structs.replace(
@@ -199,8 +199,8 @@ def settled(
     return words.assembled(task, specs, ranked, factors, f"{matched.matcher}{ASKED}{model}")
 
 
-def _beside(own: Candidate, least: float, left: float) -> Candidate:
+def _beside(own: Candidate, least: float, most: float) -> Candidate:
     """Somebody who does not lead."""
     return msgspec.structs.replace(
-        own, relevance=max(own.relevance, least), confidence=min(own.confidence, left), why=own.why or "asked for"
+        own, relevance=max(own.relevance, least), confidence=min(own.confidence, most), why=own.why or "asked for"
     )

@@ -134,7 +134,7 @@ def unspecific(reading: PromptReading) -> bool:
     one that stands for something ("it will not hold")."""
     rest = [w for w in reading.words if w.wanted and w.root not in _VAGUE]
     vague = len(rest) < sum(w.wanted for w in reading.words)
-    return len(rest) <= _SHORT - 1 and (vague or _PRONOUN.search(reading.kept) is not None)
+    return len(rest) <= _SHORT - 1 and (vague or _PRONOUN.search(reading.wanted_text) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,33 +246,33 @@ class Prepared:
     # -- comparing
     def read_task(self, task: Task) -> ReadTask:
         """A task, read."""
-        said = self.speller.right(sanitized(task.prompt, self.ids))
-        reading = read_prompt(said)
-        if task.prior_conversation and (len(reading.words) <= _SHORT or not reading.kept):
+        prompt = self.speller.right(sanitized(task.prompt, self.ids))
+        reading = read_prompt(prompt)
+        if task.prior_conversation and (len(reading.words) <= _SHORT or not reading.wanted_text):
             before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
-            said = f"{said}\n{sanitized(before, self.ids)[:1_000]}".strip()
-            reading = read_prompt(said)
+            prompt = f"{prompt}\n{sanitized(before, self.ids)[:1_000]}".strip()
+            reading = read_prompt(prompt)
         unwanted = [w for w in reading.words if not w.wanted]
-        if not reading.kept:
+        if not reading.wanted_text:
             reading = PromptReading((), "")
         parts: tuple[str, ...] = ()
         if reading.words:
-            pieces = [p for p in _CLAUSE.split(reading.kept) if count_words(p) >= _CLAUSE_WORDS]
-            parts = (reading.kept, *(pieces[-_MOST_PARTS:] if len(pieces) > 1 else ()))
+            pieces = [p for p in _CLAUSE.split(reading.wanted_text) if count_words(p) >= _CLAUSE_WORDS]
+            parts = (reading.wanted_text, *(pieces[-_MOST_PARTS:] if len(pieces) > 1 else ()))
         code = " ".join(s[:_CODE] for s in task.code_snippets[:3])
         if code:
-            parts = (f"{reading.kept}\n{code}".strip(), *parts[1:])
+            parts = (f"{reading.wanted_text}\n{code}".strip(), *parts[1:])
         of = subjects.by_words if self.apart else _of_no_subject
         return ReadTask(
             task=task, reading=reading, unwanted=tuple(w.root for w in unwanted), parts=parts,
-            chances=of(f"{reading.kept}\n{code}" if code else reading.kept),
+            chances=of(f"{reading.wanted_text}\n{code}" if code else reading.wanted_text),
             chances_of_parts=tuple(map(of, parts[1:])),
             chances_unwanted=of(" ".join(w.text for w in unwanted)) if unwanted else None,
             file_names=" ".join(_APART_NAMES.sub(" ", name) for name in task.files_mentioned[:8])[:_CODE],
             foreign=is_foreign(task.prompt),
         )  # fmt: skip
 
-    def features(self, heard: ReadTask, read_as: Vectors | None) -> tuple[Floats, Floats]:
+    def features(self, task_read: ReadTask, read_as: Vectors | None) -> tuple[Floats, Floats]:
         """(experts' features, shape (experts, Feature); the task's, shape (Scope,)).
 
         Parameters
@@ -281,45 +281,47 @@ class Prepared:
             What the reader makes of all that is to be read; None: it was not asked.
         """
         n = len(self.specs)
-        wanted = heard.reading.wanted
-        features, by_files = self._named(heard)
+        wanted = task_read.reading.wanted
+        features, by_files = self._named(task_read)
         if self.apart:
-            features[:, Feature.SUBJECT_BY_WORDS] = _log(self._by_words @ heard.chances)
-        if heard.chances_unwanted is not None:
-            features[:, Feature.UNWANTED] = self._by_words @ heard.chances_unwanted
-            for word in set(heard.unwanted):
+            features[:, Feature.SUBJECT_BY_WORDS] = _log(self._by_words @ task_read.chances)
+        if task_read.chances_unwanted is not None:
+            features[:, Feature.UNWANTED] = self._by_words @ task_read.chances_unwanted
+            for word in set(task_read.unwanted):
                 for i, _, key in self._triggers.get(word, ()):
-                    features[i, Feature.UNWANTED] += 0.5 * stands_in(key, heard.unwanted)
+                    features[i, Feature.UNWANTED] += 0.5 * stands_in(key, task_read.unwanted)
         sure = none = 0.0
         if read_as is not None and self.encoded:
-            sure, none = self._compare(features, read_as, heard.chances[NONE])
-        by_part = [self._by_words @ chances for chances in heard.chances_of_parts]
-        features[:, Feature.A_PART_BY_WORDS] = np.max([self._by_words @ heard.chances, *by_part], axis=0) if n else 0.0
+            sure, none = self._compare(features, read_as, task_read.chances[NONE])
+        by_part = [self._by_words @ chances for chances in task_read.chances_of_parts]
+        features[:, Feature.A_PART_BY_WORDS] = (
+            np.max([self._by_words @ task_read.chances, *by_part], axis=0) if n else 0.0
+        )
         scope = np.zeros(len(Scope))
         scope[Scope.NEAREST] = features[:, Feature.EXAMPLES].max(initial=0)
         scope[Scope.OWN_NEAREST] = features[:, Feature.OWNS].max(initial=0)
-        scope[Scope.NONE_BY_WORDS] = heard.chances[NONE] * (1 - self._none_theirs)
+        scope[Scope.NONE_BY_WORDS] = task_read.chances[NONE] * (1 - self._none_theirs)
         scope[Scope.WORDS] = features[:, Feature.WORDS].max(initial=0)
         scope[Scope.TRIGGERED] = min(2.0, features[:, TRIGGERS].sum(axis=1).max(initial=0))
         scope[Scope.NONE] = none
         scope[Scope.SURE] = sure
         scope[Scope.SHORT] = len(set(wanted)) <= 2
         scope[Scope.FILES] = by_files
-        scope[Scope.UNSPECIFIC] = unspecific(heard.reading)
+        scope[Scope.UNSPECIFIC] = unspecific(task_read.reading)
         if self.apart:
             theirs = features[:, list(BY_SUBJECT)].max(axis=0, initial=math.log(_LEAST))
             scope[Scope.THEIRS], scope[Scope.THEIRS_BY_WORDS] = theirs
         return features, scope
 
-    def _named(self, heard: ReadTask) -> tuple[Floats, float]:
+    def _named(self, task_read: ReadTask) -> tuple[Floats, float]:
         """(features NAMED, the others 0; how well the files fit whom they fit best)."""
         features = np.zeros((len(self.specs), len(Feature)))
-        wanted = heard.reading.wanted
+        wanted = task_read.reading.wanted
         for word in set(wanted):
             for i, column, key in self._triggers.get(word, ()):
                 if stands_in(key, wanted):
                     features[i, column] += 1
-        for name in heard.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
+        for name in task_read.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
             fits = np.array([fit(s, name) for s in self.specs])
             features[:, Feature.FILES] += fits / max(1, fits.max(initial=0))
         features[:, TRIGGERS_AND_FILES] = np.minimum(features[:, TRIGGERS_AND_FILES], 2)
@@ -330,8 +332,10 @@ class Prepared:
         features[:, Feature.WORDS] = sum(known) / max(1, len(set(wanted))) if known else 0
         return features, by_files
 
-    def ranks(self, heard: ReadTask, read_as: Vectors | None, by_words: Floats | None = None) -> tuple[Floats, Floats]:
-        """(experts' features where subjects do not tell them apart, shape (experts, Rank); what ranking.whole says).
+    def ranks(
+        self, task_read: ReadTask, read_as: Vectors | None, by_words: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """(experts' features where subjects do not tell them apart, shape (experts, Rank); ranking.task_features).
 
         Parameters
         ----------
@@ -342,17 +346,17 @@ class Prepared:
         """
         if by_words is None:
             ranks = np.zeros((len(self.specs), len(Rank)))
-            ranks[:, list(_BOTH)] = self._named(heard)[0][:, list(_BOTH.values())]
-            kept = heard.reading.kept or ("" if heard.reading.words else heard.task.prompt)
-            ranks[:, Rank.PIECES] = self._pieces.shares(kept)
+            ranks[:, list(_BOTH)] = self._named(task_read)[0][:, list(_BOTH.values())]
+            prompt = task_read.reading.wanted_text or ("" if task_read.reading.words else task_read.task.prompt)
+            ranks[:, Rank.PIECES] = self._pieces.shares(prompt)
         else:
             ranks = by_words.copy()
         usual = None
         if read_as is not None and self._compared is not None and len(read_as):
             usual = self._compared.usual
-            names = read_as[-1] if heard.parts and heard.file_names else None
+            names = read_as[-1] if task_read.parts and task_read.file_names else None
             self._compared.fill(ranks, read_as[0], names)
-        return ranks, ranking.whole(ranks, len(set(heard.reading.wanted)), usual)
+        return ranks, ranking.task_features(ranks, len(set(task_read.reading.wanted)), usual)
 
     def is_far(self, features: Floats) -> bool:
         """As of ranking.Compared, of features that the encoder was asked for."""
@@ -380,9 +384,9 @@ def _of_no_subject(text: str) -> Floats:
 
 
 @lru_cache(maxsize=2_000)
-def _subjects(said: tuple[tuple[str, tuple[str, ...]], ...]) -> Floats:
+def _subjects(sentences_by_part: tuple[tuple[str, tuple[str, ...]], ...]) -> Floats:
     """What a specification speaks of, by words, from its sentences by part."""
-    return spoken({part: subjects.by_words("\n".join(texts))[None] for part, texts in said})
+    return spoken({part: subjects.by_words("\n".join(texts))[None] for part, texts in sentences_by_part})
 
 
 def _log(shares: Floats) -> Floats:
@@ -396,15 +400,15 @@ class _SentenceTable:
         self._rows = np.concatenate(rows)
         counts = np.array([len(r) for r in rows])
         self._of = np.repeat(np.arange(len(counts)), counts)
-        self._there = np.arange(int(counts.max())) < counts[:, None]
+        self._present = np.arange(int(counts.max())) < counts[:, None]
         self._most = np.minimum(counts, _NEAREST)
 
     def nearest(self, vector: Vectors, who: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Of each of these specifications: (the greatest cosine, the mean of the greatest three)."""
-        there = self._there[who]
-        cosines = np.full(there.shape, -np.inf)
-        cosines[there] = (self._rows if who.all() else self._rows[who[self._of]]) @ vector
-        if self._there.shape[-1] > _NEAREST:
+        present = self._present[who]
+        cosines = np.full(present.shape, -np.inf)
+        cosines[present] = (self._rows if who.all() else self._rows[who[self._of]]) @ vector
+        if self._present.shape[-1] > _NEAREST:
             cosines = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:]
         few = np.where(np.isfinite(cosines), cosines, 0.0)
         return cosines.max(axis=1), few.sum(axis=1) / self._most[who]

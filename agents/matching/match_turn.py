@@ -63,7 +63,7 @@ class Matching:
     async def _computed(self, brief: Match, specs: tuple[ExpertSpec, ...], may_ask: bool) -> Completion:
         """Where a language model may be asked, how sure the match is decides that it is not: so it is read."""
         if self._matcher is None:
-            self._matcher = await asyncio.to_thread(self._made)
+            self._matcher = await asyncio.to_thread(self._make_matcher)
         if not self._why:
             try:
                 return self._reply(await self._matcher.match(brief.task, specs, always_read=may_ask), (BY_ENCODER,))
@@ -72,7 +72,7 @@ class Matching:
         by_words = await self._matcher.by_words(brief.task, specs)
         return self._reply(by_words, (BY_WORDS, f"{WHY}{self._why}"[:200]))
 
-    def _made(self) -> Matcher:
+    def _make_matcher(self) -> Matcher:
         from agents.matching.subject_model import make_readers
 
         try:

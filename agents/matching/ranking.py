@@ -90,7 +90,7 @@ _TOLD = [
 ]  # fmt: skip
 """What confidence goes by, of the expert itself."""
 SIGNS = (0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, 1)
-"""Of what `whole` says: the more of a task anybody speaks to, the more it is somebody's."""
+"""Of what `task_features` says: the more of a task anybody speaks to, the more it is somebody's."""
 
 
 def weights() -> Weights:
@@ -193,13 +193,13 @@ class Compared:
         self._examples = _Table([p.examples for p in parts])
         self._profiles = np.concatenate([p.profile for p in parts])
         ids = {s.id: i for i, s in enumerate(specs)}
-        given: list[list[Vectors]] = [[] for _ in specs]
+        deferred: list[list[Vectors]] = [[] for _ in specs]
         for spec, own in zip(specs, parts, strict=True):
             for other, row in zip(spec.domain.defers, own.leaves, strict=True):
                 if other in ids:
-                    given[ids[other]].append(row)
+                    deferred[ids[other]].append(row)
         width = self._profiles.shape[1]
-        self._given = _Table([np.array(rows).reshape(len(rows), width) for rows in given])
+        self._deferred = _Table([np.array(rows).reshape(len(rows), width) for rows in deferred])
         beside = others() if beside is None else beside
         self._near = _usual([p.every for p in parts], beside)
         near = self._own_tasks(parts)
@@ -220,20 +220,20 @@ class Compared:
         examples = np.concatenate([p.examples for p in parts])
         drawn = examples[:: -(-len(examples) // _DRAWN) or 1]
         mean, spread = self._near
-        return [float(((_mean(self._every.sorted(one, _SAME), _NEAR) - mean) / spread).max()) for one in drawn]
+        return [float(((_mean(self._every.sorted(example, _SAME), _NEAR) - mean) / spread).max()) for example in drawn]
 
-    def fill(self, ranks: Floats, said: Vectors, names: Vectors | None) -> None:
+    def fill(self, ranks: Floats, task_vector: Vectors, names: Vectors | None) -> None:
         """The columns by the encoder, of a task's vector and that of its files' names."""
-        every = self._every.sorted(said)
+        every = self._every.sorted(task_vector)
         ranks[:, Rank.NEAREST] = every[:, 0]
         ranks[:, Rank.NEAR] = _mean(every, _NEAR)
-        triggers = self._triggers.sorted(said)
+        triggers = self._triggers.sorted(task_vector)
         ranks[:, Rank.TRIGGERS] = _mean(triggers, triggers.shape[1])
-        ranks[:, Rank.EXAMPLES] = _mean(self._examples.sorted(said), _FEW)
-        ranks[:, Rank.PROFILE] = self._profiles @ said
+        ranks[:, Rank.EXAMPLES] = _mean(self._examples.sorted(task_vector), _FEW)
+        ranks[:, Rank.PROFILE] = self._profiles @ task_vector
         mean, spread = self._near
         ranks[:, Rank.BEYOND] = (ranks[:, Rank.NEAR] - mean) / spread
-        ranks[:, Rank.GIVEN] = _mean(self._given.sorted(said), 1)
+        ranks[:, Rank.GIVEN] = _mean(self._deferred.sorted(task_vector), 1)
         if names is not None:
             ranks[:, Rank.FILE_NAMES] = _mean(self._every.sorted(names), _FEW)
 
@@ -244,14 +244,14 @@ class _Table:
     def __init__(self, rows: Sequence[Vectors]) -> None:
         self._rows = np.concatenate(rows)
         counts = np.array([len(r) for r in rows])
-        self._there = np.arange(max(1, int(counts.max(initial=0)))) < counts[:, None]
+        self._present = np.arange(max(1, int(counts.max(initial=0)))) < counts[:, None]
 
     def sorted(self, vector: Vectors, below: float = math.inf) -> Floats:
         """(experts, most): cosines, the greatest first; NaN where there are no more, and for those that are not below a
         bound."""
         cosines = self._rows @ vector
-        values = np.full(self._there.shape, np.nan)
-        values[self._there] = cosines if below == math.inf else np.where(cosines < below, cosines, np.nan)
+        values = np.full(self._present.shape, np.nan)
+        values[self._present] = cosines if below == math.inf else np.where(cosines < below, cosines, np.nan)
         return np.asarray(-np.sort(-values, axis=1))
 
 
@@ -269,18 +269,18 @@ def _usual(parts: Sequence[Vectors], beside: Vectors) -> tuple[Floats, Floats]:
 def _mean(cosines: Floats, most: int) -> Floats:
     """Of the greatest so many; 0 of none."""
     few = cosines[:, :most]
-    there = ~np.isnan(few)
-    return np.asarray(np.where(there, few, 0.0).sum(axis=1) / np.maximum(1, there.sum(axis=1)))
+    present = ~np.isnan(few)
+    return np.asarray(np.where(present, few, 0.0).sum(axis=1) / np.maximum(1, present.sum(axis=1)))
 
 
-def described(scores: Floats, ranks: Floats, whole_: Floats) -> Floats:
-    """What confidence and relevance are computed from: (experts, 4 + _TOLD + `whole` without its constant)."""
+def described(scores: Floats, ranks: Floats, task_row: Floats) -> Floats:
+    """What confidence and relevance are computed from: (experts, 4 + _TOLD + `task_features` without its constant)."""
     n = len(scores)
     count = np.full((n, 1), math.log(n))
-    return np.hstack([standing(scores), count, ranks[:, _TOLD], np.broadcast_to(whole_[1:], (n, len(whole_) - 1))])
+    return np.hstack([standing(scores), count, ranks[:, _TOLD], np.broadcast_to(task_row[1:], (n, len(task_row) - 1))])
 
 
-def whole(ranks: Floats, roots: int, usual: tuple[float, float] | None) -> Floats:
+def task_features(ranks: Floats, roots: int, usual: tuple[float, float] | None) -> Floats:
     """Of a task, how much of it anybody's specification speaks to.
 
     Parameters

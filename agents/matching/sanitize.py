@@ -50,13 +50,15 @@ def sanitized(prompt: str, experts: tuple[str, ...]) -> str:
     text = prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}"
     text = _TAG.sub(" ", _MESSAGE.sub(" ", text))
     names = _names(experts)
-    left = []
+    sentences = []
     for sentence in _SENTENCE.split(text):
         steers = gives_orders(sentence) or _ASKS_FOR_OURS.search(sentence)
         if steers or (_CHOICE.search(sentence) and _named(sentence, names)) or _heap(sentence):
             continue
-        left.append(_ID.sub(lambda m: " " if "-" in m.group() and m.group().lower() in names else m.group(), sentence))
-    return "\n".join(s for s in (" ".join(s.split()) for s in left) if s)
+        sentences.append(
+            _ID.sub(lambda m: " " if "-" in m.group() and m.group().lower() in names else m.group(), sentence)
+        )
+    return "\n".join(s for s in (" ".join(s.split()) for s in sentences) if s)
 
 
 @lru_cache(maxsize=64)
@@ -67,7 +69,7 @@ def _names(experts: tuple[str, ...]) -> frozenset[str]:
 def _named(sentence: str, names: frozenset[str]) -> bool:
     """Whether it names an expert, alone or at the beginning or the end of a longer word with hyphens."""
     ids = {m.lower() for m in _ID.findall(sentence)}
-    return not names.isdisjoint(ids | {part for one in ids for part in one.split("-")})
+    return not names.isdisjoint(ids | {part for id_ in ids for part in id_.split("-")})
 
 
 def _heap(sentence: str) -> bool:

@@ -46,18 +46,18 @@ def weights() -> Weights:
     return msgspec.json.decode(FILE.read_bytes(), type=Weights)
 
 
-def by_words(kept: str, wanted: Sequence[str], parts: int) -> Floats:
+def by_words(text: str, wanted: Sequence[str], parts: int) -> Floats:
     """What the words tell: shape (6,).
 
     Parameters
     ----------
-    kept, wanted
+    text, wanted
         The text and the roots that are wanted.
     parts
         How many texts it is compared by: itself and its clauses.
     """
     count = len(set(wanted))
-    return np.array([1.0, parts, np.log1p(count), count <= 2, " and " in kept, kept.count(",")])
+    return np.array([1.0, parts, np.log1p(count), count <= 2, " and " in text, text.count(",")])
 
 
 def combined(words: Floats, row: Vectors) -> Floats:

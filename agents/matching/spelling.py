@@ -71,8 +71,8 @@ class Speller:
             return True
         bare = [word, *(word[len(b) :] for b in _BEGINNINGS if word.startswith(b))]
         ends = [b[: -len(e)] for b in bare for e in _ENDINGS if b.endswith(e)]
-        whole = [*bare[1:], *ends, *(e + "e" for e in ends)]
-        return any(len(w) > 2 and w in self._known for w in whole)
+        stems = [*bare[1:], *ends, *(e + "e" for e in ends)]
+        return any(len(w) > 2 and w in self._known for w in stems)
 
     def _nearest(self, word: str) -> str:
         """The nearest word; empty: none is near."""

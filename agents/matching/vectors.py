@@ -89,20 +89,20 @@ class SpecVectors(Generic[Made]):
 
     Parameters
     ----------
-    said
+    texts_of
         What of a specification is encoded, by part; a part may be empty.
     make
         What is kept, of the vectors by part.
     """
 
     def __init__(
-        self, encoder: Encoder, said: Callable[[ExpertSpec], Mapping[str, tuple[str, ...]]],
+        self, encoder: Encoder, texts_of: Callable[[ExpertSpec], Mapping[str, tuple[str, ...]]],
         make: Callable[[Mapping[str, Vectors]], Made],
     ) -> None:  # fmt: skip
         self._encoder = encoder
-        self._said = said
+        self._texts_of = texts_of
         self._make = make
-        self._kept: OrderedDict[str, Made] = OrderedDict()
+        self._cache: OrderedDict[str, Made] = OrderedDict()
 
     async def of(self, specs: Sequence[ExpertSpec], spent: Spent | None = None) -> dict[str, Made]:
         """What the encoder makes of each specification, by id.
@@ -117,18 +117,21 @@ class SpecVectors(Generic[Made]):
         vectors: dict[str, Made] = {}
         for spec in specs:
             own = pin(spec)
-            if own not in self._kept:
-                parts = self._said(spec)
+            if own not in self._cache:
+                parts = self._texts_of(spec)
                 texts = [t for part in parts.values() for t in part]
                 rows = {t: known[key(t)] for t in texts if key(t) in known}
                 missing = [t for t in dict.fromkeys(texts) if t not in rows]
                 if missing:
                     rows.update(zip(missing, await self._encoder.encode(missing, spent), strict=True))
                 none = np.zeros((0, len(next(iter(rows.values())))), np.float32)
-                stacked = {part: np.stack([rows[t] for t in said]) if said else none for part, said in parts.items()}
-                self._kept[own] = await asyncio.to_thread(self._make, stacked)
-            self._kept.move_to_end(own)
-            vectors[spec.id] = self._kept[own]
-        while len(self._kept) > max(KEPT, len(specs)):
-            self._kept.popitem(last=False)
+                stacked = {
+                    part: np.stack([rows[t] for t in part_texts]) if part_texts else none
+                    for part, part_texts in parts.items()
+                }
+                self._cache[own] = await asyncio.to_thread(self._make, stacked)
+            self._cache.move_to_end(own)
+            vectors[spec.id] = self._cache[own]
+        while len(self._cache) > max(KEPT, len(specs)):
+            self._cache.popitem(last=False)
         return vectors

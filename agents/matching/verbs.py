@@ -42,9 +42,9 @@ _SURE, _SECOND = 0.65, 0.55
 _BESIDE = 2
 
 
-def yields_to(specs: tuple[ExpertSpec, ...], said: tuple[str, ...], lead: Floats) -> int | None:
+def yields_to(specs: tuple[ExpertSpec, ...], wanted: tuple[str, ...], lead: Floats) -> int | None:
     """Who leads in the place of the likeliest, which leaves what the verb asks for to it; None: nobody."""
-    words = frozenset(said)
+    words = frozenset(wanted)
     if not (words & _REPAIR and words & _FAILING) or words & _UNSTABLE:
         return None
     first = specs[int(lead.argmax())]
@@ -57,9 +57,9 @@ def yields_to(specs: tuple[ExpertSpec, ...], said: tuple[str, ...], lead: Floats
     return max(fit, key=lambda i: lead[i], default=None)
 
 
-def measures(specs: tuple[ExpertSpec, ...], said: tuple[str, ...]) -> int | None:
+def measures(specs: tuple[ExpertSpec, ...], wanted: tuple[str, ...]) -> int | None:
     """Who measures first, where a task only says that something should be faster; None: it says more, or nobody."""
-    words = frozenset(said)
+    words = frozenset(wanted)
     if not (words & _IMPROVE and words & _SPEED) or len(words) > _MOST_WORDS:
         return None
     of = [
@@ -72,23 +72,23 @@ def measures(specs: tuple[ExpertSpec, ...], said: tuple[str, ...]) -> int | None
     return int(np.argmax(of)) if max(of, default=0) > 0 else None
 
 
-def is_redesign(said: tuple[str, ...]) -> bool:
+def is_redesign(wanted: tuple[str, ...]) -> bool:
     """Whether it asks for something to be thought out anew, and hardly says how."""
-    return not _REDESIGN.isdisjoint(said) and len(set(said)) <= _MOST_WORDS
+    return not _REDESIGN.isdisjoint(wanted) and len(set(wanted)) <= _MOST_WORDS
 
 
-def is_small(prompt: str, said: tuple[str, ...]) -> bool:
+def is_small(prompt: str, wanted: tuple[str, ...]) -> bool:
     """Whether it asks for one small thing, and says little else."""
-    return _SMALL.search(prompt) is not None and len(set(said)) <= _MOST_WORDS
+    return _SMALL.search(prompt) is not None and len(set(wanted)) <= _MOST_WORDS
 
 
-def adds_guard(said: tuple[str, ...]) -> bool:
+def adds_guard(wanted: tuple[str, ...]) -> bool:
     """Whether it asks for a way to tell who may do what, and hardly says how."""
-    words = frozenset(said)
+    words = frozenset(wanted)
     return bool(words & _ADD and words & _GUARD) and len(words) <= _MOST_WORDS
 
 
-def sized(prompt: str, said: tuple[str, ...], lead: Floats, part: Floats, candidate: float) -> Floats:
+def sized(prompt: str, wanted: tuple[str, ...], lead: Floats, part: Floats, candidate: float) -> Floats:
     """Relevance, with as many experts beside the lead as so much work needs; the others stay as they are.
 
     Parameters
@@ -99,10 +99,10 @@ def sized(prompt: str, said: tuple[str, ...], lead: Floats, part: Floats, candid
     first = int(lead.argmax())
     order = [i for i in np.argsort(-part) if i != first]
     part = part.copy()
-    if is_small(prompt, said):
+    if is_small(prompt, wanted):
         rest = order[1:]
         part[rest] = np.minimum(part[rest], np.nextafter(candidate, 0))
-    elif adds_guard(said):
+    elif adds_guard(wanted):
         beside, rest = order[:_BESIDE], order[_BESIDE:]
         part[beside] = np.maximum(part[beside], candidate)
         part[rest] = np.minimum(part[rest], np.nextafter(candidate, 0))
@@ -110,19 +110,19 @@ def sized(prompt: str, said: tuple[str, ...], lead: Floats, part: Floats, candid
 
 
 def adjusted(
-    specs: tuple[ExpertSpec, ...], said: tuple[str, ...], lead: Floats, part: Floats
+    specs: tuple[ExpertSpec, ...], wanted: tuple[str, ...], lead: Floats, part: Floats
 ) -> tuple[Floats, Floats, bool]:
     """(confidence, relevance, whether it is clear what is asked for)."""
     lead, part = lead.copy(), part.copy()
-    instead = yields_to(specs, said, lead)
+    instead = yields_to(specs, wanted, lead)
     if instead is not None:
         first = int(lead.argmax())
         sure = float(lead[first])
         lead[first] = min(1 - sure, sure / 2, float(lead[instead]))
         lead[instead] = part[instead] = sure
         return lead, np.maximum(part, lead), True
-    measuring = measures(specs, said)
-    if measuring is None and not is_redesign(said):
+    measuring = measures(specs, wanted)
+    if measuring is None and not is_redesign(wanted):
         return lead, part, True
     order = [i for i in np.argsort(-np.maximum(lead, part)) if i != measuring]
     lead = np.minimum(lead, _SURE if measuring is None else _SECOND)

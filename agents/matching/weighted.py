@@ -97,30 +97,30 @@ def says_of_it(features: Floats) -> NDArray[np.bool_]:
     return np.asarray((features[:, NAMED].max(axis=1) > 0) | (features[:, Feature.EXAMPLE] >= _LIKE))
 
 
-def enough(prepared: Prepared, heard: ReadTask) -> tuple[tuple[Floats, Floats] | None, bool]:
+def enough(prepared: Prepared, task_read: ReadTask) -> tuple[tuple[Floats, Floats] | None, bool]:
     """(the features by words alone, None where they say nothing; whether they are so sure of who leads that the reader
     need not be asked)."""
-    if not prepared.specs or not heard.reading.words or heard.foreign:
+    if not prepared.specs or not task_read.reading.words or task_read.foreign:
         return None, False
     if not prepared.apart:
-        ranks = prepared.ranks(heard, None)
+        ranks = prepared.ranks(task_read, None)
         lead, inside = leading(ranking.weights().words, *ranks)
         return ranks, inside and float(lead.max()) >= ranking.weights().enough
-    if heard.chances[NONE] > FOREIGN:
+    if task_read.chances[NONE] > FOREIGN:
         return None, False
     fitted = weights().words
-    features, scope = prepared.features(heard, None)
+    features, scope = prepared.features(task_read, None)
     lead, _ = judged(fitted, prepared, features, scope)
-    alone = several.chance_of(_by_words(heard), None) < several.weights().ask
+    alone = several.chance_of(_by_words(task_read), None) < several.weights().ask
     return (features, scope), alone and is_inside(fitted, scope) and float(lead.max()) >= weights().enough
 
 
-def _by_words(heard: ReadTask) -> Floats:
-    return several.by_words(heard.reading.kept, heard.reading.wanted, len(heard.parts))
+def _by_words(task_read: ReadTask) -> Floats:
+    return several.by_words(task_read.reading.wanted_text, task_read.reading.wanted, len(task_read.parts))
 
 
 def decide(
-    prepared: Prepared, heard: ReadTask, read_as: Vectors | None, measured: tuple[Floats, Floats] | None = None
+    prepared: Prepared, task_read: ReadTask, read_as: Vectors | None, measured: tuple[Floats, Floats] | None = None
 ) -> Matched:
     """The reply for one task that has been heard.
 
@@ -133,31 +133,31 @@ def decide(
     """
     candidates: list[tuple[ExpertSpec, Candidate]] = []
     clear = True
-    speaks = bool(heard.reading.words) or bool(heard.task.files_mentioned) or bool(heard.parts)
-    if prepared.specs and speaks and not heard.foreign:
+    speaks = bool(task_read.reading.words) or bool(task_read.task.files_mentioned) or bool(task_read.parts)
+    if prepared.specs and speaks and not task_read.foreign:
         if prepared.apart:
             fitted = weights().words if read_as is None else weights().read
-            features, scope = measured if measured and read_as is None else prepared.features(heard, read_as)
+            features, scope = measured if measured and read_as is None else prepared.features(task_read, read_as)
             lead, part = judged(fitted, prepared, features, scope)
             first = int(lead.argmax())
             watches = lead[first] >= prepared.specs[first].deliberation.confidence.low
             # who is of no subject of software takes what it says something of
-            taken = (
+            is_taken = (
                 watches and bool(says_of_it(features)[first]) if prepared.foreign[first] else is_inside(fitted, scope)
             )
         else:
             rank = ranking.weights().words if read_as is None else ranking.weights().read
-            ranks = prepared.ranks(heard, read_as, measured[0] if measured else None)
-            lead, part, taken = ranked(rank, *ranks)
-            taken = taken and (read_as is None or not prepared.is_far(ranks[0]))
-        lead, part, clear = verbs.adjusted(prepared.specs, heard.reading.wanted, lead, part)
+            ranks = prepared.ranks(task_read, read_as, measured[0] if measured else None)
+            lead, part, is_taken = ranked(rank, *ranks)
+            is_taken = is_taken and (read_as is None or not prepared.is_far(ranks[0]))
+        lead, part, clear = verbs.adjusted(prepared.specs, task_read.reading.wanted, lead, part)
         sized = part
         if prepared.apart and clear:
-            sized = several.sized(several.chance_of(_by_words(heard), read_as), int(lead.argmax()), part, CANDIDATE)
-        sized = verbs.sized(heard.reading.kept, heard.reading.wanted, lead, sized, CANDIDATE)
+            sized = several.sized(several.chance_of(_by_words(task_read), read_as), int(lead.argmax()), part, CANDIDATE)
+        sized = verbs.sized(task_read.reading.wanted_text, task_read.reading.wanted, lead, sized, CANDIDATE)
         part = np.where(sized < CANDIDATE, sized, np.maximum(sized, part))  # who takes part is as relevant as before
         first = int(lead.argmax())
-        if taken:
+        if is_taken:
             candidates = words.by_rank(
                 [
                     (spec, _candidate(spec, lead[i], part[i]))
@@ -165,34 +165,34 @@ def decide(
                     if i == first or part[i] >= CANDIDATE
                 ]
             )
-    said = heard.reading.wanted
-    candidates = [(spec, msgspec.structs.replace(c, why=_why(spec, heard))) for spec, c in candidates]
+    wanted = task_read.reading.wanted
+    candidates = [(spec, msgspec.structs.replace(c, why=_why(spec, task_read))) for spec, c in candidates]
     factors = Factors(
         candidate_count=len(candidates),
         confidence_variance=words.variance([c.confidence for _, c in candidates]),
         domain_overlap=not clear
         or words.has_overlapping_domains(
-            [(s, c.confidence) for s, c in candidates if c.confidence >= _HARDLY_LEADS], heard.reading.kept
+            [(s, c.confidence) for s, c in candidates if c.confidence >= _HARDLY_LEADS], task_read.reading.wanted_text
         ),
-        action_clarity=clear and not (set(said) & _VAGUE) and "make better" not in heard.task.prompt.lower(),
-        scope_definition=bool(candidates) and (not prepared.apart or bool(heard.chances[NONE] < 0.5)),
+        action_clarity=clear and not (set(wanted) & _VAGUE) and "make better" not in task_read.task.prompt.lower(),
+        scope_definition=bool(candidates) and (not prepared.apart or bool(task_read.chances[NONE] < 0.5)),
     )
     return words.assembled(
-        heard.task, prepared.beside, candidates, factors, "better" if prepared.encoded else "better, by words"
+        task_read.task, prepared.beside, candidates, factors, "better" if prepared.encoded else "better, by words"
     )
 
 
-def ranked(fitted: Fitted, features: Floats, whole: Floats) -> tuple[Floats, Floats, bool]:
+def ranked(fitted: Fitted, features: Floats, task_features: Floats) -> tuple[Floats, Floats, bool]:
     """(confidence, relevance) of each expert where subjects do not tell them apart, and whether anybody takes it."""
-    rows = ranking.described(features @ np.array(fitted.score), features, whole)
-    lead, inside = leading(fitted, features, whole, rows)
+    rows = ranking.described(features @ np.array(fitted.score), features, task_features)
+    lead, inside = leading(fitted, features, task_features, rows)
     part = chance(fitted.part, rows)
     odds = part / np.maximum(1 - part, 1e-9) * (1 - fitted.takes_part) / fitted.takes_part
     part = odds / (odds + 1 / CANDIDATE - 1)
     return lead, np.maximum(lead, part), inside
 
 
-def leading(fitted: Fitted, features: Floats, whole: Floats, rows: Floats | None = None) -> tuple[Floats, bool]:
+def leading(fitted: Fitted, features: Floats, task_features: Floats, rows: Floats | None = None) -> tuple[Floats, bool]:
     """(confidence of each expert, whether anybody takes it).
 
     Parameters
@@ -201,33 +201,33 @@ def leading(fitted: Fitted, features: Floats, whole: Floats, rows: Floats | None
         What ranking.described says, where it is known already.
     """
     if rows is None:
-        rows = ranking.described(features @ np.array(fitted.score), features, whole)
-    return chance(fitted.lead, rows), bool(chance(fitted.inside, whole) >= fitted.abstain)
+        rows = ranking.described(features @ np.array(fitted.score), features, task_features)
+    return chance(fitted.lead, rows), bool(chance(fitted.inside, task_features) >= fitted.abstain)
 
 
 def _candidate(spec: ExpertSpec, lead: float, part: float) -> Candidate:
     return Candidate(expert=spec.id, relevance=round(float(part), 4), confidence=round(float(lead), 4))
 
 
-def everybody(prepared: Prepared, heard: ReadTask, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
+def everybody(prepared: Prepared, task_read: ReadTask, read_as: Vectors | None) -> list[tuple[ExpertSpec, Candidate]]:
     """Every expert, the most confident first, however unsure; none: nothing is left of the prompt."""
-    if not prepared.specs or not (heard.reading.words or heard.task.files_mentioned):
+    if not prepared.specs or not (task_read.reading.words or task_read.task.files_mentioned):
         return []
     if prepared.apart:
         fitted = weights().words if read_as is None else weights().read
-        lead, part = judged(fitted, prepared, *prepared.features(heard, read_as))
+        lead, part = judged(fitted, prepared, *prepared.features(task_read, read_as))
     else:
         rank = ranking.weights().words if read_as is None else ranking.weights().read
-        lead, part, _ = ranked(rank, *prepared.ranks(heard, read_as))
+        lead, part, _ = ranked(rank, *prepared.ranks(task_read, read_as))
     candidates = [(spec, _candidate(spec, lead[i], part[i])) for i, spec in enumerate(prepared.specs)]
     return sorted(candidates, key=lambda c: (-c[1].confidence, -c[1].relevance, c[0].priority, c[0].id))
 
 
-def _why(spec: ExpertSpec, heard: ReadTask) -> str:
-    said = heard.reading.wanted
-    among = set(said)
-    triggers = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), said)]
+def _why(spec: ExpertSpec, task_read: ReadTask) -> str:
+    wanted = task_read.reading.wanted
+    among = set(wanted)
+    triggers = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), wanted)]
     near = [p for p in (*spec.domain.owns, *spec.triggers.examples) if len(among.intersection(roots(p))) > 1]
-    count = words.files(spec, heard.task)
+    count = words.files(spec, task_read.task)
     why = ", ".join([*triggers, *([f"{count} files"] if count else []), *near[:2]])
     return why[:200] or "its meaning"

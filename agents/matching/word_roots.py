@@ -106,7 +106,7 @@ class PromptReading:
 
     words: tuple[Word, ...]
     """Those that carry meaning, in order."""
-    kept: str
+    wanted_text: str
     """The text without what it says it does not want."""
 
     @property
@@ -120,7 +120,7 @@ class PromptReading:
         return tuple(w.root for w in self.words if not w.wanted)
 
 
-def _read(text: str) -> PromptReading:
+def _parse_prompt(text: str) -> PromptReading:
     shown = text if _ONE_WORD.search(text) else _CAMEL.sub(" ", text)
     matches = list(_TOKEN.finditer(shown))
     tokens = [m.group().lower().replace("’", "'") for m in matches]
@@ -129,10 +129,10 @@ def _read(text: str) -> PromptReading:
     words = tuple(Word(token, root(token), i not in out) for i, token in enumerate(tokens) if _carries(token))
     if not out:
         return PromptReading(words, text)
-    left = [shown[m.start() : m.end()] for i, m in enumerate(matches) if i not in out]
-    kept = _LOOSE.sub("", re.sub(r"\s+([.,;:!?])", r"\1", " ".join(left)).strip(" ,;:—–"))
+    remaining = [shown[m.start() : m.end()] for i, m in enumerate(matches) if i not in out]
+    wanted_text = _LOOSE.sub("", re.sub(r"\s+([.,;:!?])", r"\1", " ".join(remaining)).strip(" ,;:—–"))
     if any(w.wanted for w in words):
-        return PromptReading(words, kept)
+        return PromptReading(words, wanted_text)
     if all(_sets_aside(tokens, begin) for begin, _ in scopes):
         return PromptReading(words, "")
     return PromptReading(tuple(replace(w, wanted=True) for w in words), text)
@@ -152,12 +152,12 @@ def count_words(text: str) -> int:
 @lru_cache(maxsize=KEPT)
 def read_prompt(text: str) -> PromptReading:
     """Reads a prompt into roots of words."""
-    return _read(text)
+    return _parse_prompt(text)
 
 
 def roots_of(text: str) -> tuple[str, ...]:
     """Roots of the words of a text that carry meaning, in order; a text of none but empty words keeps them."""
-    roots = tuple(w.root for w in _read(text).words)
+    roots = tuple(w.root for w in _parse_prompt(text).words)
     return roots or tuple(root(t) for t in re.findall(r"[^\W_]+", text.lower()))
 
 
@@ -237,8 +237,8 @@ def _reach(tokens: Sequence[str], i: int, token: str) -> int:
         return _scope(tokens, i + 4)
     if token == "not" and after in ("asking", "looking"):
         return _scope(tokens, i + 2)
-    asked = before in _STOPS or before in ("please", "and", "but", "you", "just")
-    if (token == "forget" and asked) or (token == "hands" and after == "off"):
+    is_request = before in _STOPS or before in ("please", "and", "but", "you", "just")
+    if (token == "forget" and is_request) or (token == "hands" and after == "off"):
         return _scope(tokens, i + 1)
     return _settled(tokens, i) if before in _STOPS else 0
 
@@ -258,10 +258,10 @@ def _excludes(tokens: Sequence[str], i: int, start: int, before: str) -> bool:
     verb = tokens[start] if start < len(tokens) else ""
     if verb in ("need", "want", "care", "require", "mind"):
         return True
-    asked = before in _BREAK or before in ("please", "and", "you", "we", "i", "or", "should", "must")
+    is_request = before in _BREAK or before in ("please", "and", "you", "we", "i", "or", "should", "must")
     if tokens[i] == "does":
         return False
-    return asked and verb in _TOUCH and (before not in ("we", "i") or verb in ("need", "want", "touch", "care"))
+    return is_request and verb in _TOUCH and (before not in ("we", "i") or verb in ("need", "want", "touch", "care"))
 
 
 def _descriptive_excludes(tokens: Sequence[str], start: int) -> bool:

@@ -63,8 +63,8 @@ def _telling(pattern: str) -> int:
 
 def contains_vague_verbs(prompt: str) -> bool:
     """containsVagueVerbs of 3.2."""
-    said = prompt.lower()
-    return any(verb in said for verb in VAGUE_VERBS)
+    lowered = prompt.lower()
+    return any(verb in lowered for verb in VAGUE_VERBS)
 
 
 def variance(values: Sequence[float]) -> float:
@@ -81,16 +81,16 @@ def has_overlapping_domains(candidates: Sequence[tuple[ExpertSpec, float]], prom
     Two candidates overlap where their confidences are close (CLOSE) and neither leaves to the other what the prompt
     speaks of; or where a phrase that one owns shares most of its words with one that the other owns (SAME).
     """
-    said = read_prompt(prompt).wanted
+    wanted = read_prompt(prompt).wanted
     return any(
-        (abs(p - q) <= CLOSE and not _defers(a, b, said) and not _defers(b, a, said))
+        (abs(p - q) <= CLOSE and not _defers(a, b, wanted) and not _defers(b, a, wanted))
         or _own_the_same(a.domain.owns, b.domain.owns)
         for (a, p), (b, q) in combinations(candidates, 2)
     )
 
 
-def _defers(one: ExpertSpec, other: ExpertSpec, said: Sequence[str]) -> bool:
-    return share(roots(one.domain.defers.get(other.id, "")), said) > 0
+def _defers(one: ExpertSpec, other: ExpertSpec, wanted: Sequence[str]) -> bool:
+    return share(roots(one.domain.defers.get(other.id, "")), wanted) > 0
 
 
 @lru_cache(maxsize=20_000)
@@ -155,12 +155,12 @@ def assembled(
 
 def reviewing(task: Task, specs: Sequence[ExpertSpec], leads: set[str]) -> list[ExpertSpec]:
     """Who reviews such work (6.1): first whom its words call for, then who reviews everything; likely leads last."""
-    said = frozenset(read_prompt(task.prompt).wanted)
+    wanted = frozenset(read_prompt(task.prompt).wanted)
     reviewers = []
     for spec in specs:
         if spec.reviews is None:
             continue
-        called = sum(said.issuperset(roots(words)) for words in spec.reviews.of)
+        called = sum(wanted.issuperset(roots(words)) for words in spec.reviews.of)
         if called or spec.reviews.always:
             reviewers.append((spec.id in leads, not called, -called, spec.priority, spec.id, spec))
     return [row[-1] for row in sorted(reviewers, key=lambda row: row[:-1])][:MOST_CANDIDATES]

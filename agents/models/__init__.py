@@ -74,10 +74,10 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
         raise ModelMisconfigured(
             f"model: {name!r} is of class {type(factory).__name__}, expected a function of options"
         )
-    made: Model = factory.model() if isinstance(factory, Agent) else factory(settings)
-    if lacking := [attribute for attribute in _PARTS if not hasattr(made, attribute)]:
-        raise ModelMisconfigured(f"model: {name!r} made a {type(made).__name__}, which has no {', '.join(lacking)}")
-    return made
+    model: Model = factory.model() if isinstance(factory, Agent) else factory(settings)
+    if lacking := [attribute for attribute in _PARTS if not hasattr(model, attribute)]:
+        raise ModelMisconfigured(f"model: {name!r} made a {type(model).__name__}, which has no {', '.join(lacking)}")
+    return model
 
 
 def _imported(name: str) -> Any:

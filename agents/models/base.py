@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agents.context import Said, Shown
+from agents.context import RawReply, Shown
 from schemas.turn import Usage
 from schemas.wire import Json, raw
 
@@ -54,11 +54,11 @@ class LiveEmitter:
             self._tell("text", text)
 
     def retrying(self, why: str) -> None:
-        """The call is made again."""
+        """Say that the call is made again."""
         self._tell("retrying", why)
 
     def called(self, what: str) -> None:
-        """A tool was called: shown also where no live text is."""
+        """Say that a tool was called. This is shown also where live text is not."""
         self._tell("tool", what)
 
 
@@ -97,8 +97,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What the transcript shows beside it: `repaired`, `extracted`, `estimated`, `unpriced`, `cut`, `injection`."""
     first_token_s: float | None = None
     """Seconds until the first text came; None: it did not come in pieces."""
-    said: Said | None = None
-    """What it said word for word, where the turn may go on after it."""
+    raw: RawReply | None = None
+    """What it said word for word, if the turn may go on after it."""
 
     def json(self) -> Json:
         """The body as it goes into `Reply.body`."""
@@ -110,15 +110,15 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """As announced and as written beside each reply."""
+        """The model's name, in announcements and beside each reply."""
 
     @property
     def family(self) -> str:
-        """Whose model it is: two of one family are not independent witnesses."""
+        """Whose model it is: two models of one family are not independent witnesses."""
 
     @property
     def metered(self) -> bool:
-        """Whether it counts tokens; one that does not reserves none and costs nothing."""
+        """Whether it counts tokens. A model that does not reserves none, and costs nothing."""
 
     @property
     def usd_per_million_input(self) -> float:

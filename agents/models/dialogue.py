@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.context import Did, Steps, Tools
+from agents.context import PastStep, Steps, Tools
 from agents.tokens import estimate, first_tokens
 
 Messages = list[dict[str, Any]]
 Fence = Callable[[str, str, str], str]
-"""A text from outside between lines with the turn's boundary: what it is, its name, the text."""
+"""Puts a text from outside between two lines with the turn's boundary: what it is, its name, the text."""
 _KEPT = 60
 """Tokens that are kept of an old result, and of a long text in an old call."""
 _AFTER = 0.4
-"""Of the room for the steps: what they are shortened to."""
+"""Share of the room for the steps to which they are shortened."""
 _MARK = "[shortened: the first {:,} of {:,} characters]"
 LAST = "No tool can be called any more: end the turn now, with what you have."
 _ENDING = "Reply with the JSON object that ends a turn, and nothing else"
@@ -30,7 +30,7 @@ class Way(NamedTuple):
     """How calls are asked for."""
 
     native: bool
-    """In the endpoint's own field for them."""
+    """Whether they come in the endpoint's own field for calls."""
     fence: Fence
     escape: Callable[[str], str]
 
@@ -40,8 +40,8 @@ def size(messages: Messages) -> int:
     return sum(estimate(_all(m)) + 8 for m in messages)
 
 
-def left(tools: Tools | None, schema: str = "") -> str:
-    """What is said of calls in a step's newest message."""
+def calls_note(tools: Tools | None, schema: str = "") -> str:
+    """The note on calls at the end of a step's newest message."""
     if tools is None:
         form = f" {_ENDING}. It follows this JSON schema:\n\n{schema}" if schema else ""
         return LAST + form
@@ -58,10 +58,10 @@ def grown(steps: Steps, way: Way, room: int, tail: str, schema: str = "") -> tup
     schema
         Of the last step's reply, where the server is not given it.
     """
-    whole = [_step(n, did, way, schema) for n, did in enumerate(steps.did, 1)]
+    full = [_step(n, did, way, schema) for n, did in enumerate(steps.did, 1)]
     brief = [_step(n, did, way, schema, _KEPT) for n, did in enumerate(steps.did, 1)]
-    count = _shortened([size(m) for m in whole], [size(m) for m in brief], room)
-    joined = [*brief[:count], *whole[count:]]
+    count = _shortened([size(m) for m in full], [size(m) for m in brief], room)
+    joined = [*brief[:count], *full[count:]]
     cut = count > 0
     if joined:
         spare = room - sum(map(size, joined)) - estimate(tail)
@@ -75,42 +75,42 @@ def grown(steps: Steps, way: Way, room: int, tail: str, schema: str = "") -> tup
     return [m for messages in joined for m in messages], cut
 
 
-def _shortened(whole: Sequence[int], brief: Sequence[int], room: int) -> int:
-    """How many of the oldest steps are shortened. It is counted anew from the first step on, so that it comes to the
-    same in each step, and stays for a while once it has grown."""
+def _shortened(full: Sequence[int], brief: Sequence[int], room: int) -> int:
+    """How many of the oldest steps are shortened. The number is counted anew from the first step on, so that it is the
+    same in each step. Once it has grown, it stays for a while."""
     count = 0
-    for until in range(1, len(whole) + 1):
-        if sum(brief[:count]) + sum(whole[count:until]) <= room:
+    for until in range(1, len(full) + 1):
+        if sum(brief[:count]) + sum(full[count:until]) <= room:
             continue
-        while count < until - 1 and sum(brief[:count]) + sum(whole[count:until]) > _AFTER * room:
+        while count < until - 1 and sum(brief[:count]) + sum(full[count:until]) > _AFTER * room:
             count += 1
     return count
 
 
-def _step(number: int, did: Did, way: Way, schema: str, most: int | None = None) -> Messages:
-    """The model's message and what answers it; `most`: tokens of each result, and the calls are shortened too. An
-    answer to a call in the endpoint's own field says nothing of the call: that field does, in the endpoint's names."""
-    said = did.said if way.native and did.said is not None and did.said.calls else None
+def _step(number: int, did: PastStep, way: Way, schema: str, most: int | None = None) -> Messages:
+    """The model's message, and what answers it. `most`: tokens of each result; calls are shortened too. If a call came
+    in the endpoint's own field, its answer does not repeat the call: that field has it, with the endpoint's names."""
+    raw = did.raw if way.native and did.raw is not None and did.raw.calls else None
     returned = [
         way.fence(
             "result",
             r.label,
-            ("" if said else f"{_cut(r.asked, most)}\n\n") + f"{r.ended}:\n{_cut(r.text, most)}",
+            ("" if raw else f"{_cut(r.request, most)}\n\n") + f"{r.ended}:\n{_cut(r.text, most)}",
         )
         for r in did.returned
     ]
-    note = left(did.then, schema)
-    if said is None:
+    note = calls_note(did.tools_after, schema)
+    if raw is None:
         answer = "\n\n".join([*returned, note])
         return [{"role": "assistant", "content": way.escape(_text(did, most))}, {"role": "user", "content": answer}]
     calls: list[dict[str, Any]] = []
-    for n, call in enumerate(said.calls[: len(returned)], 1):
+    for n, call in enumerate(raw.calls[: len(returned)], 1):
         function = {"name": call.name, "arguments": way.escape(_arguments(call.arguments, most))}
         more = {"extra_content": msgspec.Raw(call.extra)} if call.extra else {}
         calls.append({"id": _id(number, n), "type": "function", "function": function, **more})
-    message: dict[str, Any] = {"role": "assistant", "content": way.escape(said.text) or None, "tool_calls": calls}
-    if said.reasoning:
-        message["reasoning_content"] = said.reasoning
+    message: dict[str, Any] = {"role": "assistant", "content": way.escape(raw.text) or None, "tool_calls": calls}
+    if raw.reasoning:
+        message["reasoning_content"] = raw.reasoning
     answers = [{"role": "tool", "tool_call_id": c["id"], "content": r} for c, r in zip(calls, returned, strict=True)]
     answers[-1]["content"] += f"\n\n{note}"
     return [message, *answers]
@@ -121,10 +121,10 @@ def _id(step: int, call: int) -> str:
     return f"s{step % 10_000:04}c{call % 1_000:03}"
 
 
-def _text(did: Did, most: int | None) -> str:
-    """What the model said, where its calls are a part of it."""
-    if did.said is not None and did.said.text and not did.said.calls and most is None:
-        return did.said.text
+def _text(did: PastStep, most: int | None) -> str:
+    """What the model said, with its calls as a part of it."""
+    if did.raw is not None and did.raw.text and not did.raw.calls and most is None:
+        return did.raw.text
     fields = {name: value for name, value in msgspec.to_builtins(did.reply).items() if value not in (None, "", [], ())}
     for call in fields.get("calls", ()):
         call["arguments"] = _arguments(call["arguments"], most)
@@ -132,7 +132,7 @@ def _text(did: Did, most: int | None) -> str:
 
 
 def _arguments(text: str, most: int | None) -> str:
-    """A call's arguments as a JSON object, whatever the model wrote; its long texts are cut where they are old."""
+    """A call's arguments as a JSON object, whatever the model wrote. If the call is old, its long texts are cut."""
     try:
         fields = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -153,8 +153,8 @@ def _arguments(text: str, most: int | None) -> str:
 def _cut(text: str, most: int | None) -> str:
     if most is None or estimate(text) <= most + 20:
         return text
-    kept = first_tokens(text, most)
-    return f"{kept}\n{_MARK.format(len(kept), len(text))}"
+    beginning = first_tokens(text, most)
+    return f"{beginning}\n{_MARK.format(len(beginning), len(text))}"
 
 
 def _all(message: dict[str, Any]) -> str:

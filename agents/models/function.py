@@ -191,7 +191,7 @@ class FunctionModel:
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """What the function replies. Raises ModelRefused for what is no reply, ModelError where the function raised."""
         try:
-            said = await self._agent.function(Turn(shown, emit))
+            reply = await self._agent.function(Turn(shown, emit))
         except ModelError:
             raise
         except Exception as error:
@@ -200,9 +200,9 @@ class FunctionModel:
                 self._logged.add(place)
                 _LOGGER.warning("%s. Its turns fail until you correct the function.", why, exc_info=True)
             raise ModelError(why) from error
-        usage = said.usage if isinstance(said, Reply) else Usage()
+        usage = reply.usage if isinstance(reply, Reply) else Usage()
         try:
-            return Completion(body=typed(said, shown.reply), usage=usage)
+            return Completion(body=typed(reply, shown.reply), usage=usage)
         except (SchemaError, msgspec.ValidationError, TypeError, ValueError) as error:
             raise ModelRefused(f"agent {self.name}: {error}", usage) from error
 
@@ -213,12 +213,12 @@ def _where(error: Exception) -> str:
     return f" in {os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
 
 
-def typed(said: Any, wanted: Any) -> Any:
+def typed(value: Any, wanted: Any) -> Any:
     """What a function returned as the turn's reply type.
 
     Parameters
     ----------
-    said
+    value
         A `Reply`, a message of that type, a mapping of its fields, or a text: JSON, a text with one JSON object in it,
         or else the answer alone.
 
@@ -227,15 +227,15 @@ def typed(said: Any, wanted: Any) -> Any:
     msgspec.ValidationError, SchemaError, TypeError
         It is none, and which field is wrong.
     """
-    if isinstance(said, wanted):
-        return said
-    fields = said.fields if isinstance(said, Reply) else said
+    if isinstance(value, wanted):
+        return value
+    fields = value.fields if isinstance(value, Reply) else value
     if isinstance(fields, str):
         fields = _of_text(fields, wanted)
         if isinstance(fields, wanted):
             return fields
     if not isinstance(fields, Mapping):
-        raise TypeError(f"it returned {type(said).__name__}; expected parley.Reply, a mapping or a text")
+        raise TypeError(f"it returned {type(value).__name__}; expected parley.Reply, a mapping or a text")
     known = {field.encode_name for field in msgspec.structs.fields(wanted)}
     if unknown := [name for name in fields if name not in known]:
         raise TypeError(f"its reply has no field {unknown[0]!r}; fields are {', '.join(sorted(known))}")
@@ -319,12 +319,16 @@ def seated(agents: Sequence[Agent], queues: Sequence[str]) -> dict[str, Agent]:
     """Queue -> the agent that serves it, of those that a stack has: the one that it names, else the first of its role
     that nobody has. Raises ModelMisconfigured where there is none."""
     by_queue: dict[str, Agent] = {}
-    for one in sorted(agents, key=lambda a: not a.queue):
-        free = [q for q in queues if q not in by_queue and (q == one.queue or (not one.queue and _role(q) == one.role))]
+    for candidate in sorted(agents, key=lambda a: not a.queue):
+        free = [
+            q
+            for q in queues
+            if q not in by_queue and (q == candidate.queue or (not candidate.queue and _role(q) == candidate.role))
+        ]
         if not free:
-            wanted = f"queue {one.queue}" if one.queue else f"free queue of role {one.role}"
-            raise ModelMisconfigured(f"agent {one.name}: the stack has no {wanted}; it has {', '.join(queues)}")
-        by_queue[free[0]] = one
+            wanted = f"queue {candidate.queue}" if candidate.queue else f"free queue of role {candidate.role}"
+            raise ModelMisconfigured(f"agent {candidate.name}: the stack has no {wanted}; it has {', '.join(queues)}")
+        by_queue[free[0]] = candidate
     return by_queue
 
 

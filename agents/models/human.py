@@ -18,25 +18,25 @@ from agents.models.base import Completion, Emit
 from schemas.wire import Undecodable, decode, encode, figure
 
 _TOLD_S = (300, 120, 60, 30, 10)
-"""Seconds left at which the clock is told while nothing is typed."""
+"""Seconds left at which the time is shown while nothing is typed."""
 _EARLY_NS = 50_000_000
 _CHOICES = {"answerer": "answerers", "speaker": "may"}
-"""Field of a reply -> field of its brief that says what may stand there: one line, and no words of a speech."""
+"""Field of a reply -> field of its brief that lists the allowed values: one line, not words of a speech."""
 END = "."
-"""A line of this alone ends a text."""
+"""A line with only this ends a text."""
 
 
 class PersonsTerminal(Protocol):
-    """Where the person sits."""
+    """The terminal at which the person sits."""
 
     def say(self, text: str) -> None:
         """Show text, made safe."""
 
     def begin(self) -> None:
-        """A turn begins: what was typed before it is no part of its reply."""
+        """A turn begins: what was typed before does not belong to its reply."""
 
     async def line(self, prompt: str) -> str | None:
-        """The next line that is typed; None at an end of input. Can be cancelled."""
+        """The next typed line; None at the end of input. Can be cancelled."""
 
     def leave(self) -> None:
         """There is no more input, and never will be."""
@@ -58,7 +58,7 @@ class Human:
 
     def __init__(self, terminal: PersonsTerminal) -> None:
         self._terminal = terminal
-        self._told: set[tuple[str, str, int | str]] = set()
+        self._shown_before: set[tuple[str, str, int | str]] = set()
         """(session, seat, post or document) that were shown before."""
         self._draft: tuple[tuple[str, str, str, int], dict[str, Any]] | None = None
         """What was typed last, and for which turn."""
@@ -83,28 +83,28 @@ class Human:
 
     async def _tick(self, deadline_ns: int) -> None:
         for mark in _TOLD_S:
-            left = (deadline_ns - time.time_ns()) / 1e9
-            if left > mark:
-                await asyncio.sleep(left - mark)
+            remaining_s = (deadline_ns - time.time_ns()) / 1e9
+            if remaining_s > mark:
+                await asyncio.sleep(remaining_s - mark)
                 self._terminal.say(f"\n{clock(deadline_ns)} left")
 
     # -- showing
     def _new(self, shown: Shown, what: int | str) -> bool:
         key = (shown.session, shown.seat, what)
-        if key in self._told:
+        if key in self._shown_before:
             return False
-        self._told.add(key)
+        self._shown_before.add(key)
         return True
 
     # -- reading
     async def _filled(self, shown: Shown, emit: Emit) -> Any:
         key = (shown.session, shown.seat, shown.kind, shown.round)
-        kept = self._draft[1] if self._draft is not None and self._draft[0] == key else {}
+        before = self._draft[1] if self._draft is not None and self._draft[0] == key else {}
         words = getattr(shown.brief, "words", None)
         choices = {name: getattr(shown.brief, of, ()) for name, of in _CHOICES.items()}
         form = _Form(self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices)
         while True:
-            values = await form.struct(shown.reply, kept)
+            values = await form.struct(shown.reply, before)
             self._draft = key, values
             try:
                 return decode(encode(values), shown.reply)
@@ -112,11 +112,11 @@ class Human:
                 self._terminal.say(
                     f"\nThat cannot be sent: {fault.why}\nType it again; an empty line keeps what you had."
                 )
-                kept = values
+                before = values
 
 
 def turn_words(shown: Shown, is_new: Callable[[int | str], bool]) -> Iterator[str]:
-    """A turn as plain text. `is_new`: whether a document, or a post, is shown at length."""
+    """A turn as plain text. `is_new`: whether a document, or a post, is shown in full."""
     head = f"{shown.seat}: {shown.kind}, round {shown.round}, session {shown.session}"
     yield f"\n=== {head} ===\n{clock(shown.deadline_ns)} for this turn"
     yield f"\nQuestion\n  {shown.question}"
@@ -157,56 +157,56 @@ class _Form:
         self._emit = emit
         self._choices = choices
 
-    async def struct(self, wanted: Any, kept: dict[str, Any], within: str = "") -> dict[str, Any]:
+    async def struct(self, wanted: Any, before: dict[str, Any], within: str = "") -> dict[str, Any]:
         """Values of the struct's fields; those left out have their defaults."""
         values: dict[str, Any] = {}
         info = inspect.type_info(wanted)
         assert isinstance(info, inspect.StructType), "a reply is a struct"
         for field in info.fields:
-            value = await self._field(within + field.name, field.type, field.required, kept.get(field.encode_name))
+            value = await self._field(within + field.name, field.type, field.required, before.get(field.encode_name))
             if value is not None:
                 values[field.encode_name] = value
         return values
 
-    async def _field(self, name: str, kind: inspect.Type, required: bool, kept: Any) -> Any:
-        """What was typed for a field; None: nothing, and it has a default."""
+    async def _field(self, name: str, kind: inspect.Type, required: bool, before: Any) -> Any:
+        """What was typed for a field; None: nothing, and the field has a default."""
         kind = _bare(kind)
-        optional = "" if required and kept is None else ", empty keeps it" if kept is not None else ", may be empty"
+        optional = "" if required and before is None else ", empty keeps it" if before is not None else ", may be empty"
         if isinstance(kind, inspect.StrType) and name in self._choices:
-            return await self._chosen(name, self._choices[name], kept)
+            return await self._chosen(name, self._choices[name], before)
         if isinstance(kind, inspect.StrType) and required:
-            return await self._text(name, kept)
+            return await self._text(name, before)
         if isinstance(kind, inspect.StructType):
             if not required and not await self._yes(f"{name}: fill it in? y or empty"):
-                return kept
-            return await self.struct(kind.cls, kept or {}, f"{name}.")
+                return before
+            return await self.struct(kind.cls, before or {}, f"{name}.")
         if isinstance(kind, inspect.VarTupleType | inspect.ListType):
             value = await self._several(name, _bare(kind.item_type), optional)
-            return value or kept or ([] if required else None)
+            return value or before or ([] if required else None)
         if isinstance(kind, inspect.DictType):
             pairs = await self._pairs(name, _bare(kind.value_type), optional)
-            return pairs or kept or ({} if required else None)
+            return pairs or before or ({} if required else None)
         while True:
             text = (await self._line(f"{name} ({_hint(kind)}{optional})")).strip()
-            if not text and (kept is not None or not required):
-                return kept
+            if not text and (before is not None or not required):
+                return before
             try:
                 return _value(kind, text)
             except ValueError as fault:
                 self._terminal.say(f"{name}: got {text!r}, {fault}")
 
-    async def _chosen(self, name: str, among: tuple[str, ...], kept: Any) -> str:
+    async def _chosen(self, name: str, among: tuple[str, ...], before: Any) -> str:
         wanted = " or ".join(among) or "a seat"
         while True:
-            text = (await self._line(f"{name} ({wanted}{'' if kept is None else f', empty keeps {kept}'})")).strip()
-            if not text and kept is not None:
-                return str(kept)
+            text = (await self._line(f"{name} ({wanted}{'' if before is None else f', empty keeps {before}'})")).strip()
+            if not text and before is not None:
+                return str(before)
             if text in among or (text and not among):
                 return text
             self._terminal.say(f"{name}: got {text!r}, expected {wanted}")
 
     async def _line(self, prompt: str) -> str:
-        """One line. At the end of all input nothing is ever replied: whoever asked cancels."""
+        """One line. After the end of all input it never returns: the asker cancels it."""
         typed = await self._terminal.line(f"[{clock(self._deadline_ns)}] {prompt}: ")
         if typed is None:
             self._terminal.leave()
@@ -216,16 +216,16 @@ class _Form:
     async def _yes(self, prompt: str) -> bool:
         return (await self._line(prompt)).strip().lower() in ("y", "yes", "true")
 
-    async def _text(self, name: str, kept: Any) -> str:
-        keeps = "; an empty first line keeps what you had" if kept is not None else ""
+    async def _text(self, name: str, before: Any) -> str:
+        keeps = "; an empty first line keeps what you had" if before is not None else ""
         self._terminal.say(f"{name}: as many lines as you like, a single {END} ends it{keeps}")
         lines: list[str] = []
         while True:
             typed = await self._terminal.line(f"[{clock(self._deadline_ns)}, {self._counted(lines)}] ")
             if typed is None and not lines:
                 return await self._line(name)
-            if not typed and kept is not None and not lines:
-                return str(kept)
+            if not typed and before is not None and not lines:
+                return str(before)
             if typed is None or typed.strip() == END:
                 return "\n".join(lines).strip()
             lines.append(typed)
@@ -263,7 +263,7 @@ class _Form:
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
-    """Without `None` and annotations."""
+    """The type without `None` and annotations."""
     if isinstance(kind, inspect.Metadata):
         return _bare(kind.type)
     if isinstance(kind, inspect.UnionType):
@@ -288,7 +288,7 @@ def _hint(kind: inspect.Type) -> str:
 
 
 def _value(kind: inspect.Type, text: str) -> Any:
-    """What a line says. Raises ValueError with what is wanted."""
+    """The value of a line. Raises ValueError with what is expected."""
     if isinstance(kind, inspect.StrType):
         return text
     if isinstance(kind, inspect.BoolType):

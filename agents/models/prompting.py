@@ -37,24 +37,24 @@ _BOUNDARY = re.compile(r"[0-9a-f]{16}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
 _KEPT = 4
-"""What others said keeps this part of the cap, where documents must be cut too: who argues has to know with whom."""
+"""Others' words keep the cap divided by this when documents must be cut too: who argues must know against whom."""
 _BEGINNING = 150
-"""Tokens that are shown of what was said in an earlier round, where that does not fit whole."""
+"""Tokens of each text of an earlier round, if they do not fit as a whole."""
 
 _FIRST = 0.75
-"""Of a turn with tools: what its first messages may take of the cap. The rest is for its steps."""
+"""Share of the cap for the first messages of a turn with tools; the rest is for its steps."""
 
 Messages = dialogue.Messages
 Texts = list[str | None]
-"""What others said, each text as far as it is shown; None: it is left out."""
+"""Others' words, each text as far as it is shown; None: it is left out."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent."""
+    """The messages to be sent."""
 
     messages: Messages
     input_tokens: int
-    """Estimated."""
+    """Estimated tokens."""
     flags: tuple[str, ...]
     """`injection`: something in it talks to the model as to a machine. `cut`: not all of it fitted. Of that,
     `summed_up`: the seat's own summaries stand for earlier rounds; `cut_documents`: of a document too."""
@@ -66,7 +66,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
     """What was wrong with the reply before."""
 
-    said: str
+    reply: str
     error: str
 
 
@@ -121,23 +121,23 @@ def build(
         shown = msgspec.structs.replace(shown, boundary=boundary())
     asked_for = _asked_for(schema, None, "To end the turn, reply" if native else "Reply")
     try:
-        begun = _first(shown, asked_for, boundary, int(_FIRST * cap), native)
+        first = _first(shown, asked_for, boundary, int(_FIRST * cap), native)
     except ModelMisconfigured:
-        begun = _first(shown, asked_for, boundary, room, native)
+        first = _first(shown, asked_for, boundary, room, native)
     late_text = "" if late is None else _compact(late)
     fences = _Fences(shown.boundary)
     way = dialogue.Way(native, fences.fence, fences.escape)
-    more, cut = dialogue.grown(steps, way, cap - begun.input_tokens, tail, late_text)
+    more, cut = dialogue.grown(steps, way, cap - first.input_tokens, tail, late_text)
     if tail and not more:
-        begun.messages[-1]["content"] += f"\n\n{tail}"
-    messages = [*begun.messages, *more]
+        first.messages[-1]["content"] += f"\n\n{tail}"
+    messages = [*first.messages, *more]
     size = dialogue.size(messages)
     if size > cap:
         _too_much(size, shown.caps.input_tokens, room)
-    flags = dict.fromkeys((*begun.flags, *(("cut",) if cut else ())))
+    flags = dict.fromkeys((*first.flags, *(("cut",) if cut else ())))
     if suspicious(r.text for did in steps.did for r in did.returned):
         flags = {"injection": None} | flags
-    return Prompt(messages=messages, input_tokens=size, flags=tuple(flags), lasting=begun.lasting)
+    return Prompt(messages=messages, input_tokens=size, flags=tuple(flags), lasting=first.lasting)
 
 
 def _first(shown: Shown, asked_for: str, boundary: Callable[[], str], room: int | None, native: bool) -> Prompt:
@@ -147,33 +147,33 @@ def _first(shown: Shown, asked_for: str, boundary: Callable[[], str], room: int 
     pieces = _Pieces(shown, fence, template(shown.protocol, shown.kind), asked_for, others, native)
     cap = shown.caps.input_tokens if room is None else min(shown.caps.input_tokens, room)
     documents = [d.text for d in shown.documents]
-    whole = pieces.messages(documents, others)
-    size = dialogue.size(whole)
+    messages = pieces.messages(documents, others)
+    size = dialogue.size(messages)
     flags: tuple[str, ...] = ()
     if size > cap:
         flags = ("cut",)
         for less in _with_less(shown, others):
-            whole = pieces.messages(documents, less, True)
-            size = dialogue.size(whole)
+            messages = pieces.messages(documents, less, True)
+            size = dialogue.size(messages)
             if size <= cap:
                 break
         else:
             bare = cap - dialogue.size(pieces.messages(documents, [t and "" for t in less], True))
-            kept = min(sum(estimate(t) for t in less if t), cap // _KEPT)
-            others = _cut(less, max(bare, kept) if documents else bare)
-            if documents and bare < kept:
+            least = min(sum(estimate(t) for t in less if t), cap // _KEPT)
+            others = _cut(less, max(bare, least) if documents else bare)
+            if documents and bare < least:
                 bare = cap - dialogue.size(pieces.messages([""] * len(documents), others, True))
                 documents = [text or "" for text in _cut(documents, bare)]
                 flags = ("cut", "cut_documents")
-            whole = pieces.messages(documents, others, True)
-            size = dialogue.size(whole)
+            messages = pieces.messages(documents, others, True)
+            size = dialogue.size(messages)
         if pieces.summed_up:
             flags = (*flags, "summed_up")
         if size > cap:
             _too_much(size, shown.caps.input_tokens, room)
-    if suspicious(_said(shown, documents)):
+    if suspicious(_untrusted_texts(shown, documents)):
         flags = ("injection", *flags)
-    return Prompt(messages=whole, input_tokens=size, flags=flags, lasting=pieces.lasting)
+    return Prompt(messages=messages, input_tokens=size, flags=flags, lasting=pieces.lasting)
 
 
 def _too_much(size: int, most: int, room: int | None) -> NoReturn:
@@ -198,8 +198,8 @@ def _with_less(shown: Shown, others: Texts) -> Iterator[Texts]:
     yield texts
 
 
-def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
-    """What others wrote, of documents as much as is shown."""
+def _untrusted_texts(shown: Shown, documents: list[str]) -> Iterator[str]:
+    """All texts in a prompt that others wrote; of documents as much as is shown."""
     yield from (d.name for d in shown.documents)
     yield from documents
     for other in shown.others:
@@ -209,26 +209,26 @@ def _said(shown: Shown, documents: list[str]) -> Iterator[str]:
 
 
 def _offered(shown: Shown) -> tuple[Any, ...]:
-    """The tools of the turn, in its last step too."""
+    """The tools of the turn, also in its last step."""
     tools: Tools | None = shown.tools if shown.steps is None else shown.steps.tools
     return () if tools is None else tools.offered
 
 
 class _Fences:
-    """Texts from outside between lines with a boundary."""
+    """Puts texts from outside between two lines with a boundary."""
 
     def __init__(self, boundary: str) -> None:
         self.boundary = boundary
 
     def fence(self, what: str, name: str, text: str, of: int = 0) -> str:
         """A text between two lines with the boundary."""
-        about = " ".join(x for x in (what, _UNSAFE.sub("_", self.escape(name))[:200]) if x)
+        label = " ".join(x for x in (what, _UNSAFE.sub("_", self.escape(name))[:200]) if x)
         if len(text) < of:
-            about += f" (cut: the first {len(text):,} of {of:,} characters)"
-        return f"[[BEGIN {self.boundary} {about}]]\n{self.escape(text)}\n[[END {self.boundary}]]"
+            label += f" (cut: the first {len(text):,} of {of:,} characters)"
+        return f"[[BEGIN {self.boundary} {label}]]\n{self.escape(text)}\n[[END {self.boundary}]]"
 
     def escape(self, text: str) -> str:
-        """A text without the boundary, and without what looks like one of its lines."""
+        """A text without the boundary, and without lines that look like it."""
         text = _LINE.sub("[ [", text) if "[[" in text else text
         if self.boundary not in text.lower():
             return text
@@ -253,16 +253,16 @@ class _Pieces:
         self._lengths = [len(text or "") for text in others]
         self.lasting = 0
         self.summed_up: list[int] = []
-        """Rounds that are left out, since the seat's summary stands for them; both of the messages made last."""
+        """Rounds that are left out because the seat's summary stands for them, in the messages that were made last."""
 
     def messages(self, documents: list[str], others: Texts, cut: bool = False) -> Messages:
-        """The two messages, with documents and others' words cut by the caller. None: it is left out."""
+        """The two messages, with documents and others' words cut by the caller. None: the text is left out."""
         shown, fence, parts = self._shown, self._fence, self._parts
         every = zip(shown.others, others, self._lengths, strict=True)
-        said = [(other, text, of) for other, text, of in every if text is not None]
-        lasting = [one for one in said if not self._passes(one[0])]
+        rows = [(other, text, of) for other, text, of in every if text is not None]
+        lasting = [row for row in rows if not self._passes(row[0])]
         if not self._kind.labels:
-            lasting.sort(key=lambda one: max(one[0].post, -1))
+            lasting.sort(key=lambda row: max(row[0].post, -1))
         values = {
             "rules": rules().replace("{{boundary}}", self._boundary),
             "same_answer": same_answer(),
@@ -274,8 +274,8 @@ class _Pieces:
                 fence("document", document.name, text, len(document.text))
                 for document, text in zip(shown.documents, documents, strict=True)
             ),
-            "others": "\n\n".join(self._said(*one) for one in lasting),
-            "now": "\n\n".join(self._said(*one) for one in said if self._passes(one[0])),
+            "others": "\n\n".join(self._fenced(*row) for row in lasting),
+            "now": "\n\n".join(self._fenced(*row) for row in rows if self._passes(row[0])),
             "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None else "",
             "expert": "" if shown.expert is None else self._escape(_specification(shown)),
             **self._tools(),
@@ -297,17 +297,17 @@ class _Pieces:
         if not shown.error:
             return ""
         why = "Your last attempt at this turn was not accepted:\n\n" + self._fence("error", "", shown.error)
-        said = f"\n\nIt was:\n\n{self._fence('refused reply', '', shown.refused)}" if shown.refused else ""
-        return f"{why}{said}"
+        quoted = f"\n\nIt was:\n\n{self._fence('refused reply', '', shown.refused)}" if shown.refused else ""
+        return f"{why}{quoted}"
 
     def _passes(self, other: Other) -> bool:
-        """Whether it is of this turn alone. Where the templates have one place for posts, all stand there."""
+        """Whether a post belongs to this turn alone. Templates with one place for posts show all of them there."""
         if self._one_place:
             return "{{now}}" in self._parts.task
         return other.passing or other.kind in self._kind.passing
 
     def _told_cut(self, others: Texts) -> str:
-        """What is said of what did not fit."""
+        """The note on what did not fit."""
         kind = self._kind
         rounds = {o.round for o in self._shown.others if kind.sums_up and o.kind == kind.sums_up}
         gone = [o for o, text in zip(self._shown.others, others, strict=True) if text is None]
@@ -323,22 +323,22 @@ class _Pieces:
             warning += " Notes are left out."
         return warning
 
-    def _said(self, other: Other, text: str, of: int) -> str:
+    def _fenced(self, other: Other, text: str, of: int) -> str:
         note = self._kind.aside and other.channel != "public"
-        about = f"{other.post}, {other.kind}, round {other.round}"
+        label = f"{other.post}, {other.kind}, round {other.round}"
         if other.post < 0:
-            about = other.label
+            label = other.label
         elif self._kind.labels:
-            about = f"{other.post}, {other.label}, {other.kind}, round {other.round}"
-        return self._fence("note" if note else "post", about, text, of)
+            label = f"{other.post}, {other.label}, {other.kind}, round {other.round}"
+        return self._fence("note" if note else "post", label, text, of)
 
     def _brief(self) -> str:
-        """The state, unless it holds nothing."""
+        """The state, unless it is empty."""
         text = _brief(self._shown)
         return "" if text in ("", "{}") else self._fence("state of the debate", "", text)
 
     def _tools(self) -> dict[str, str]:
-        """What may be called, how, and how much of it: the same in all steps of a turn."""
+        """What may be called, how, and how often: the same in all steps of a turn."""
         offered = _offered(self._shown)
         tools = self._shown.tools if self._shown.steps is None else self._shown.steps.tools
         missing = ""
@@ -358,7 +358,7 @@ class _Pieces:
 
 
 def _quoting(shown: Shown) -> dict[str, str]:
-    """What is said of evidence: nobody is asked to quote where there is nothing to quote."""
+    """The orders on evidence. Nobody is asked to quote if there is nothing to quote."""
     own = bool(shown.documents)
     theirs = any(getattr(o.body, "citations", ()) for o in shown.others)
     weighing = "Evidence that is quoted weighs more than what is only claimed."
@@ -370,7 +370,7 @@ def _quoting(shown: Shown) -> dict[str, str]:
             "citations": "an empty list.",
             "weighing": weighing,
         }
-    sources = " or ".join(name for name, there in (("your documents", own), ("what others cite", theirs)) if there)
+    sources = " or ".join(name for name, present in (("your documents", own), ("what others cite", theirs)) if present)
     return {
         "quoting": f"Evidence is a quotation from {sources}, word for word, with the document named. Where that is "
         "silent, go by what is commonly known, and invent nothing.",
@@ -388,10 +388,10 @@ def _asked_for(schema: dict[str, Any] | None, repair: Repair | None, begins: str
 
 
 def _repaired(repair: Repair) -> str:
-    said = first_tokens(repair.said, 400)
+    reply = first_tokens(repair.reply, 400)
     return (
         "You have replied once already, and the reply could not be used. It was, as a JSON string:\n\n"
-        f"{msgspec.json.encode(said).decode()}\n\nWhat was wrong: {first_tokens(repair.error, 150)}\n\n"
+        f"{msgspec.json.encode(reply).decode()}\n\nWhat was wrong: {first_tokens(repair.error, 150)}\n\n"
         "Reply again, complete and corrected."
     )
 
@@ -403,7 +403,7 @@ def _readable(body: Any) -> str:
 
 
 def _filled(value: Any) -> Any:
-    """Without the fields that hold nothing: they say nothing, and cost tokens."""
+    """The fields that are not empty: empty ones say nothing, and cost tokens."""
     if isinstance(value, list | tuple):
         return [_filled(item) for item in value]
     if not isinstance(value, dict):
@@ -463,13 +463,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _cut(texts: Sequence[str | None], tokens: int) -> Texts:
-    """The texts in so many tokens together: short ones whole, the others to the same length; None stays."""
-    there = sorted((estimate(text), i) for i, text in enumerate(texts) if text is not None)
-    left, room = len(there), max(0, tokens - 20 * len(there))
+    """The texts in so many tokens together: short ones whole, the others cut to the same length. None stays None."""
+    by_size = sorted((estimate(text), i) for i, text in enumerate(texts) if text is not None)
+    remaining, room = len(by_size), max(0, tokens - 20 * len(by_size))
     result = list(texts)
-    for _, i in there:
-        share = room // left
+    for _, i in by_size:
+        share = room // remaining
         text = result[i] = first_tokens(texts[i] or "", share)
         room -= estimate(text)
-        left -= 1
+        remaining -= 1
     return result

@@ -50,11 +50,11 @@ class TurnCount:
     """Which of a session's turns with the same key a turn is: they are counted as they are first seen, by their ids."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, Key], list[str]] = {}
+        self._turns: dict[tuple[str, Key], list[str]] = {}
 
     def nth(self, shown: Shown) -> int:
         """From 1."""
-        turns = self._seen.setdefault((shown.session, key_of(shown)), [])
+        turns = self._turns.setdefault((shown.session, key_of(shown)), [])
         if shown.turn not in turns:
             turns.append(shown.turn)
         return turns.index(shown.turn) + 1

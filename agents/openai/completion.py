@@ -174,7 +174,7 @@ class Reading:
         except msgspec.ValidationError:
             raise BadBody("the server's answer holds no completion") from None
         if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
-            raise BadBody(f"the server failed: {without_key(self._said(body.error), self._key)}")
+            raise BadBody(f"the server failed: {without_key(self._error_text(body.error), self._key)}")
         self._count(_part(body.usage, _Usage))
         if not self.answer.id:
             self.answer.id = self._name(body.id)
@@ -186,11 +186,11 @@ class Reading:
         self.answer.finish = (_part(choice.finish_reason, str) or self.answer.finish)[:100]
         message = _part(choice.delta, _Message) or _part(choice.message, _Message) or _Message()
         refusal, text = _part(message.refusal, str) or "", _part(message.content, str) or ""
-        kept = (_part(message.reasoning_content, str) or "").encode("utf-8", "replace")
-        thought = kept or (_part(message.reasoning, str) or "").encode("utf-8", "replace")
+        reasoning_content = (_part(message.reasoning_content, str) or "").encode("utf-8", "replace")
+        thought = reasoning_content or (_part(message.reasoning, str) or "").encode("utf-8", "replace")
         self.answer.thought_bytes += len(thought)
         if len(self._thought) <= _MOST_THOUGHT:
-            self._thought += kept
+            self._thought += reasoning_content
         if message.tool_calls:
             self._call(message.tool_calls)
         self._refusal += refusal.encode("utf-8", "replace")
@@ -221,27 +221,27 @@ class Reading:
             if call is None:
                 continue
             place, id = _part(call.index, int), (_part(call.id, str) or "")[:200]
-            made = self._calls[-1] if place is None and not id and self._calls else self._places.get(place or 0)
-            if made is None or (id and made.id and id != made.id) or (place is None and id and id != made.id):
+            built = self._calls[-1] if place is None and not id and self._calls else self._places.get(place or 0)
+            if built is None or (id and built.id and id != built.id) or (place is None and id and id != built.id):
                 if len(self._calls) >= MOST_CALLS:
                     return
-                made = _Made(id=id)
-                self._calls.append(made)
-                self._places[place or 0] = made
+                built = _Made(id=id)
+                self._calls.append(built)
+                self._places[place or 0] = built
             function = _part(call.function, _Function)
             if function is not None:
-                made.name = made.name or (_part(function.name, str) or "")[:_MOST_NAME]
+                built.name = built.name or (_part(function.name, str) or "")[:_MOST_NAME]
                 text = _part(function.arguments, str)
                 arguments = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
-                made.arguments += arguments
+                built.arguments += arguments
             if call.extra_content and len(call.extra_content) <= _MOST_THOUGHT:
-                made.extra = _object(call.extra_content) or made.extra
+                built.extra = _object(call.extra_content) or built.extra
 
     def _name(self, raw: msgspec.Raw) -> str:
         """A name that the server gives; a key in it is hidden."""
         return scrub(_part(raw, str) or "", self._key)[:_MOST_NAME]
 
-    def _said(self, error: msgspec.Raw) -> str:
+    def _error_text(self, error: msgspec.Raw) -> str:
         fields = _part(error, _Error)
         return _part(error, str) or (_part(fields.message, str) if fields is not None else None) or ""
 
@@ -279,8 +279,8 @@ class Reading:
         total = _part(usage.total_tokens, int)
         if beside and (beside > answer.input_tokens or total == answer.input_tokens + answer.output_tokens + beside):
             answer.input_tokens += beside
-        said = (details.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens)
-        answer.cached_tokens = min(answer.input_tokens, max(read, *map(_tokens, said)))
+        cached_counts = (details.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens)
+        answer.cached_tokens = min(answer.input_tokens, max(read, *map(_tokens, cached_counts)))
 
 
 def _tokens(raw: msgspec.Raw) -> int:
@@ -309,9 +309,9 @@ def _object(raw: msgspec.Raw) -> bytes:
         return b""
 
 
-def without_key(said: Any, key: Secret | None) -> str:
+def without_key(message: Any, key: Secret | None) -> str:
     """A text of the server's as an error shows it: without the key, cut before it is searched for others."""
-    text = str(said)
+    text = str(message)
     if key is not None and key.reveal():
         text = text.replace(key.reveal(), "***")
     return scrub(text[:_MOST_SAID], key)

@@ -40,7 +40,7 @@ class ConnectedModel:
         self.boundary: Callable[[], str] = (
             prompting.fresh_boundary if seed is None else lambda: f"{dice.getrandbits(64):016x}"
         )
-        self._told = self.price_known or options.preset.local
+        self._price_warned = self.price_known or options.preset.local
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._options.provider}, {self.name})"

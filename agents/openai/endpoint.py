@@ -58,12 +58,12 @@ class Failure(Exception):
 class Rejected(Failure):
     """The server answered with an error status."""
 
-    def __init__(self, status: int, said: str, code: str, retry_after: float | None) -> None:
+    def __init__(self, status: int, message: str, code: str, retry_after: float | None) -> None:
         self.status = status
-        self.said = said
+        self.message = message
         self.code = code
         self.retry_after_s = retry_after
-        super().__init__(f"HTTP {status}" + (f", {said}" if said else ""))
+        super().__init__(f"HTTP {status}" + (f", {message}" if message else ""))
 
 
 class Broken(Failure):
@@ -101,7 +101,7 @@ class Endpoint:
             api_key=key.reveal() if key is not None else "none",
             max_retries=0,
             timeout=timeout,
-            http_client=Client(taken=self._limits, limits=pool, timeout=timeout, follow_redirects=False),
+            http_client=Client(response_limits=self._limits, limits=pool, timeout=timeout, follow_redirects=False),
         )
         # The client would add the first two from variables that are meant for OpenAI. The others tell of this machine:
         # no endpoint needs them, and each costs time in every request.
@@ -126,11 +126,11 @@ class Endpoint:
         """
         reading = Reading(self._limits, self._key)
         try:
-            async with self._asked("/chat/completions", msgspec.json.encode(body), costs=True) as response:
+            async with self._request("/chat/completions", msgspec.json.encode(body), costs=True) as response:
                 if response.headers.get("content-type") == "text/event-stream":
                     await self._stream(response, reading, on_text)
                 else:
-                    self._whole(await self._read(response, "the reply"), reading)
+                    self._read_whole(await self._read(response, "the reply"), reading)
         except Broken as error:
             error.text = reading.done().written
             raise
@@ -143,7 +143,7 @@ class Endpoint:
         ------
         Rejected, Broken
         """
-        async with self._asked("/models", None, costs=False) as response:
+        async with self._request("/models", None, costs=False) as response:
             data = await self._read(response, "the server's list of models")
             if data.count(b"{") > MOST_MODELS:
                 raise BadBody(f"the server's list of models has more than {MOST_MODELS:,} entries")
@@ -153,7 +153,7 @@ class Endpoint:
                 raise BadBody("the server's list of models cannot be read") from None
             return tuple(model.id.removeprefix("models/") for model in listed)
 
-    async def told(self, path: str, body: dict[str, Any] | None = None) -> bytearray:
+    async def fetch(self, path: str, body: dict[str, Any] | None = None) -> bytearray:
         """What the server says at a path of its own, undecoded; with a body, it is posted. Costs nothing.
 
         Raises
@@ -161,7 +161,7 @@ class Endpoint:
         Rejected, Broken
         """
         content = None if body is None else msgspec.json.encode(body)
-        async with self._asked(path, content, costs=False) as response:
+        async with self._request(path, content, costs=False) as response:
             return await self._read(response, "the server's answer")
 
     async def embeddings(self, body: dict[str, Any], within_s: float) -> bytearray:
@@ -171,11 +171,11 @@ class Endpoint:
         ------
         Rejected, Broken
         """
-        async with self._asked("/embeddings", msgspec.json.encode(body), costs=True, within_s=within_s) as response:
+        async with self._request("/embeddings", msgspec.json.encode(body), costs=True, within_s=within_s) as response:
             return await self._read(response, "the answer", MOST_EMBEDDINGS)
 
     @contextlib.asynccontextmanager
-    async def _asked(
+    async def _request(
         self, path: str, content: bytes | None, *, costs: bool, within_s: float | None = None
     ) -> AsyncIterator[httpx2.Response]:
         """The response to one request with its body unread; what goes wrong until it is read as a Failure.
@@ -194,18 +194,18 @@ class Endpoint:
         if within_s is not None:
             options["timeout"] = httpx2.Timeout(within_s, connect=min(CONNECT_S, within_s))
         # Asked for as its own class, the response comes as it is, unread, whatever stream class is named.
-        given: Any = {
+        request: Any = {
             "cast_to": httpx2.Response, "stream": True, "stream_cls": openai.AsyncStream[Any], "options": options,
         }  # fmt: skip
         if costs:
             await before_request()
         here = False
-        whole = asyncio.timeout(self._limits.reply_s)
+        time_limit = asyncio.timeout(self._limits.reply_s)
         try:
-            async with whole:
+            async with time_limit:
                 response: httpx2.Response = await (
-                    self._client.get(url, **given) if content is None
-                    else self._client.post(url, content=content, **given)
+                    self._client.get(url, **request) if content is None
+                    else self._client.post(url, content=content, **request)
                 )  # fmt: skip
                 here = True
                 try:
@@ -219,7 +219,7 @@ class Endpoint:
             raise Broken(error.why, paid=costs, reached=True) from None
         except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             why, reached = _trouble(error)
-            if whole.expired():
+            if time_limit.expired():
                 why, reached = (
                     f"the reply took longer than {self._limits.reply_s:g} s; the setting is LLM_REPLY_S",
                     True,
@@ -231,14 +231,14 @@ class Endpoint:
         inner = body.get("error", body)
         fields = inner if isinstance(inner, dict) else {"message": inner}
         message, param, code = (fields.get(name) for name in ("message", "param", "code"))
-        said = message if isinstance(message, str) and message else error.response.text
-        if param and isinstance(param, str) and param not in said:
-            said = f"{param}: {said}"
+        text = message if isinstance(message, str) and message else error.response.text
+        if param and isinstance(param, str) and param not in text:
+            text = f"{param}: {text}"
         notes = ["a redirect, which is not followed"] if error.status_code < 400 else []
         if cut := error.response.extensions.get("cut"):
             notes.append(cut)
         return Rejected(
-            error.status_code, ", ".join(notes + [s for s in [without_key(said, self._key)] if s]),
+            error.status_code, ", ".join(notes + [s for s in [without_key(text, self._key)] if s]),
             str(code) if isinstance(code, str | int) and code else "", retry_after_s(error.response.headers),
         )  # fmt: skip
 
@@ -251,7 +251,7 @@ class Endpoint:
                 raise self._limits.too_much(what, most)
         return data
 
-    def _whole(self, data: bytearray, reading: Reading) -> None:
+    def _read_whole(self, data: bytearray, reading: Reading) -> None:
         reading.take(data, "the server's answer")
         answer = reading.done()
         if not answer.finish and not answer.written and not answer.refusal:

@@ -31,20 +31,20 @@ async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[
 
 async def _lines(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:
     """Lines without their end, which is LF, CR or both."""
-    held = bytearray()
+    buffer = bytearray()
     async for piece in pieces:
-        was_cr = held.endswith(b"\r")
-        held += piece
+        was_cr = buffer.endswith(b"\r")
+        buffer += piece
         if was_cr or b"\n" in piece or b"\r" in piece:
-            *whole, last = bytes(held).splitlines(keepends=True)
-            held = bytearray()
+            *lines, last = bytes(buffer).splitlines(keepends=True)
+            buffer = bytearray()
             if last.endswith(b"\n"):
-                whole.append(last)
+                lines.append(last)
             else:  # with CR at its end it waits too: LF may follow
-                held += last
-            for line in whole:
+                buffer += last
+            for line in lines:
                 yield line.rstrip(b"\r\n")
-        if len(held) > limits.event_bytes:
+        if len(buffer) > limits.event_bytes:
             raise limits.too_much("a line of the stream", limits.event_bytes)
-    if held:
-        yield bytes(held).rstrip(b"\r\n")
+    if buffer:
+        yield bytes(buffer).rstrip(b"\r\n")

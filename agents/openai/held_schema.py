@@ -46,11 +46,11 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
     kind = kind_of(shown.protocol, shown.kind)
     narrowed = {} if kind.narrow is None else kind.narrow(shown)
     names = tuple(_document_names(shown))
-    return _made(shown.reply, names, msgspec.json.encode(narrowed), kind.order, shown.caps.output_tokens, bounds)
+    return _build(shown.reply, names, msgspec.json.encode(narrowed), kind.order, shown.caps.output_tokens, bounds)
 
 
 @lru_cache(maxsize=512)
-def _made(
+def _build(
     reply: Any, names: tuple[str, ...], narrowed: bytes, order: tuple[str, ...], tokens: int, bounds: bool
 ) -> Schema:
     schema: Schema = _ordered(strict_schema(reply, bounds=True), {name: i for i, name in enumerate(order)})

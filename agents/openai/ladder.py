@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from agents.context import Said, Shown
+from agents.context import RawReply, Shown
 from agents.models import prompting
 from agents.models.base import (
     Completion,
@@ -129,11 +129,11 @@ class StructuredCall:
             if self._thought_to_the_end(answer):
                 continue
             if answer.refusal or answer.finish == "content_filter":
-                said = scrub(answer.refusal) or "its provider's filter"
-                raise ModelRefused(f"{self._model.name} declined: {said}")
+                reason = scrub(answer.refusal) or "its provider's filter"
+                raise ModelRefused(f"{self._model.name} declined: {reason}")
             try:
                 self._notes.clear()
-                body, read_as = self._read(answer.text, native)
+                body, read_as = self._decode_reply(answer.text, native)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
@@ -144,7 +144,7 @@ class StructuredCall:
                 self._model.memory.heeded(rung)
             return Completion(
                 body=body, usage=self.usage, flags=self._flags(read_as, repair), first_token_s=answer.first_token_s,
-                said=Said(text=answer.text),
+                raw=RawReply(text=answer.text),
             )  # fmt: skip
 
     def _native(self) -> bool:
@@ -153,8 +153,8 @@ class StructuredCall:
         steps = self._shown.steps
         if steps is None or self._tools_refused or _TOOLS in self._model.memory.get().dropped:
             return False
-        said = steps.did[-1].said if steps.did else None
-        return not steps.did or (said is not None and bool(said.calls))
+        last = steps.did[-1].raw if steps.did else None
+        return not steps.did or (last is not None and bool(last.calls))
 
     def _built(
         self, rung: Rung, schema: dict[str, Any], repair: prompting.Repair | None, native: bool
@@ -162,12 +162,12 @@ class StructuredCall:
         """The prompt. In all steps of a turn its first messages hold the same schema, if any: that of the reply that
         ends the turn where calls have a field of their own, else that of a step."""
         shown, steps, room = self._shown, self._shown.steps, self._room()
-        held = rung is Rung.SCHEMA and repair is None
+        has_schema = rung is Rung.SCHEMA and repair is None
         if steps is None:
-            return prompting.build(shown, None if held else schema, repair, self._model.boundary, room)
+            return prompting.build(shown, None if has_schema else schema, repair, self._model.boundary, room)
         of_all = msgspec.structs.replace(shown, reply=steps.end if native else steps.step)
         early = schema_of(of_all, bounds=self._bounds()) if native or rung is not Rung.SCHEMA else None
-        late = None if held or schema is early or (native and shown.tools is not None) else schema
+        late = None if has_schema or schema is early or (native and shown.tools is not None) else schema
         if native:
             listed = estimate(msgspec.json.encode(self._names.listed).decode())
             caps = msgspec.structs.replace(shown.caps, input_tokens=max(1, shown.caps.input_tokens - listed))
@@ -179,13 +179,13 @@ class StructuredCall:
         self._model.memory.heeded_tools()
         note = reply_schema.without_thought(answer.text)
         body = asking(self._shown.reply, [self._names.call(call) for call in answer.calls], note)
-        said = Said(text=body.summary, calls=tuple(map(echoed, answer.calls)), reasoning=answer.reasoning)
+        raw = RawReply(text=body.summary, calls=tuple(map(echoed, answer.calls)), reasoning=answer.reasoning)
         return Completion(
             body=body, usage=self.usage, flags=self._flags(reply_schema.How.PLAIN, repair),
-            first_token_s=answer.first_token_s, said=said,
+            first_token_s=answer.first_token_s, raw=raw,
         )  # fmt: skip
 
-    def _read(self, text: str, native: bool) -> tuple[Any, reply_schema.How]:
+    def _decode_reply(self, text: str, native: bool) -> tuple[Any, reply_schema.How]:
         """The reply in a text. Where tools are called in a field of their own, it is the one that ends the turn; if it
         asks for calls all the same, it is taken as a step, and the endpoint as one that may ignore that field."""
         steps = self._shown.steps
@@ -221,7 +221,7 @@ class StructuredCall:
             raise ModelRefused(f"{self._model.name} gave no usable reply, {after}: {scrub(why)}")
         self._log(f"repair, because {scrub(why)}")
         tell_retrying(self._emit, "the reply could not be used")
-        return prompting.Repair(said=answer.text, error=why)
+        return prompting.Repair(reply=answer.text, error=why)
 
     def _reasoning(self) -> int:
         """What it may think in the next call."""
@@ -242,7 +242,7 @@ class StructuredCall:
     def _thought_to_the_end(self, answer: ServerAnswer) -> bool:
         """Whether its thoughts left no room for an answer, and it is asked again with more: once a turn. What it needs
         is remembered. Raises ModelRefused where it has no more."""
-        memory, given = self._model.memory, self._reasoning()
+        memory, allowed = self._model.memory, self._reasoning()
         thinks = self._thinks(answer)
         known = memory.get().reasoning_tokens
         if answer.finish != "length" or answer.calls or not reply_schema.is_empty(answer.text):
@@ -252,11 +252,11 @@ class StructuredCall:
                 memory.learn(reasoning_tokens=0)
             return False
         most, cap = self._model.reasoning_tokens, self._shown.caps.reasoning_tokens
-        more = min(most if given else self._options.reasoning_tokens, most if cap is msgspec.UNSET else cap)
+        more = min(most if allowed else self._options.reasoning_tokens, most if cap is msgspec.UNSET else cap)
         calls_left = self._shown.caps.calls - self.usage.calls
-        if self._thought_out or more <= given or calls_left < 1:
+        if self._thought_out or more <= allowed or calls_left < 1:
             raise ModelRefused(
-                f"{self._model.name} thought for {answer.output_tokens or given:,} tokens and gave no answer: let it"
+                f"{self._model.name} thought for {answer.output_tokens or allowed:,} tokens and gave no answer: let it"
                 f" think longer with LLM_REASONING_TOKENS (it is {self._options.reasoning_tokens:,}), or have it think"
                 " less (options.extra: {reasoning_effort: low})"
             )
@@ -405,19 +405,19 @@ class StructuredCall:
 
     def _learn_from(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if the rejection says what to leave out."""
-        said, memory = error.said.lower(), self._model.memory
+        message, memory = error.message.lower(), self._model.memory
         self._learn_of_tools(error, body)
         if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
             return
-        window = window_in(error.said)
+        window = window_in(error.message)
         known = memory.get().window
         if window is not None and (known is None or window < known) and error.status < 500:
             self._log(f"its window has {window:,} tokens: the prompt is cut to it from now on")
             memory.learn(window=window)
             raise _AskAgain
         rung = self._rung()
-        if "response_format" in body and any(word in said for word in _FORMAT_WORDS):
-            if rung is Rung.SCHEMA and self._bounds() and any(word in said for word in _BOUND_WORDS):
+        if "response_format" in body and any(word in message for word in _FORMAT_WORDS):
+            if rung is Rung.SCHEMA and self._bounds() and any(word in message for word in _BOUND_WORDS):
                 self._log("a schema with ranges and lengths is refused, going on without them")
                 memory.learn(drop=_BOUNDS)
                 raise _AskAgain
@@ -428,16 +428,15 @@ class StructuredCall:
         if error.status >= 500:
             return
         field = self._tokens_field()
-        if field in said and (
-            "unsupported" in said or "not supported" in said or "unknown" in said or _OTHER_FIELD[field] in said
-        ):
+        words = ("unsupported", "not supported", "unknown", _OTHER_FIELD[field])
+        if field in message and any(word in message for word in words):
             if not self._toggled:
                 self._toggled = True
                 memory.learn(tokens_field=_OTHER_FIELD[field])
                 raise _AskAgain
             return
         for name in ("stream_options", "temperature"):
-            if name in body and name in said:
+            if name in body and name in message:
                 self._log(f"{name} is refused, and left out from now on")
                 memory.learn(drop=name)
                 raise _AskAgain
@@ -447,15 +446,15 @@ class StructuredCall:
     def _learn_of_tools(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if a request with tools is to be made without them. A refusal that names no tools may still
         be about them or about what follows from them, if nothing else is known of it: that concerns this turn alone."""
-        if _TOOLS not in body or error.status not in _TOOL_STATUS or window_in(error.said) is not None:
+        if _TOOLS not in body or error.status not in _TOOL_STATUS or window_in(error.message) is not None:
             return
-        said, memory = error.said.lower(), self._model.memory
-        if "tool_choice" in body and "tool_choice" in said:
+        message, memory = error.message.lower(), self._model.memory
+        if "tool_choice" in body and "tool_choice" in message:
             self._log("tool_choice is refused, and left out from now on")
             memory.learn(drop="tool_choice")
             raise _AskAgain
-        if any(word in said for word in _TOOL_WORDS):
-            lasts = "response_format" not in body and error.code != _SLIP and _TOOLS_THEMSELVES.search(said)
+        if any(word in message for word in _TOOL_WORDS):
+            lasts = "response_format" not in body and error.code != _SLIP and _TOOLS_THEMSELVES.search(message)
             if lasts:
                 memory.learn(drop=_TOOLS)
             self._without_tools(error, "from now on" if lasts else "in this turn")

@@ -18,8 +18,8 @@ REJECTIONS = 8
 def backoff_s(rejections: int, dice: Callable[[], float] = random.random) -> float:
     """The pause after the n-th rejection (from 1): doubled each time up to a limit, between half and all of it by
     lot."""
-    whole = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (rejections - 1))
-    return whole * (0.5 + 0.5 * dice())
+    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (rejections - 1))
+    return longest * (0.5 + 0.5 * dice())
 
 
 def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:

@@ -11,7 +11,7 @@ class LiveText:
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._held = ""
+        self._buffer = ""
         self._blank = True
         """Nothing but white space has come so far: it is held back until more comes."""
         self._depth = 0
@@ -23,16 +23,16 @@ class LiveText:
         """More of the reply."""
         for c in piece:
             shown = self._step(c)
-            self._held += shown
+            self._buffer += shown
             self._blank = self._blank and (not shown or shown.isspace())
-        if len(self._held) >= _ENOUGH:
+        if len(self._buffer) >= _ENOUGH:
             self.flush()
 
     def flush(self) -> None:
         """Emit what is held back."""
-        if self._held and not self._blank:
-            self._emit(self._held)
-            self._held = ""
+        if self._buffer and not self._blank:
+            self._emit(self._buffer)
+            self._buffer = ""
 
     def _step(self, c: str) -> str:
         if self._in_text:

@@ -55,11 +55,11 @@ class _Models(msgspec.Struct):
     data: list[_Listed] | None
 
 
-def ports(given: str = "") -> dict[str, int]:
+def ports(overrides: str = "") -> dict[str, int]:
     """Provider -> port: the usual ones, and over them those that are given as `ollama=11500,vllm=8001`. What cannot be
     read is passed over: it is no more than advice that hangs on it."""
     by_name = {name: int(PRESETS[name].base_url.rpartition(":")[2].removesuffix("/v1")) for name in NAMES}
-    for pair in given.split(","):
+    for pair in overrides.split(","):
         name, _, port = pair.partition("=")
         if name.strip() in NAMES and port.strip().isdecimal() and 0 < int(port) < 65_536:
             by_name[name.strip()] = int(port)

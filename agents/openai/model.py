@@ -27,7 +27,7 @@ class ModelChecked(msgspec.Struct, frozen=True, kw_only=True):
 
     answers: bool
     """The server is there and takes the key, or does not list models."""
-    there: bool
+    reachable: bool
     """False: nobody answers at its address, or the key is refused. No turn could be answered."""
     listed: bool | None
     """Whether it lists this model; None: it lists none."""
@@ -49,23 +49,24 @@ class OpenAIModel(ConnectedModel):
 
     async def check(self, timeout_s: float = 5.0) -> ModelChecked:
         """Look whether the server is there, takes the key and has the model. Never raises a ModelError."""
-        listed, why, there = None, "", True
+        listed, why, reachable = None, "", True
         try:
             async with asyncio.timeout(timeout_s):
                 names = await self.open()[0].models()
             listed = self.name in names if names else None
             why = "" if listed is not False else f"the server does not list {self.name}"
         except TimeoutError:
-            why, there = f"no answer within {timeout_s:g} s", False
+            why, reachable = f"no answer within {timeout_s:g} s", False
         except Rejected as error:
             # Some servers that chat do not list their models.
             why = "" if error.status in (404, 405, 501) else error.why
-            there = error.status not in (401, 403)
+            reachable = error.status not in (401, 403)
         except Broken as error:
-            why, there = error.why, error.reached
+            why, reachable = error.why, error.reached
         price = self._options.price
         return ModelChecked(
-            answers=not why or listed is False, there=there, listed=listed, why=why, structured=NAMES[self.rung()],
+            answers=not why or listed is False, reachable=reachable, listed=listed, why=why,
+            structured=NAMES[self.rung()],
             usd_per_million_input=None if price is None else price.input,
             usd_per_million_output=None if price is None else price.output,
         )  # fmt: skip
@@ -82,8 +83,8 @@ class OpenAIModel(ConnectedModel):
         ModelMisconfigured
             The key, the model's name or a setting is refused, or the prompt cannot be cut to its cap.
         """
-        if not self._told:  # where it is used, and not by each front door that looks at it
-            self._told = True
+        if not self._price_warned:  # where it is used, and not by each front door that looks at it
+            self._price_warned = True
             _LOGGER.warning("model %s: no price is known, its calls count as free of charge", self.name)
         turn = StructuredCall(self, shown, emit)
         if not shown.deadline_ns:

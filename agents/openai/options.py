@@ -185,7 +185,7 @@ def _key(options: Mapping[str, Any], chosen: str, environ: Mapping[str, str]) ->
 def _price(options: Mapping[str, Any], model: str, preset: Preset) -> Price | None:
     """The price given, else the one of the table; a model on a machine of one's own costs nothing."""
     fields = {"input": "usd_per_million_input", "output": "usd_per_million_output"}
-    both = {
+    prices_given = {
         short: prices.check(f"options.{name}", options[name])
         for short, name in fields.items()
         if options.get(name) is not None
@@ -193,10 +193,10 @@ def _price(options: Mapping[str, Any], model: str, preset: Preset) -> Price | No
     cached = options.get("usd_per_million_cached")
     own = None if cached is None else prices.check("options.usd_per_million_cached", cached)
     table = prices.load(Path(_text(options, "prices"))) if options.get("prices") else prices.load()
-    if len(both) == 1:
-        missing = next(name for short, name in fields.items() if short not in both)
+    if len(prices_given) == 1:
+        missing = next(name for short, name in fields.items() if short not in prices_given)
         raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")
-    price = Price(**both) if both else prices.price_of(model, table)
+    price = Price(**prices_given) if prices_given else prices.price_of(model, table)
     if price is None:
         price = Price() if preset.local else None
     return price if price is None or own is None else msgspec.structs.replace(price, cached=own)

@@ -64,34 +64,34 @@ def strict_schema(reply: Any, *, bounds: bool = False) -> dict[str, Any]:
     bounds
         With ranges and lengths, as far as the type tells them.
     """
-    whole = msgspec.json.schema(reply)
-    schema = _strict(whole, whole.get("$defs", {}), (), _KEPT + _BOUNDS if bounds else _KEPT)
+    full = msgspec.json.schema(reply)
+    schema = _strict(full, full.get("$defs", {}), (), _KEPT + _BOUNDS if bounds else _KEPT)
     assert schema.get("type") == "object", f"a reply is an object, {reply} is not"
     return schema
 
 
 def _strict(
-    node: dict[str, Any], defs: dict[str, Any], inside: tuple[str, ...], kept: tuple[str, ...]
+    node: dict[str, Any], defs: dict[str, Any], inside: tuple[str, ...], keywords: tuple[str, ...]
 ) -> dict[str, Any]:
     reference = node.get("$ref")
     if reference is not None:
         name = reference.rpartition("/")[2]
         assert name not in inside, f"{name} contains itself: no strict schema"
-        return _strict(defs[name], defs, (*inside, name), kept)
-    new = {k: v for k, v in node.items() if k in kept}
+        return _strict(defs[name], defs, (*inside, name), keywords)
+    new = {k: v for k, v in node.items() if k in keywords}
     if "anyOf" in node:
-        new["anyOf"] = [_strict(n, defs, inside, kept) for n in node["anyOf"]]
+        new["anyOf"] = [_strict(n, defs, inside, keywords) for n in node["anyOf"]]
     if "items" in node:
-        new["items"] = _strict(node["items"], defs, inside, kept) if isinstance(node["items"], dict) else {}
+        new["items"] = _strict(node["items"], defs, inside, keywords) if isinstance(node["items"], dict) else {}
     if node.get("type") == "object" and "properties" not in node and isinstance(node.get("additionalProperties"), dict):
-        value = _strict(node["additionalProperties"], defs, inside, kept)
-        key = _strict(node.get("propertyNames", {}), defs, inside, kept) | {"type": "string"}
+        value = _strict(node["additionalProperties"], defs, inside, keywords)
+        key = _strict(node.get("propertyNames", {}), defs, inside, keywords) | {"type": "string"}
         pair = {"key": key, "value": value}
         item = {"type": "object", "properties": pair, "required": ["key", "value"], "additionalProperties": False}
-        most = {"maxItems": len(key["enum"])} if "enum" in key and "maxItems" in kept else {}
+        most = {"maxItems": len(key["enum"])} if "enum" in key and "maxItems" in keywords else {}
         return {"type": "array", "items": item, **most}
     if node.get("type") == "object":
-        new["properties"] = {k: _strict(v, defs, inside, kept) for k, v in node.get("properties", {}).items()}
+        new["properties"] = {k: _strict(v, defs, inside, keywords) for k, v in node.get("properties", {}).items()}
         new["required"] = list(new["properties"])
         new["additionalProperties"] = False
     return new
@@ -239,17 +239,17 @@ def _objects(text: str) -> list[Any]:
 
 def _convert(value: Any, reply: Any) -> Any:
     """The value as a reply. Raises msgspec.ValidationError."""
-    whole = _whole(reply)
+    full = _full_schema(reply)
     try:
         if _has_half(value):
             raise msgspec.ValidationError(_HALF_TOLD)
-        return msgspec.convert(_unpair(value, whole, whole.get("$defs", {})), reply)
+        return msgspec.convert(_unpair(value, full, full.get("$defs", {})), reply)
     except RecursionError as error:
         raise msgspec.ValidationError("nested too deeply") from error
 
 
 @lru_cache(maxsize=256)
-def _whole(reply: Any) -> dict[str, Any]:
+def _full_schema(reply: Any) -> dict[str, Any]:
     return msgspec.json.schema(reply)
 
 

@@ -76,20 +76,20 @@ async def _window(options: Options, endpoint: Endpoint) -> int | None:
 
 async def _models(endpoint: Endpoint, name: str) -> list[int]:
     entries = _listed(await _json(endpoint, "/models"), "data")
-    mine = [m for m in entries if str(m.get("id", "")).removeprefix("models/") == name] or entries[:1]
-    return [n for entry in mine for part in (entry, entry.get("meta")) for n in _numbers(part, _SAID)]
+    matching = [m for m in entries if str(m.get("id", "")).removeprefix("models/") == name] or entries[:1]
+    return [n for entry in matching for part in (entry, entry.get("meta")) for n in _numbers(part, _SAID)]
 
 
 async def _props(endpoint: Endpoint, root: str) -> list[int]:
     """llama.cpp's own: what one slot holds."""
-    said = await _json(endpoint, f"{root}/props")
-    return list(_numbers(said.get("default_generation_settings"), ("n_ctx",)))
+    answer = await _json(endpoint, f"{root}/props")
+    return list(_numbers(answer.get("default_generation_settings"), ("n_ctx",)))
 
 
 async def _shown(endpoint: Endpoint, root: str, name: str) -> list[int]:
     """Ollama's own: `num_ctx`, where the model's file sets it."""
-    said = await _json(endpoint, f"{root}/api/show", {"model": name})
-    parameters = said.get("parameters")
+    answer = await _json(endpoint, f"{root}/api/show", {"model": name})
+    parameters = answer.get("parameters")
     match = re.search(r"^num_ctx\s+(\d+)", parameters, re.M) if isinstance(parameters, str) else None
     return [int(match[1])] if match else []
 
@@ -97,22 +97,22 @@ async def _shown(endpoint: Endpoint, root: str, name: str) -> list[int]:
 async def _loaded(endpoint: Endpoint, root: str, name: str) -> list[int]:
     """Ollama's own: what a model that is loaded was given, which no request can change."""
     entries = _listed(await _json(endpoint, f"{root}/api/ps"), "models")
-    mine = [m for m in entries if str(m.get("name", "")).removesuffix(":latest") == name.removesuffix(":latest")]
-    return [n for entry in mine for n in _numbers(entry, ("context_length",))]
+    matching = [m for m in entries if str(m.get("name", "")).removesuffix(":latest") == name.removesuffix(":latest")]
+    return [n for entry in matching for n in _numbers(entry, ("context_length",))]
 
 
 async def _json(endpoint: Endpoint, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     try:
-        data = await endpoint.told(path, body)
+        data = await endpoint.fetch(path, body)
         decoded = msgspec.json.decode(data)
     except (Failure, msgspec.DecodeError, RecursionError):
         return {}
     return decoded if isinstance(decoded, dict) else {}
 
 
-def _listed(said: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def _listed(answer: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """The objects of a list; what is none is left out."""
-    entries = said.get(name)
+    entries = answer.get(name)
     return [m for m in entries if isinstance(m, Mapping)] if isinstance(entries, list) else []
 
 

@@ -35,15 +35,15 @@ ACCEPTED = "gzip, deflate"
 class Client(openai.DefaultAioHttpClient):
     """openai's client over aiohttp, with a `Transport` around each of its transports: its own, and those of proxies."""
 
-    def __init__(self, *, taken: Limits, **given: Any) -> None:
-        self._taken = taken
-        super().__init__(**given)
+    def __init__(self, *, response_limits: Limits, **options: Any) -> None:
+        self._limits = response_limits
+        super().__init__(**options)
 
-    def _init_transport(self, *args: Any, **given: Any) -> httpx2.AsyncBaseTransport:
-        return Transport(super()._init_transport(*args, **given), self._taken)
+    def _init_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
+        return Transport(super()._init_transport(*args, **options), self._limits)
 
-    def _init_proxy_transport(self, *args: Any, **given: Any) -> httpx2.AsyncBaseTransport:
-        return Transport(super()._init_proxy_transport(*args, **given), self._taken)
+    def _init_proxy_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
+        return Transport(super()._init_proxy_transport(*args, **options), self._limits)
 
 
 class Transport(httpx2.AsyncBaseTransport):
@@ -86,9 +86,9 @@ class Transport(httpx2.AsyncBaseTransport):
 def _socket(address: Any) -> socket.socket:
     """A socket that holds little of what was not read: what comes before a body is parsed all at once."""
     family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
-    return made
+    created = socket.socket(family, kind, protocol)
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
+    return created
 
 
 class _NoCookies(aiohttp.DummyCookieJar):
@@ -111,19 +111,19 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         unpack = _Unpack(self._encoding)
-        came = taken = handled = 0
+        received = decoded = handled = 0
         assert isinstance(self._response.stream, httpx2.AsyncByteStream)
         async for data in self._response.stream:
-            came += len(data)
+            received += len(data)
             handled += len(data)
             for piece in unpack.pieces(data):
                 yield piece
-                taken += len(piece)
+                decoded += len(piece)
                 handled += len(piece)
                 if handled >= PIECE:  # nothing above waits for anything while there is more to read
                     handled = 0
                     await asyncio.sleep(0)
-            if max(came, taken) > self._limits.stream_bytes:
+            if max(received, decoded) > self._limits.stream_bytes:
                 raise self._limits.too_much("the stream", self._limits.stream_bytes)
             if unpack.ended:
                 return

@@ -12,5 +12,5 @@ def limits(shown: Shown) -> dict[str, dict[str, Any]]:
 
 def slots(shown: Shown) -> dict[str, str]:
     """What the prompt says of the field `abstains`."""
-    told = "true only if you have nothing at all to go on; then `answer` may be empty." if shown.documents else "false."
-    return {"abstains": told}
+    rule = "true only if you have nothing at all to go on; then `answer` may be empty." if shown.documents else "false."
+    return {"abstains": rule}

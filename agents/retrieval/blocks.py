@@ -100,8 +100,8 @@ def _of_csv(text: str) -> list[Block]:
     if len(rows) != len(lines) or any(len(r) != width for r in rows) or any(len(c) > 60 for c in rows[0]):
         return []
     header = tuple(c.strip() for c in rows[0])
-    one = Block("", "row", header=header, table=0)
+    row_block = Block("", "row", header=header, table=0)
     return [
-        replace(one, text=line.strip(), cells=tuple(c.strip() for c in row))
+        replace(row_block, text=line.strip(), cells=tuple(c.strip() for c in row))
         for line, row in zip(lines[1:], rows[1:], strict=True)
     ]

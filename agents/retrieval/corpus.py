@@ -185,7 +185,7 @@ class Corpus:
     """Documents cut once each, kept by content hash."""
 
     def __init__(self, kept_characters: int = KEPT_CHARACTERS) -> None:
-        self._kept = kept_characters
+        self._most_characters = kept_characters
         self._texts: OrderedDict[str, Text] = OrderedDict()
         self._size = 0
 
@@ -197,7 +197,7 @@ class Corpus:
             return text
         text = self._texts[document.id] = cut(document.text)
         self._size += len(text.plain)
-        while self._size > self._kept and len(self._texts) > 1:
+        while self._size > self._most_characters and len(self._texts) > 1:
             _, old = self._texts.popitem(last=False)
             self._size -= len(old.plain)
         return text

@@ -62,14 +62,14 @@ def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
             if run is None:
                 continue
             start = first if number == 0 and first <= run.start <= first + LONGEST else run.start
-            whole = text[start : run.end].strip()
-            if _instructs(whole):
-                left_out, whole = True, text[run.start : run.end].strip()
-                if _instructs(whole):
+            passage = text[start : run.end].strip()
+            if _instructs(passage):
+                left_out, passage = True, text[run.start : run.end].strip()
+                if _instructs(passage):
                     continue
             run_stems = stems(text[run.start : run.end])
             if run_stems:
-                pieces.append(Piece(name, whole, above + run_stems))
+                pieces.append(Piece(name, passage, above + run_stems))
     return tuple(pieces), left_out
 
 

@@ -69,9 +69,9 @@ class Tool(_Strict):
 
     @model_validator(mode="after")
     def _apart(self) -> "Tool":
-        both = sorted(set(self.paths) & set(self.text))
-        if both:
-            raise ValueError(f"{both[0]} is named as a path and as text")
+        overlap = sorted(set(self.paths) & set(self.text))
+        if overlap:
+            raise ValueError(f"{overlap[0]} is named as a path and as text")
         return self
 
 
@@ -166,12 +166,12 @@ class AllowList(_Strict):
         more
             Fields that each server has then.
         """
-        kept = {
+        servers = {
             name: s.model_copy(update={"tools": tools, **more})
             for name, s in self.servers.items()
             if server(s) and (tools := {n: t for n, t in s.tools.items() if tool(name, n, t)})
         }
-        return self.model_copy(update={"servers": kept})
+        return self.model_copy(update={"servers": servers})
 
     def reading(self) -> "AllowList":
         """The tools that read, alone; what a call of them changes all the same is undone."""

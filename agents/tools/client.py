@@ -41,9 +41,9 @@ _DESCRIPTION, _SCHEMA = 600, 3_000
 _SEPARATORS = re.compile(r"[\s=:;,'\"|&<>()\[\]{}]+")
 _CLOSE_S = 12.0
 _REASON = 160
-"""Characters of the last line that a server wrote which did not start."""
+"""Characters of the last line of a server that did not start."""
 _SECRET = 6
-"""Characters from which on a variable's value is left out of what a server says."""
+"""A variable's value with at least so many characters is left out of what a server says."""
 
 
 class CallRefused(Exception):
@@ -66,17 +66,17 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     record: ToolCall
     text: str
     """The result as a model is shown it."""
-    whole: str = ""
-    """All of it, cut at MOST_WHOLE, where the record holds less."""
+    full_text: str = ""
+    """All of the result, cut at MOST_WHOLE, if the record holds less."""
 
 
 class _Answer(NamedTuple):
-    """What came back of a call."""
+    """The answer to a call."""
 
     ok: bool
     text: str
     ended: str = ""
-    """How the command ended that it ran; empty: it ran none."""
+    """How the command ended that the call ran; empty: it ran none."""
 
     def failed(self, *why: str) -> "_Answer":
         """The same as a failed call, with the reasons below its text."""
@@ -107,7 +107,8 @@ class _Running:
         return not self._task.done() and not self._over.is_set()
 
     async def close(self) -> None:
-        """End it: its input is closed, then it is told, then killed. Goes on by itself if this is cancelled."""
+        """End it: close its input, then ask it to end, then kill it. This goes on by itself if the caller is
+        cancelled."""
         self._over.set()
         if not self._ready.done():
             self._task.cancel()
@@ -133,9 +134,9 @@ class _Running:
             cwd=str(folder),
             encoding_error_handler="replace",
         )
-        said = Errors()
+        errors_file = Errors()
         try:
-            with said as errors:
+            with errors_file as errors:
                 async with Client(stdio_client(parameters, errors)) as client:
                     if not self._ready.done():
                         self._ready.set_result(client)
@@ -146,12 +147,12 @@ class _Running:
             if self._ready.done():
                 _LOGGER.info("tool server %s ended: %s", self._name, type(error).__name__)
             else:
-                wrote = _safe(said.text(), self._server, self._folder)[-500:] or "nothing"
+                wrote = _safe(errors_file.text(), self._server, self._folder)[-500:] or "nothing"
                 _LOGGER.warning("tool server %s did not start; it wrote: %s", self._name, wrote)
-                last = _safe(said.last_line(), self._server, self._folder)[:_REASON]
+                last = _safe(errors_file.last_line(), self._server, self._folder)[:_REASON]
                 why = f"it did not start: {last}" if last else "it did not start"
                 self._ready.set_exception(ToolServerFailed(self._name, why))
-                self._ready.exception()  # looked at, whoever waits
+                self._ready.exception()  # looked at, whether anybody waits or not
         finally:
             if not self._ready.done():
                 self._ready.set_exception(ToolServerFailed(self._name, "it was ended before it had started"))
@@ -159,7 +160,7 @@ class _Running:
 
 
 _OWNERS: set[asyncio.Task[None]] = set()
-"""Held here, so that a server is ended though its turn is gone."""
+"""Kept here, so that a server is ended even if its turn is gone."""
 
 
 class ToolServerFailed(Exception):
@@ -180,8 +181,7 @@ class Toolbox:
         self._running: dict[str, _Running] = {}
         self.offered: tuple[Offered, ...] = ()
         self.missing: tuple[ToolCall, ...] = ()
-        """For each server that cannot be used, or not with all of its tools: the record that says why. The others are
-        there."""
+        """A record for each server that cannot be used, or not with all of its tools: it says why."""
 
     async def __aenter__(self) -> "Toolbox":
         await asyncio.to_thread(importlib.import_module, "mcp")  # over a second, and heartbeats go on
@@ -199,7 +199,7 @@ class Toolbox:
 
     @property
     def runs(self) -> bool:
-        """Whether a tool that is offered runs commands."""
+        """Whether an offered tool runs commands."""
         return any(self._allowed.servers[tool.server].sandbox for tool in self.offered)
 
     async def close(self) -> None:
@@ -221,34 +221,34 @@ class Toolbox:
 
     async def _try(self, name: str) -> tuple[list[Offered], ToolCall | None]:
         """(the tools of a server that are there, why others are not)."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
-            there = await self._list(name, await self._start(name))
+            listed = await self._list(name, await self._start(name))
         except ToolServerFailed as error:
             _LOGGER.warning("%s; turns go on without its tools", error)
-            return [], _not_there(name, error.why, begun)
+            return [], _not_there(name, error.why, started)
         wanted = self._allowed.servers[name].tools
-        offered = [_offered(name, there[tool]) for tool in wanted if tool in there]
-        lacks = [tool for tool in wanted if tool not in there]
+        offered = [_offered(name, listed[tool]) for tool in wanted if tool in listed]
+        lacks = [tool for tool in wanted if tool not in listed]
         if not lacks:
             return offered, None
-        offers = ", ".join(sorted(there))[:400] or "none"
+        offers = ", ".join(sorted(listed))[:400] or "none"
         why = f"it has no tool {', '.join(map(repr, lacks))}; it offers {offers}"
         _LOGGER.warning("tools.servers.%s: tools: %s", name, why)
-        return offered, _not_there(name, why, begun)
+        return offered, _not_there(name, why, started)
 
     async def _list(self, name: str, client: "Client") -> dict[str, Any]:
         """What a server offers, by name. Raises ToolServerFailed."""
-        there: dict[str, Any] = {}
+        listed: dict[str, Any] = {}
         cursor: str | None = None
         try:
             async with asyncio.timeout(self._allowed.servers[name].timeout_s):
                 while True:
                     page = await client.list_tools(cursor=cursor)
-                    there |= {t.name: t for t in page.tools}
+                    listed |= {t.name: t for t in page.tools}
                     cursor = page.next_cursor
-                    if cursor is None or len(there) > 1_000:
-                        return there
+                    if cursor is None or len(listed) > 1_000:
+                        return listed
         except Exception as error:  # whatever a foreign server makes the SDK raise
             raise ToolServerFailed(name, f"it does not list its tools ({type(error).__name__})") from None
 
@@ -258,22 +258,22 @@ class Toolbox:
         Never raises for what the call or its server did wrong: that is its result. Afterwards the folder holds nothing
         that it may not.
         """
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
-            came = await self._made(call, left_s)
+            answer = await self._make(call, left_s)
         except (CallRefused, Outside) as error:
-            came = _Answer(False, f"The call was refused: {error}")
+            answer = _Answer(False, f"The call was refused: {error}")
         server = self._allowed.servers.get(call.server)
-        text, arguments, ended = (_safe(t, server, self._folder) for t in (came.text, call.arguments, came.ended))
-        kept = server.output_chars if server is not None else MOST_RECORDED
+        text, arguments, ended = (_safe(t, server, self._folder) for t in (answer.text, call.arguments, answer.ended))
+        most = server.output_chars if server is not None else MOST_RECORDED
         record = ToolCall(
-            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=came.ok,
-            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - begun, 3), ended=ended or msgspec.UNSET,
+            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=answer.ok,
+            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - started, 3), ended=ended or msgspec.UNSET,
         )  # fmt: skip
-        shown = text if kept >= len(text) else text[:kept] + f"\n[cut: {len(text):,} in all]"
-        return Called(record=record, text=shown, whole=text[:MOST_WHOLE] if len(text) > MOST_RECORDED else "")
+        shown = text if most >= len(text) else text[:most] + f"\n[cut: {len(text):,} in all]"
+        return Called(record=record, text=shown, full_text=text[:MOST_WHOLE] if len(text) > MOST_RECORDED else "")
 
-    async def _made(self, call: Call, left_s: float) -> _Answer:
+    async def _make(self, call: Call, left_s: float) -> _Answer:
         server = self._allowed.servers.get(call.server)
         if server is None:
             raise CallRefused(f"server {call.server[:100]!r} is not known: call the tools that you were told of")
@@ -288,19 +288,19 @@ class Toolbox:
             before = await asyncio.to_thread(self._folder.look) if server.read_only else None
         except TooLarge as error:
             raise CallRefused(f"{error}: delete files first") from None
-        came = await self._ask(call, server, arguments, left_s)
+        answer = await self._ask(call, server, arguments, left_s)
         try:
             removed = await asyncio.to_thread(self._folder.clean)
             after = await asyncio.to_thread(self._folder.look)
         except TooLarge as error:
-            return came.failed(f"{error}: delete files, or the work cannot be handed in")
+            return answer.failed(f"{error}: delete files, or the work cannot be handed in")
         except FolderError:
             await self.close()
             raise
         if before is not None and after != before:
             await asyncio.to_thread(self._folder.put_back, before)
-            return came.failed(f"{call.server} may only read: what it changed is undone")
-        return came.failed(*removed[:50]) if removed else came
+            return answer.failed(f"{call.server} may only read: what it changed is undone")
+        return answer.failed(*removed[:50]) if removed else answer
 
     async def _ask(self, call: Call, server: Server, arguments: dict[str, Any], left_s: float) -> _Answer:
         timeout_s = min(server.timeout_s, max(0.1, left_s))
@@ -355,10 +355,10 @@ class Toolbox:
                 raise CallRefused(f"argument {name} looks like a path: {error}") from None
 
 
-def _not_there(name: str, why: str, begun: float) -> ToolCall:
+def _not_there(name: str, why: str, started: float) -> ToolCall:
     return ToolCall(
         server=name, tool=START, arguments="{}", ok=False, result=why[:MOST_RECORDED],
-        seconds=round(time.perf_counter() - begun, 3), ended=f"not there: {why}"[:MOST_ENDED],
+        seconds=round(time.perf_counter() - started, 3), ended=f"not there: {why}"[:MOST_ENDED],
     )  # fmt: skip
 
 
@@ -383,7 +383,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value, keys too."""
+    """Every text in a value, with its keys."""
     stack = [value]
     while stack:
         item = stack.pop()

@@ -16,7 +16,7 @@ class Errors:
     is open, what comes is read."""
 
     def __init__(self) -> None:
-        self._kept = b""
+        self._tail = b""
         self._end = -1
 
     def __enter__(self) -> TextIO:
@@ -36,15 +36,15 @@ class Errors:
     def _read(self) -> None:
         with contextlib.suppress(BlockingIOError):
             piece = os.read(self._end, _PIECE)
-            self._kept = (self._kept + piece)[-MOST:]
+            self._tail = (self._tail + piece)[-MOST:]
             if not piece:  # everybody has closed it
                 self._loop.remove_reader(self._end)
 
     def last_line(self) -> str:
         """The last line of what came that says anything: where a program ends with an error, often which."""
-        lines = [" ".join(line.split()) for line in self._kept.decode("utf-8", "replace").splitlines()]
+        lines = [" ".join(line.split()) for line in self._tail.decode("utf-8", "replace").splitlines()]
         return next((line for line in reversed(lines) if line), "")
 
     def text(self) -> str:
         """The end of what came, on one line."""
-        return " ".join(self._kept.decode("utf-8", "replace").split())
+        return " ".join(self._tail.decode("utf-8", "replace").split())

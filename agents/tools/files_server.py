@@ -106,9 +106,9 @@ class Files:
     def write_file(self, path: Name, content: str) -> str:
         """Write a text file, in place of what stands there, or a new one with the folders that it needs."""
         at = self._at(path)
-        there = at.exists()
+        existed = at.exists()
         size = self._write(path, at, content)
-        return f"{self._name(at)}: {'written anew' if there else 'created'}, {size:,} bytes"
+        return f"{self._name(at)}: {'written anew' if existed else 'created'}, {size:,} bytes"
 
     def replace_in_file(self, path: Name, old: str, new: str) -> str:
         """Replace a piece of text in a file. It must stand there exactly once."""
@@ -151,17 +151,17 @@ class Files:
 
     def move_file(self, path: Name, to: Annotated[str, Field(description="Its new path in the folder")]) -> str:
         """Move a file, or give it another name. Nothing is overwritten."""
-        at, there = self._at(path), self._at(to)
+        at, target = self._at(path), self._at(to)
         if not at.is_file():
             raise ToolError(f"path {path!r}: there is no such file")
-        if there.exists():
+        if target.exists():
             raise ToolError(f"to {to!r}: something is there already")
         try:
-            there.parent.mkdir(parents=True, exist_ok=True)
-            at.rename(there)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            at.rename(target)
         except OSError as error:
             raise ToolError(f"to {to!r}: {error.strerror}") from None
-        return f"{self._name(there)}: moved from {path}"
+        return f"{self._name(target)}: moved from {path}"
 
     def apply_patch(self, patch: Annotated[str, Field(min_length=1, description="A unified diff")]) -> str:
         """Change files by a unified diff, of one file or several: all of it, or nothing where a hunk does not fit."""
@@ -185,8 +185,8 @@ def _text(path: Path) -> str:
     """The text of a file that `inside` found, if it is still one and has no second name. Raises Outside, OSError and
     UnicodeDecodeError."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise Outside(path.name, "it is no plain file, or has a second name, which may stand elsewhere")
         return file.read().decode("utf-8")
 

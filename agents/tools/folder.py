@@ -40,13 +40,13 @@ from schemas.session import Document
 _PREFIX = "parley-task-"
 _STALE_S = 60.0
 MOST_LAID = 60_000
-"""Characters of files that are laid before a model which can ask for more."""
+"""Characters of files that are shown to a model that can ask for more."""
 MOST_SHOWN = 400_000
-"""Characters of its files that a model is shown which cannot ask for them."""
+"""Characters of files that are shown to a model that cannot ask for more."""
 
 
 Unwanted = Callable[[str, bool], str | None]
-"""(path, whether it is a folder) -> why it is left out; None: it is not; empty: it is, and nothing is said."""
+"""(path, whether it is a folder) -> why it is left out. None: it is not left out. Empty: it is, without a note."""
 
 
 def pack(root: Path, unwanted: Unwanted | None = None) -> tuple[bytes, list[LeftOut]]:
@@ -135,7 +135,7 @@ def read_files(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, lis
 
 
 def _bare(here: Path, folders: list[str], names: list[str]) -> bool:
-    """Whether git takes a folder as a repository; a link that is named HEAD need not lead to anything."""
+    """Whether git takes a folder as a repository. A link named HEAD need not lead to anything."""
     links = [f for f in folders if folded(f) == HEAD and (here / f).is_symlink()]
     return is_bare([*names, *links], [*folders, *names])
 
@@ -148,16 +148,16 @@ def _kind(path: Path) -> str:
 
 
 def _plain(path: Path) -> tuple[bytes, bool] | None:
-    """Bytes of a plain file, and whether it may be run; None: it is none any more, or cannot be read."""
+    """Bytes of a plain file, and whether it may be run. None: it is gone, or cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     with open(fd, "rb") as file:
-        about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             return None
-        return file.read(MOST_UNPACKED + 1), bool(about.st_mode & 0o100)
+        return file.read(MOST_UNPACKED + 1), bool(status.st_mode & 0o100)
 
 
 class TaskFolder:
@@ -179,7 +179,7 @@ class TaskFolder:
         self.began = unpacked(data) if data else {}
         self.base = self.began if base is None else unpacked(base) if base else {}
         self._files = self.began
-        self._kept = {*self.began, *(str(above) for path in self.began for above in PurePosixPath(path).parents)}
+        self._began_paths = {*self.began, *(str(above) for path in self.began for above in PurePosixPath(path).parents)}
         sweep()
         self._outer = Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
         self._lock = os.open(self._outer, os.O_RDONLY)
@@ -218,9 +218,9 @@ class TaskFolder:
             with open(fd, "wb") as file:
                 file.write(data)
 
-    def resolve(self, given: str) -> Path:
-        """Where a path leads, links followed. Raises Outside."""
-        return inside(self.root, given)
+    def resolve(self, path: str) -> Path:
+        """Where a path leads, after links. Raises Outside."""
+        return inside(self.root, path)
 
     def clean(self) -> list[str]:
         """Remove what may not stand here after a call, and say what: links, second names of files that stand
@@ -232,48 +232,48 @@ class TaskFolder:
             The folder itself is gone, or another one stands in its place.
         """
         try:
-            about = self.root.lstat()
+            status = self.root.lstat()
         except OSError:
             raise FolderError("the task's folder is gone") from None
-        if not stat.S_ISDIR(about.st_mode) or about.st_ino != self._inode:
+        if not stat.S_ISDIR(status.st_mode) or status.st_ino != self._inode:
             raise FolderError("the task's folder was replaced")
-        said: list[str] = []
+        lines: list[str] = []
         names: dict[tuple[int, int], list[Path]] = {}
         links: dict[tuple[int, int], int] = {}
         tree = Tree()
         for at, folders, files in os.walk(self.root, followlinks=False):
             here = Path(at)
             bare = is_bare(files, [*folders, *files])
-            began = any(folded(f) == HEAD and self._name(here / f) in self._kept for f in files)
-            # What was there in the beginning comes first, so that what is the same to some file systems gives way.
-            for name in sorted([*folders, *files], key=lambda n: (self._name(here / n) not in self._kept, n)):
+            began = any(folded(f) == HEAD and self._name(here / f) in self._began_paths for f in files)
+            # Files of the beginning come first: of names that some file systems take as one, the new one is removed.
+            for name in sorted([*folders, *files], key=lambda n: (self._name(here / n) not in self._began_paths, n)):
                 path = here / name
-                about = path.lstat()
-                why = self._unwanted(path, about)
+                status = path.lstat()
+                why = self._unwanted(path, status)
                 if bare and (beside_head(name) if began else folded(name) == HEAD and name in files):
                     why = REPOSITORY
-                why = why or tree.add(self._name(path), folder=stat.S_ISDIR(about.st_mode))
+                why = why or tree.add(self._name(path), folder=stat.S_ISDIR(status.st_mode))
                 if why:
-                    said.append(f"{self._name(path)!r} is removed: {why}")
+                    lines.append(f"{self._name(path)!r} is removed: {why}")
                     _remove(path)
                     if name in folders:
                         folders.remove(name)
-                elif stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
-                    key = (about.st_dev, about.st_ino)
+                elif stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                    key = (status.st_dev, status.st_ino)
                     names.setdefault(key, []).append(path)
-                    links[key] = about.st_nlink
+                    links[key] = status.st_nlink
         for key, paths in names.items():
             if len(paths) < links[key]:
                 for path in paths:
-                    said.append(f"{self._name(path)!r} is removed: a second name of a file outside the folder")
+                    lines.append(f"{self._name(path)!r} is removed: a second name of a file outside the folder")
                     _remove(path)
-        return said
+        return lines
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
 
-    def _unwanted(self, path: Path, about: os.stat_result) -> str:
-        mode = about.st_mode
+    def _unwanted(self, path: Path, status: os.stat_result) -> str:
+        mode = status.st_mode
         if stat.S_ISLNK(mode):
             return "a symbolic link"
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -283,12 +283,12 @@ class TaskFolder:
         return bad_name(self._name(path))
 
     def look(self) -> Files:
-        """The files as they are now, without caches and what the project ignores, unless it began with them. Raises
-        TooLarge."""
-        left = LeftBehind(self.root)
+        """The files as they are now, without caches and what the project ignores, unless these were there in the
+        beginning. Raises TooLarge."""
+        rules = LeftBehind(self.root)
 
         def unwanted(path: str, folder: bool) -> str | None:
-            return "" if path not in self._kept and left.is_left(path, folder) else None
+            return "" if path not in self._began_paths and rules.is_left(path, folder) else None
 
         self._files, _ = read_files(self.root, unwanted)
         return self._files
@@ -306,7 +306,7 @@ class TaskFolder:
 
     @property
     def changed(self) -> bool:
-        """Whether it was another folder in the beginning, at the last look."""
+        """Whether the last look found other files than in the beginning."""
         return self._files != self.began
 
     def pack(self) -> bytes:
@@ -318,7 +318,7 @@ class TaskFolder:
         return diff(self.base, self._files)
 
     def changed_files(self) -> tuple[str, ...]:
-        """Names of the last look's files that are other than in `base`, or new."""
+        """Names of the last look's files that differ from `base`, or are new."""
         return tuple(sorted(path for path, data in self._files.items() if self.base.get(path) != data))
 
     def files(self, names: Collection[str]) -> tuple[Document, ...]:
@@ -336,8 +336,8 @@ class TaskFolder:
         return tuple(documents.values())
 
     def documents(self, task: str = "", named: Collection[str] = ()) -> tuple[Document, ...]:
-        """Its text files as documents, for a model that has no tools to read them with. Where they are more than
-        MOST_SHOWN, those that the task names come first, then those that hold most of its words."""
+        """Its text files as documents, for a model that has no tools to read them. If they are more than MOST_SHOWN,
+        those that the task names come first, then those that hold most of its words."""
         texts = {path: text for path, (data, _) in sorted(self._files.items()) if (text := text_of(data))}
         if sum(map(len, texts.values())) > MOST_SHOWN:
             texts = _bearing(texts, set(stems(task)), named)
@@ -350,20 +350,20 @@ def _bearing(texts: Mapping[str, str], words: set[str], named: Collection[str]) 
     """The texts that bear on a task, as many as may be shown, in the order of their names."""
 
     def rank(path: str) -> tuple[bool, int, int]:
-        whole = f"{path}\n{texts[path]}".lower()
+        content = f"{path}\n{texts[path]}".lower()
         is_named = any(path == name or path.endswith(f"/{name}") for name in named)
-        return not is_named, -sum(word in whole for word in words), len(whole)
+        return not is_named, -sum(word in content for word in words), len(content)
 
-    left, kept = MOST_SHOWN, set()
+    room, chosen = MOST_SHOWN, set()
     for path in sorted(texts, key=rank):
-        if len(texts[path]) <= left:
-            left -= len(texts[path])
-            kept.add(path)
-    return {path: text for path, text in texts.items() if path in kept}
+        if len(texts[path]) <= room:
+            room -= len(texts[path])
+            chosen.add(path)
+    return {path: text for path, text in texts.items() if path in chosen}
 
 
 def _remove(path: Path) -> None:
-    """Remove a path and all below it, links themselves, whatever its modes are."""
+    """Remove a path and all below it, whatever its modes are. Links are removed, not followed."""
     if path.is_symlink() or not path.is_dir():
         with contextlib.suppress(OSError):
             path.unlink()
@@ -382,9 +382,9 @@ def sweep() -> None:
     """Remove the folders of processes that were killed: their locks are free."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            about = path.lstat()
-            ours = stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid()
-            if not ours or time.time() - about.st_mtime < _STALE_S:
+            status = path.lstat()
+            ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+            if not ours or time.time() - status.st_mtime < _STALE_S:
                 continue
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
             try:

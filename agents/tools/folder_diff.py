@@ -20,10 +20,10 @@ def diff(before: Files, after: Files, most: int = MOST_DIFF) -> str:
     A file that would take long to compare, as one that was written to, is shown as replaced."""
     out: list[str] = []
     size = 0
-    left = _MOST_COMPARED
+    steps_left = _MOST_COMPARED
     for path in sorted(before.keys() | after.keys()):
-        lines, took = _one(path, before.get(path), after.get(path), left)
-        left -= took
+        lines, took = _file_diff(path, before.get(path), after.get(path), steps_left)
+        steps_left -= took
         for line in lines:
             size += len(line)
             if size > most - len(CUT):
@@ -32,7 +32,9 @@ def diff(before: Files, after: Files, most: int = MOST_DIFF) -> str:
     return "".join(out)
 
 
-def _one(path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None, left: int) -> tuple[list[str], int]:
+def _file_diff(
+    path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None, steps_left: int
+) -> tuple[list[str], int]:
     """(lines of one file, how many steps it took, of those that are left)."""
     if old == new:
         return [], 0
@@ -51,13 +53,13 @@ def _one(path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | No
         return [*lines, f"Binary files {a} and {b} differ\n"], 0
     rows, others = _lines(before), _lines(after)
     took = _steps(rows, others)
-    compared = difflib.unified_diff(rows, others, a, b) if took <= left else _replaced(rows, others, a, b)
+    compared = difflib.unified_diff(rows, others, a, b) if took <= steps_left else _replaced(rows, others, a, b)
     for line in compared:
         # A name with a space ends at a tab, as git has it.
         if line.startswith(("--- ", "+++ ")) and " " in path and line.endswith(f"{path}\n"):
             line = line[:-1] + "\t\n"
         lines += [line] if line.endswith("\n") else [line + "\n", "\\ No newline at end of file\n"]
-    return lines, took if took <= left else 0
+    return lines, took if took <= steps_left else 0
 
 
 def _steps(before: list[str], after: list[str]) -> int:

@@ -55,7 +55,7 @@ class Past:
         for commit in reversed(self._commits.values()):
             files = [p for p in self._changed(commit) if not wanted or p == wanted or p.startswith(f"{wanted}/")]
             if files or not wanted:
-                shown.append(self._told(commit, files))
+                shown.append(self._commit_lines(commit, files))
         rest = len(shown) - most
         rows = [*shown[:most], *([f"[{rest} more are here: raise most]"] if rest > 0 else [])]
         if self._cut and rest <= 0:
@@ -107,7 +107,7 @@ class Past:
         known = [p for p in files if p not in unknown]
         text = diff(self._files(before, known), self._files(after, known), _MOST_DIFF)
         rows = [f"{p}: changed; it is no text, or too long to be shown" for p in unknown]
-        return cut("\n".join([self._told(target, files), "", text, *rows]), MOST_SHOWN)
+        return cut("\n".join([self._commit_lines(target, files), "", text, *rows]), MOST_SHOWN)
 
     def _named(self, text: str) -> Commit:
         back = _BACK.fullmatch(text)
@@ -137,7 +137,7 @@ class Past:
     def _files(self, tree: dict[str, str], paths: list[str]) -> Files:
         return {p: (self._texts[tree[p]].encode(), False) for p in paths if p in tree}
 
-    def _told(self, commit: Commit, files: list[str]) -> str:
+    def _commit_lines(self, commit: Commit, files: list[str]) -> str:
         day = datetime.fromtimestamp(min(commit.at, 253_402_300_799), UTC).date().isoformat()
         message = commit.message[:_MOST_MESSAGE].replace("\n", "\n    ")
         merged = f" (joins {' and '.join(p[:12] for p in commit.parents)})" if len(commit.parents) > 1 else ""
@@ -159,23 +159,23 @@ class Past:
         """Line of the newest version, from 0 -> where it comes from: each is passed on to the first parent that has
         it, until none has."""
         order = [*reversed(self._commits.values())]
-        held: dict[str, dict[int, int]] = {order[0].id: {n: n for n in wanted if n < lines}}
+        open_lines: dict[str, dict[int, int]] = {order[0].id: {n: n for n in wanted if n < lines}}
         origins: dict[int, Commit] = {}
         for commit in order:
-            mine = held.pop(commit.id, {})
+            own_lines = open_lines.pop(commit.id, {})
             for parent in commit.parents:
-                if not mine or parent not in self._commits:
+                if not own_lines or parent not in self._commits:
                     continue
-                same = self._same(self._trees[commit.id].get(path, ""), self._trees[parent].get(path, ""), mine)
-                held.setdefault(parent, {}).update({n: same[at] for n, at in mine.items() if at in same})
-                mine = {n: at for n, at in mine.items() if at not in same}
-            origins |= dict.fromkeys(mine, commit)
+                same = self._same(self._trees[commit.id].get(path, ""), self._trees[parent].get(path, ""), own_lines)
+                open_lines.setdefault(parent, {}).update({n: same[at] for n, at in own_lines.items() if at in same})
+                own_lines = {n: at for n, at in own_lines.items() if at not in same}
+            origins |= dict.fromkeys(own_lines, commit)
         return origins
 
-    def _same(self, content: str, before: str, mine: dict[int, int]) -> dict[int, int]:
+    def _same(self, content: str, before: str, own_lines: dict[int, int]) -> dict[int, int]:
         """Line of a content -> the line of another that it is."""
         if content == before:
-            return {at: at for at in mine.values()}
+            return {at: at for at in own_lines.values()}
         new, old = (_lines(self._texts.get(c, "")) for c in (content, before))
         blocks = difflib.SequenceMatcher(None, old, new).get_matching_blocks()
         return {b.b + i: b.a + i for b in blocks for i in range(b.size)}
@@ -193,10 +193,10 @@ def _lines(text: str) -> list[str]:
 def server(history: History) -> MCPServer:
     """The server for one history."""
     past = Past(history)
-    made = MCPServer("history")
+    mcp_server = MCPServer("history")
     for tool in (past.history_log, past.history_blame, past.history_diff):
-        made.add_tool(tool, structured_output=False)
-    return made
+        mcp_server.add_tool(tool, structured_output=False)
+    return mcp_server
 
 
 def main(arguments: list[str]) -> int:

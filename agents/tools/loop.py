@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Did, Returned, Said, Shown, Tools
+from agents.context import CallResult, PastStep, RawReply, Shown, Tools
 from agents.context import Steps as Past
 from agents.models.base import Emit, Model, ModelError, ModelRefused, tell_called
 from agents.tools.client import Called, Toolbox
@@ -75,7 +75,7 @@ class Loop:
         self._shown = shown
         self._emit = emit
         self._box = box
-        self._left = tool_calls
+        self._calls_left = tool_calls
         self._steps = steps
         self._begun_ns = time.time_ns()
         self._past: Past | None = None
@@ -120,19 +120,19 @@ class Loop:
             caps=msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls)),
         )
         try:
-            done = await self._model.reply(shown, self._emit)
+            completion = await self._model.reply(shown, self._emit)
         except ModelError as error:
             error.usage = self._usage + error.usage
             raise
-        self._usage += done.usage
-        self._flags |= dict.fromkeys(done.flags)
-        self._first = done.first_token_s if self._first is None else self._first
-        if not isinstance(done.body, self._asks.step):
-            return done.body
-        step: Step = done.body
+        self._usage += completion.usage
+        self._flags |= dict.fromkeys(completion.flags)
+        self._first = completion.first_token_s if self._first is None else self._first
+        if not isinstance(completion.body, self._asks.step):
+            return completion.body
+        step: Step = completion.body
         end = step.end()
         if end is None:
-            await self._call(number, step, done.said)
+            await self._call(number, step, completion.raw)
         return end
 
     def _so_far(self, tools: Tools | None) -> Past | None:
@@ -142,16 +142,16 @@ class Loop:
                 self._past = Past(step=self._asks.step, end=self._asks.reply, tools=tools)
             return self._past
         *before, last = self._past.did
-        last = msgspec.structs.replace(last, then=tools)
+        last = msgspec.structs.replace(last, tools_after=tools)
         self._past = msgspec.structs.replace(self._past, did=(*before, last))
         return self._past
 
     def _tools(self, number: int) -> Tools | None:
         """What may be called in this step; None: nothing, it is the last one."""
         steps = min(self._steps - number, self._shown.caps.calls - self._usage.calls - 1)
-        if self._box is None or not self._box.offered or self._left < 1 or steps < 1 or self._late():
+        if self._box is None or not self._box.offered or self._calls_left < 1 or steps < 1 or self._late():
             return None
-        return Tools(offered=self._box.offered, calls_left=self._left, steps_left=steps, runs=self._box.runs)
+        return Tools(offered=self._box.offered, calls_left=self._calls_left, steps_left=steps, runs=self._box.runs)
 
     def _late(self) -> bool:
         deadline = self._shown.deadline_ns
@@ -160,38 +160,38 @@ class Loop:
     def _seconds_left(self) -> float:
         return (self._shown.deadline_ns - time.time_ns()) / 1e9 if self._shown.deadline_ns else 3_600.0
 
-    async def _call(self, number: int, step: Step, said: Said | None) -> None:
+    async def _call(self, number: int, step: Step, raw: RawReply | None) -> None:
         """Make the calls of one step, in their order, as far as the budget goes."""
         assert self._box is not None and self._past is not None, "without tools there is no such step"
         returned = []
         for n, call in enumerate(step.calls, 1):
-            asked = f"server {call.server}, tool {call.tool}: {call.arguments[:_SHOWN_ARGUMENTS]}"
+            request = f"server {call.server}, tool {call.tool}: {call.arguments[:_SHOWN_ARGUMENTS]}"
             ended, text = "failed", "not made: no calls are left"
-            if self._left >= 1:
-                self._left -= 1
-                called = await self._made(call)
+            if self._calls_left >= 1:
+                self._calls_left -= 1
+                called = await self._make_call(call)
                 ended, text = ended_words(called.record), called.text
-            returned.append(Returned(label=f"Step {number}, call {n}", asked=asked, ended=ended, text=text))
-        did = Did(reply=step, said=said, returned=tuple(returned))
+            returned.append(CallResult(label=f"Step {number}, call {n}", request=request, ended=ended, text=text))
+        did = PastStep(reply=step, raw=raw, returned=tuple(returned))
         self._past = msgspec.structs.replace(self._past, did=(*self._past.did, did))
 
-    async def _made(self, call: Call) -> Called:
+    async def _make_call(self, call: Call) -> Called:
         """What became of a call, which is told as it happens, in one line."""
         assert self._box is not None
         try:
             called = await self._box.call(call, self._seconds_left())
         except FolderError as error:
             raise ModelRefused(str(error), self._usage) from None
-        self._calls.append(self._kept(called))
+        self._calls.append(self._recorded(called))
         tell_called(self._emit, call_words(called.record))
         return called
 
-    def _kept(self, called: Called) -> ToolCall:
+    def _recorded(self, called: Called) -> ToolCall:
         """The record; it names the file of the whole result where it holds a part, as far as there is room."""
         room = MOST_RESULTS - sum(map(len, self._results.values()))
-        if not called.whole or len(called.whole) > room:
+        if not called.full_text or len(called.full_text) > room:
             return called.record
         of = _NO_NAME.sub("-", f"{called.record.server[:40]}.{called.record.tool[:40]}")
         name = f"{len(self._calls) + 1:03d}-{of}.txt"
-        self._results[name] = called.whole
+        self._results[name] = called.full_text
         return msgspec.structs.replace(called.record, whole=name)

@@ -43,8 +43,8 @@ def file_has_keys(path: Path) -> bool:
 def is_state(folder: Path) -> bool:
     """Whether a folder is one in which Parley keeps its state, wherever it lies."""
     try:
-        with os.scandir(folder) as there:
-            names = {entry.name for entry in there}
+        with os.scandir(folder) as entries:
+            names = {entry.name for entry in entries}
     except OSError:
         return False
     return not names.isdisjoint(_LOCKS) and not names.isdisjoint(_OTHERS)

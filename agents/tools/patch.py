@@ -147,10 +147,10 @@ def apply(root: Path, diff: str) -> list[str]:
     """Put a diff on a folder's files; what was done, a line a file. Raises PatchError, and then nothing was changed."""
     root = Path(os.path.realpath(root))
     writes: dict[Path, str | None] = {}
-    said: list[str] = []
+    lines: list[str] = []
     try:
         for patch in parse(diff):
-            said.append(_plan(root, patch, writes))
+            lines.append(_plan(root, patch, writes))
     except Outside as error:
         raise PatchError(str(error)) from None
     for path, text in writes.items():
@@ -161,7 +161,7 @@ def apply(root: Path, diff: str) -> list[str]:
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
             with open(fd, "w", encoding="utf-8", newline="") as file:
                 file.write(text)
-    return said
+    return lines
 
 
 def _plan(root: Path, patch: FilePatch, writes: dict[Path, str | None]) -> str:
@@ -184,9 +184,9 @@ def _plan(root: Path, patch: FilePatch, writes: dict[Path, str | None]) -> str:
 
 
 def _text(path: Path, name: str, writes: dict[Path, str | None]) -> str:
-    held = writes.get(path)
-    if held is not None:
-        return held
+    pending = writes.get(path)
+    if pending is not None:
+        return pending
     if path in writes or not path.is_file():
         raise PatchError(f"{name}: there is no such file")
     try:

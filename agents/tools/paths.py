@@ -13,21 +13,21 @@ from schemas.folders.paths import MOST_PATH, bad_name, is_repository
 class Outside(ValueError):
     """A path that is not held inside its folder, or is none. Names it and says why."""
 
-    def __init__(self, given: str, why: str) -> None:
-        self.given = given
+    def __init__(self, path: str, why: str) -> None:
+        self.path = path
         self.why = why
-        shown = given if len(given) <= 200 else given[:200] + "..."
+        shown = path if len(path) <= 200 else path[:200] + "..."
         super().__init__(f"path {shown!r}: {why}")
 
 
-def inside(root: Path, given: str) -> Path:
+def inside(root: Path, path: str) -> Path:
     """Where a path leads, with every link followed.
 
     Parameters
     ----------
     root
         The folder, resolved itself.
-    given
+    path
         Relative to it, or absolute.
 
     Raises
@@ -36,31 +36,31 @@ def inside(root: Path, given: str) -> Path:
         It leads out of the folder, by `..`, an absolute path, a link or a second name of a file that may stand
         elsewhere; or into a repository's own files; or it is no path.
     """
-    if "\x00" in given or given.startswith("~"):
-        raise Outside(given, "it begins with ~ or has a zero byte")
-    if len(given) > 4 * MOST_PATH:
-        raise Outside(given, f"it has {len(given):,} characters, the limit is {4 * MOST_PATH:,}")
+    if "\x00" in path or path.startswith("~"):
+        raise Outside(path, "it begins with ~ or has a zero byte")
+    if len(path) > 4 * MOST_PATH:
+        raise Outside(path, f"it has {len(path):,} characters, the limit is {4 * MOST_PATH:,}")
     try:
-        resolved = Path(os.path.realpath(root / given))
+        resolved = Path(os.path.realpath(root / path))
     except (OSError, UnicodeError, ValueError) as error:
-        raise Outside(given, f"it cannot be looked at ({type(error).__name__})") from None
+        raise Outside(path, f"it cannot be looked at ({type(error).__name__})") from None
     if resolved == root:
         return resolved
     if root not in resolved.parents:
-        raise Outside(given, "it leads out of the task's folder")
+        raise Outside(path, "it leads out of the task's folder")
     wrong = bad_name(resolved.relative_to(root).as_posix())
     if wrong:
-        raise Outside(given, wrong)
+        raise Outside(path, wrong)
     try:
-        about = resolved.lstat()
+        status = resolved.lstat()
     except FileNotFoundError:
         return resolved
     except (OSError, UnicodeError) as error:
-        raise Outside(given, f"it cannot be looked at ({type(error).__name__})") from None
-    if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
-        raise Outside(given, "the file has a second name, which may stand elsewhere")
-    if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
-        raise Outside(given, "it is neither a file nor a folder")
+        raise Outside(path, f"it cannot be looked at ({type(error).__name__})") from None
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        raise Outside(path, "the file has a second name, which may stand elsewhere")
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise Outside(path, "it is neither a file nor a folder")
     return resolved
 
 

@@ -42,10 +42,10 @@ class ProcessGroup:
 
     def __enter__(self) -> "ProcessGroup":
         for base in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
-            for left in Path(base).glob("parley-*-*"):  # of workers that were killed
-                if not Path("/proc", left.name.split("-")[1]).exists():
+            for group in Path(base).glob("parley-*-*"):  # of workers that were killed
+                if not Path("/proc", group.name.split("-")[1]).exists():
                     with contextlib.suppress(OSError):
-                        left.rmdir()
+                        group.rmdir()
             at = Path(base) / f"parley-{os.getpid()}-{secrets.token_hex(4)}"
             try:
                 at.mkdir()
@@ -115,12 +115,12 @@ def tree_of(first: int) -> Tree:
             rows[int(name)] = row
             children.setdefault(int(row[1]), []).append(int(name))
     threads, memory, cpu = 0, 0, 0
-    left = [first]
+    pending = [first]
     pids: list[int] = []
-    while left:
-        pid = left.pop()
+    while pending:
+        pid = pending.pop()
         pids.append(pid)
-        left += children.get(pid, ())
+        pending += children.get(pid, ())
         if pid in rows:
             row = rows[pid]
             threads += int(row[17])
@@ -152,17 +152,17 @@ def too_large(folder: Path, limits: Limits, pids: Sequence[int]) -> str:
     """Which limit of the folder is passed; empty: none. It is looked through no further than that."""
     much = f"it left more than {limits.folder // 2**20:,} MB in the folder"
     size, count = _without_name(pids), 0
-    left = [str(folder)]
-    while left:
+    pending = [str(folder)]
+    while pending:
         if size > limits.folder:
             return much
         try:
-            with os.scandir(left.pop()) as entries:
+            with os.scandir(pending.pop()) as entries:
                 for entry in entries:
                     count += 1
                     with contextlib.suppress(FileNotFoundError):
                         if entry.is_dir(follow_symlinks=False):
-                            left.append(entry.path)
+                            pending.append(entry.path)
                         else:
                             size += entry.stat(follow_symlinks=False).st_blocks * 512
                     if count > limits.files:
@@ -179,12 +179,12 @@ def too_large(folder: Path, limits: Limits, pids: Sequence[int]) -> str:
 def _without_name(pids: Sequence[int]) -> int:
     """Bytes of files that processes hold open, and that no folder names any more. The kernel alone knows their place:
     those in memory count too."""
-    held: dict[tuple[int, int], int] = {}
+    sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
         with contextlib.suppress(OSError):
             for fd in os.listdir(f"/proc/{pid}/fd"):
                 with contextlib.suppress(OSError):
-                    about = os.stat(f"/proc/{pid}/fd/{fd}")
-                    if stat.S_ISREG(about.st_mode) and not about.st_nlink:
-                        held[about.st_dev, about.st_ino] = about.st_blocks * 512
-    return sum(held.values())
+                    status = os.stat(f"/proc/{pid}/fd/{fd}")
+                    if stat.S_ISREG(status.st_mode) and not status.st_nlink:
+                        sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
+    return sum(sizes.values())

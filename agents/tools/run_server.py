@@ -34,12 +34,12 @@ _PRINTING = frozenset({"-q", "-qq", "-v", "-vv", "--quiet", "--verbose"})
 class Commands:
     """What may be run in one folder."""
 
-    def __init__(self, root: Path, given: Sequence[str], home: Path) -> None:
+    def __init__(self, root: Path, extra: Sequence[str], home: Path) -> None:
         self._root = Path(os.path.realpath(root))
         self._home = home
         self._count = 0
         named = manifest.commands(_top(self._root))
-        self.allowed = tuple(dict.fromkeys([*(c for c in given if c.strip()), *(f.command for f in named)]))
+        self.allowed = tuple(dict.fromkeys([*(c for c in extra if c.strip()), *(f.command for f in named)]))
 
     async def run(
         self,
@@ -58,12 +58,12 @@ class Commands:
         limits = sandbox.Limits(seconds=float(os.environ.get(VARIABLE, "") or _SECONDS))
         ran = await sandbox.run(argv, self._root, limits=limits)
         how = f"exit {ran.exit}" if ran.exit is not None else f"{'stopped' if ran.stopped else 'not run'}: {ran.ended}"
-        text = f"{how}, after {ran.seconds:.1f} s\n\n{self._said(ran.output)}"
+        text = f"{how}, after {ran.seconds:.1f} s\n\n{self._shortened(ran.output)}"
         return CallToolResult(
             content=[TextContent(text=text)], is_error=ran.exit is None, _meta={ENDED: how[:MOST_ENDED]}
         )
 
-    def _said(self, output: str) -> str:
+    def _shortened(self, output: str) -> str:
         """The output, its middle cut where it is long; the whole is kept beside the folder."""
         if len(output) <= MOST_SHOWN:
             return output
@@ -108,9 +108,9 @@ def _top(root: Path) -> dict[str, bytes]:
     return files
 
 
-def server(root: Path, given: Sequence[str]) -> MCPServer:
+def server(root: Path, extra: Sequence[str]) -> MCPServer:
     """The server for one folder."""
-    commands = Commands(root, given, Path(os.environ["HOME"]))
+    commands = Commands(root, extra, Path(os.environ["HOME"]))
     mcp_server = MCPServer("commands")
     allowed = "; ".join(commands.allowed) or "none: the project names no command, and neither does the operator"
     why = sandbox.unavailable()

@@ -106,8 +106,8 @@ def unavailable() -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"there is no sandbox: bubblewrap cannot be started ({type(error).__name__})"
     if tried.returncode:
-        said = " ".join(tried.stderr.decode(errors="replace").split())[:300]
-        return f"there is no sandbox: bubblewrap cannot make namespaces here ({said})"
+        reason = " ".join(tried.stderr.decode(errors="replace").split())[:300]
+        return f"there is no sandbox: bubblewrap cannot make namespaces here ({reason})"
     return ""
 
 
@@ -133,7 +133,7 @@ async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None
         Further paths that it sees, read-only, beside those of PARLEY_SANDBOX_READS.
     """
     limits = limits or Limits()
-    begun = time.monotonic()
+    started = time.monotonic()
     why = unavailable()
     try:
         if why:
@@ -146,7 +146,7 @@ async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None
         await run_.go()
     finally:
         run_.kill()
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - started
     return Ran(None if run_.ended else run_.status, run_.ended, run_.text(), seconds, run_.stopped)
 
 
@@ -205,7 +205,7 @@ class _Run:
             if filter_ is not None:
                 os.close(filter_)
         status = os.fdopen(mine, "rb")
-        self._first = int((await asyncio.to_thread(_told, status)).get("child-pid", 0))
+        self._first = int((await asyncio.to_thread(_next_status, status)).get("child-pid", 0))
         reading = asyncio.create_task(self._read())
         watching = asyncio.create_task(self._watch(group))
         try:
@@ -215,10 +215,10 @@ class _Run:
             await asyncio.wait({reading}, timeout=5.0)
             async with asyncio.timeout(5.0):
                 await self._process.wait()
-            self.status = (await asyncio.to_thread(_told, status)).get("exit-code")
+            self.status = (await asyncio.to_thread(_next_status, status)).get("exit-code")
             if self.status is None and not self.ended:
-                said = " ".join(self.text().split())[-300:]
-                self.ended = f"the sandbox could not be set up, or was killed: {said or 'it said nothing'}"
+                output = " ".join(self.text().split())[-300:]
+                self.ended = f"the sandbox could not be set up, or was killed: {output or 'it said nothing'}"
         finally:
             status.close()
             for task in (reading, watching):
@@ -249,13 +249,13 @@ class _Run:
 
     async def _watch(self, group: "ProcessGroup") -> None:
         """Look at its tree until it passes a limit."""
-        limits, begun, folder_due = self._limits, time.monotonic(), 0.0
+        limits, started, folder_due = self._limits, time.monotonic(), 0.0
         cpu_s = limits.cpu_s or 4 * limits.seconds
         had_room = shutil.disk_usage(self._folder).free > _DISK
         while True:
             await asyncio.sleep(_LOOK_S)
             now = time.monotonic()
-            if now - begun > limits.seconds:
+            if now - started > limits.seconds:
                 return self._end(f"it took longer than {limits.seconds:g} s")
             tree = await asyncio.to_thread(tree_of, self._first)
             if tree.threads > limits.threads or group.full():
@@ -298,7 +298,7 @@ def _filter() -> int | None:
     return fd
 
 
-def _told(file: IO[bytes]) -> dict[str, Any]:
+def _next_status(file: IO[bytes]) -> dict[str, Any]:
     """The next thing that bubblewrap says: its first process's number here, at the end the exit status; nothing, where
     it is gone."""
     try:
@@ -316,13 +316,13 @@ def _command(argv: list[str], folder: Path, reads: Sequence[Path]) -> list[str]:
     assert program is not None, "looked for in unavailable"
     if not argv or not argv[0].strip():
         raise CannotRun("the command is empty")
-    there = [Path(p) for p in os.environ.get(READS, "").split(os.pathsep) if p]
+    extra = [Path(p) for p in os.environ.get(READS, "").split(os.pathsep) if p]
     argv[0], prefixes = _program(argv[0], folder)
     visible: list[str] = []
-    for path in (*prefixes, *(p for name in _INTERPRETERS for p in _prefixes(shutil.which(name))), *there, *reads):
-        for seen in _visible(path):
-            if seen not in visible:
-                visible += [seen]
+    for path in (*prefixes, *(p for name in _INTERPRETERS for p in _prefixes(shutil.which(name))), *extra, *reads):
+        for shown_path in _visible(path):
+            if shown_path not in visible:
+                visible += [shown_path]
     binds = [word for path in sorted(visible) for word in ("--ro-bind-try", path, path)]
     return [
         program, *_apart(program), *_system(), "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",

@@ -65,7 +65,7 @@ class Unwanted:
                 break
         self._rules: dict[Path, GitIgnoreSpec] = {}
         self._excluded = _spec(self._top / ".git" / "info" / "exclude")
-        self._left, self._built = (_compiled(lines) for lines in (LEFT_BEHIND, BUILT))
+        self._left_behind, self._built = (_compiled(lines) for lines in (LEFT_BEHIND, BUILT))
 
     def __call__(self, path: str, folder: bool) -> str | None:
         """Why it is not sent: None: it is; empty: nobody misses it."""
@@ -74,7 +74,7 @@ class Unwanted:
             return ""
         if folder and own_files.is_state(full):
             return own_files.STATE
-        decision, rule = self._told(full, folder)
+        decision, rule = self._rule_for(full, folder)
         if decision:
             return ""
         name = f"{path}/" if folder else path
@@ -84,7 +84,7 @@ class Unwanted:
             return own_files.KEYS
         if decision is not None:
             return self._too_large(path, folder)
-        if self._left.match_file(name):
+        if self._left_behind.match_file(name):
             return ""
         if self._built.match_file(name):
             return "a build makes it, by its name; the line `!" + full.name + "/` in .gitignore has it sent"
@@ -93,9 +93,9 @@ class Unwanted:
     def is_left(self, path: str, folder: bool) -> bool:
         """Whether running something left it behind: a cache by its name, or what the project's own rules ignore."""
         name = f"{path}/" if folder else path
-        return bool(self._told(self._root / path, folder)[0]) or self._left.match_file(name)
+        return bool(self._rule_for(self._root / path, folder)[0]) or self._left_behind.match_file(name)
 
-    def _told(self, full: Path, folder: bool) -> tuple[bool | None, str]:
+    def _rule_for(self, full: Path, folder: bool) -> tuple[bool | None, str]:
         """Whether the files of rules leave it out, and the rule that says so; None: they say nothing."""
         for here in full.parents:
             if here not in self._rules:
@@ -140,24 +140,24 @@ def biggest(sizes: Sequence[tuple[str, int]], most: int = 5) -> str:
         Path and bytes of each file.
     """
     total = sum(size for _, size in sizes) or 1
-    held: dict[str, int] = {}
+    sizes_of: dict[str, int] = {}
     for path, size in sizes:
         for i, c in enumerate(path):
             if c == "/":
-                held[path[: i + 1]] = held.get(path[: i + 1], 0) + size
-        held[path] = size
+                sizes_of[path[: i + 1]] = sizes_of.get(path[: i + 1], 0) + size
+        sizes_of[path] = size
     names: list[str] = []
-    for path in sorted(held, key=lambda p: (-held[p], p)):
+    for path in sorted(sizes_of, key=lambda p: (-sizes_of[p], p)):
         # A folder that a single thing in it nearly fills says less than that thing.
         if path.endswith("/"):
-            inner = max((held[p] for p in held if p != path and p.startswith(path)), default=0)
-            if inner > 0.8 * held[path] or held[path] > 0.8 * total:
+            inner = max((sizes_of[p] for p in sizes_of if p != path and p.startswith(path)), default=0)
+            if inner > 0.8 * sizes_of[path] or sizes_of[path] > 0.8 * total:
                 continue
         if not any(path.startswith(f) for f in names if f.endswith("/")):
             names.append(path)
         if len(names) == most:
             break
-    return ", ".join(f"{path} ({in_bytes(held[path])})" for path in names)
+    return ", ".join(f"{path} ({in_bytes(sizes_of[path])})" for path in names)
 
 
 def in_bytes(size: int) -> str:

@@ -52,14 +52,14 @@ def authority(folder: Path, made_by: str = RENEWED_BY) -> tuple[Path, bool]:
         return path, False
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Parley routes")])
-    made = (
+    certificate = (
         _begun(name, name, key.public_key(), AUTHORITY_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
         .sign(key, hashes.SHA256())
     )
     write_private(folder / AUTHORITY_KEY, _pem(key))
-    write_private(path, made.public_bytes(serialization.Encoding.PEM))
+    write_private(path, certificate.public_bytes(serialization.Encoding.PEM))
     return path, True
 
 
@@ -83,19 +83,19 @@ def issue(folder: Path, into: Path, name: str, hosts: Iterable[str], days: int =
     signer, by = _load(folder, RENEWED_BY)
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]  # a route has two ends
-    made = (
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]  # a route has two ends
+    certificate = (
         _begun(subject, signer.subject, key.public_key(), days)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(both), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         .add_extension(x509.SubjectAlternativeName([_named(h) for h in dict.fromkeys((name, *hosts))]), critical=False)
         .sign(by, hashes.SHA256())
     )
     rewrite_private(into / AUTHORITY, (folder / AUTHORITY).read_bytes())
     rewrite_private(into / KEY, _pem(key))
-    rewrite_private(into / CERTIFICATE, made.public_bytes(serialization.Encoding.PEM))
-    return made.not_valid_after_utc
+    rewrite_private(into / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+    return certificate.not_valid_after_utc
 
 
 def _load(folder: Path, made_by: str) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:

@@ -71,25 +71,27 @@ class EmbeddedCluster:
             if new or inside in lacking:
                 certificates.issue(self.folder, inside, member.name, (HOST, "localhost"))
             routes = [f"nats-route://{HOST}:{port}" for j, port in enumerate(reached) if j != i]
-            given = clustered({}, member, routes, tls_folder=str(inside), listen=HOST, advertise=f"{HOST}:{reached[i]}")
-            given |= {**(extra or {}), **(each[i] if each else {})}
-            self.servers.append(EmbeddedServer(inside, table, keys, port=member.port, extra=given, **options))
+            config = clustered(
+                {}, member, routes, tls_folder=str(inside), listen=HOST, advertise=f"{HOST}:{reached[i]}"
+            )
+            config |= {**(extra or {}), **(each[i] if each else {})}
+            self.servers.append(EmbeddedServer(inside, table, keys, port=member.port, extra=config, **options))
 
     def _ports(self) -> list[int]:
-        """Clients' ports, then routes': those of the run before, else free ones."""
+        """The ports for clients, then those for routes: those of the run before, else free ones."""
         path = self.folder / PORTS
         try:
-            found = [int(port) for port in json.loads(path.read_bytes())]
+            ports = [int(port) for port in json.loads(path.read_bytes())]
         except (OSError, ValueError):
-            found = []
-        if len(found) != 2 * self.size:
-            found = free_ports(2 * self.size)
-            write_private(path, json.dumps(found).encode())
-        return found
+            ports = []
+        if len(ports) != 2 * self.size:
+            ports = free_ports(2 * self.size)
+            write_private(path, json.dumps(ports).encode())
+        return ports
 
     @property
     def url(self) -> str:
-        """Where they listen, separated by commas."""
+        """The addresses of the servers, separated by commas."""
         return ",".join(server.url for server in self.servers)
 
     @property
@@ -129,7 +131,7 @@ class EmbeddedCluster:
 
 
 def size_of(folder: Path) -> int:
-    """How many servers the cluster of a folder has, also where the folder of one of them is missing; 0: it has none."""
+    """The number of servers of a folder's cluster, even if a server's folder is missing; 0: it has no cluster."""
     try:
         return len(json.loads((folder / PORTS).read_bytes())) // 2
     except (OSError, ValueError, TypeError):
@@ -145,7 +147,7 @@ def with_store(folder: Path) -> list[int]:
 
 
 def stop(servers: Iterable[EmbeddedServer]) -> None:
-    """End them in reverse order, each whatever became of the others."""
+    """End the servers in reverse order, each even if another one fails."""
     with ExitStack() as exits:
         for server in servers:
             exits.callback(server.stop)
@@ -154,8 +156,8 @@ def stop(servers: Iterable[EmbeddedServer]) -> None:
 def reload(
     servers: Iterable[EmbeddedServer], users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None
 ) -> None:
-    """Serve another table of users on each, without a restart; one that does not run serves it from its next start on.
-    Raises ServerFailed where one that runs refuses it."""
+    """Serve another table of users on each server, without a restart; a server that is down serves it from its next
+    start on. Raises ServerFailed if a running server refuses it."""
     table = None if users is None else tuple(users)
     for server in servers:
         try:
@@ -169,6 +171,6 @@ def free_ports(count: int) -> list[int]:
     """So many ports on which nobody listens just now, all different."""
     with ExitStack() as exits:
         sockets = [exits.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind((HOST, 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for sock in sockets:
+            sock.bind((HOST, 0))
+        return [int(sock.getsockname()[1]) for sock in sockets]

@@ -27,69 +27,71 @@ from bus.library import cancelled
 from bus.library import client as library
 
 PING_S = 1.5
-"""Between two pings of a connection to a cluster, where there are other servers to go to."""
+"""Seconds between two pings of a connection to a cluster, if there are other servers to go to."""
 PINGS = 2
-"""Unanswered ones after which the connection is given up at the next."""
+"""After so many unanswered pings the connection is given up at the next."""
 LOOK_S = 0.5
-"""Between two looks for a better server than one that stands alone."""
+"""Seconds between two looks for a better server than one that stands alone."""
 PROBE_S = 1.0
 RECONNECT_WAIT_S = 0.25
 SETTLE_S = 30.0
-"""So long after servers were away nobody is given up: they choose who leads each stream, and moderators find them."""
+"""For so many seconds after servers were away nobody is given up: they choose a leader for each stream, and moderators
+find them."""
 _LOGGER = logging.getLogger(__name__)
 WAITING = logging.getLogger("bus.waiting")
 """Says what the bus lacks while somebody waits for it."""
 
 
 class MovingClient(library.Client):
-    """A client that moves; of a single server nothing is different from nats-py's."""
+    """A client that moves to another server. With a single server it does nothing that nats-py does not."""
 
     def __init__(self) -> None:
         super().__init__()
         self.reached = 0
-        """Servers that the server reaches, itself among them, as it said last; 0: it is no cluster's, or tells nobody
-        (`no_advertise`)."""
-        self._told = 0
-        self._given: frozenset[str] = frozenset()
-        self._there: frozenset[str] = frozenset()
+        """Servers that this server reaches, itself among them, as it last said; 0: it is in no cluster, or does not
+        tell (`no_advertise`)."""
+        self._most_reached = 0
+        self._named_servers: frozenset[str] = frozenset()
+        self._reached_urls: frozenset[str] = frozenset()
         """HOST:PORT of the servers that were named, and of those that the server reaches."""
-        self._left = ""
+        self._lost_server = ""
         self._to = ""
-        self._asked = ""
+        self._tried_server = ""
         self._silent: set[str] = set()
-        """HOST:PORT of the server that is asked just now, and of those that did not answer since the connection was
+        """HOST:PORT of the server that is being tried, and of those that did not answer since the connection was
         lost."""
         self._since = 0.0
         self._back = -math.inf
         self._warned = False
         self.hopeless: Callable[[], str] = str
-        """Why servers that are away will not come back, in words; empty: they may. For whoever starts them himself."""
+        """Why servers that are away will not come back, in words; empty: they may. For a process that starts the
+        servers itself."""
         self._looking: asyncio.Task[None] | None = None
 
     @property
     def most(self) -> int:
-        """How many servers the cluster has: the most that one of it said. Where each of these was named, at least as
-        many as were named, made odd: one that was away when this client came is none that was told."""
-        named = len(self._given) if self._there <= self._given else 0
-        return max(self._told, named - (named + 1) % 2) if self._told > 1 else len(self._given)
+        """Servers of the cluster: the most that one server named. If each of these was named to this client, at least
+        the number that was named, made odd: a server that was away when this client came is not among them."""
+        named = len(self._named_servers) if self._reached_urls <= self._named_servers else 0
+        return max(self._most_reached, named - (named + 1) % 2) if self._most_reached > 1 else len(self._named_servers)
 
     @property
     def known(self) -> list[str]:
-        """HOST:PORT of the servers that were named, and of the others that it knows where these are not all."""
-        named = sorted(self._given)
+        """HOST:PORT of the servers that were named to it, and of others that it knows, if those are not all."""
+        named = sorted(self._named_servers)
         if len(named) >= self.most:
             return named
         return sorted({server.uri.netloc for server in self._server_pool})
 
     @property
     def alone(self) -> bool:
-        """Whether its server reaches fewer than half of the servers that there were: it can store nothing."""
-        return 0 < 2 * self.reached <= (self._told if self._told > 1 else len(self._given))
+        """Whether its server reaches fewer than half of the servers: it can store nothing then."""
+        return 0 < 2 * self.reached <= (self._most_reached if self._most_reached > 1 else len(self._named_servers))
 
     @property
     def lacking(self) -> str:
-        """What the bus lacks, in words; empty: nothing that is known of. Two servers of three that reach each other
-        lack nothing that a session needs."""
+        """What the bus lacks, in words; empty: nothing that is known. Two servers of three that reach each other are
+        enough for every session."""
         most, needed = self.most, self.most // 2 + 1
         if not self.is_connected and most < 2:
             return "the server of the bus does not answer: nothing is stored; sessions wait, and go on once it does"
@@ -101,8 +103,8 @@ class MovingClient(library.Client):
         elif not self.is_connected:
             what, back = f"no connection to any of the {most} servers of the bus, {needed} are needed", "so many answer"
         elif self.alone:
-            there = f"{self.reached} of {most} servers {'is' if self.reached == 1 else 'are'} there"
-            what, few = f"the bus has no majority: {there}, {needed} are needed", needed - self.reached
+            count_words = f"{self.reached} of {most} servers {'is' if self.reached == 1 else 'are'} there"
+            what, few = f"the bus has no majority: {count_words}, {needed} are needed", needed - self.reached
             back = "another server is back" if few == 1 else f"{few} more are back"
         else:
             return ""
@@ -110,47 +112,47 @@ class MovingClient(library.Client):
 
     @property
     def _untried(self) -> bool:
-        """Whether there is a server that was not asked since the connection was lost, or did not have its time yet."""
+        """Whether a server was not tried since the connection was lost, or still has time to answer."""
         return any(server.uri.netloc not in self._silent for server in self._server_pool)
 
     @property
     def unsettled(self) -> bool:
-        """Whether servers are away, or were until `SETTLE_S` ago: whoever waits for an answer goes on waiting."""
+        """Whether servers are away, or were until `SETTLE_S` ago: whoever waits for an answer then goes on waiting."""
         return bool(self.lacking) or time.monotonic() - self._back < SETTLE_S
 
     def warn(self) -> None:
-        """Log what the bus lacks, once for each time that it does: somebody waits for it."""
+        """Log what the bus lacks, once each time: somebody waits for it."""
         lacking = self.lacking
         if lacking and not self._warned:
             WAITING.warning("%s", lacking)
         self._warned = bool(lacking)
 
-    async def connect(self, *args: Any, **given: Any) -> None:
-        """As nats-py's, with an order of servers of its own when it reconnects."""
-        servers = args[0] if args else given.get("servers", ())
+    async def connect(self, *args: Any, **options: Any) -> None:
+        """As nats-py's, with its own order of servers for reconnects."""
+        servers = args[0] if args else options.get("servers", ())
         named = [servers] if isinstance(servers, str) else servers
-        self._given = frozenset(map(_address, named))
-        await super().connect(*args, **{"reconnect_to_server_handler": self._next, **given})
+        self._named_servers = frozenset(map(_address, named))
+        await super().connect(*args, **{"reconnect_to_server_handler": self._next, **options})
 
     async def reconnect_no_more(self) -> None:
-        """An attempt that is about to succeed drops the client's cancelling, and would connect after the close."""
+        """A try that is about to succeed swallows the client's cancelling, and would connect after the close."""
         for task in (self._looking, self._reconnection_task):
             if task is not None and task is not asyncio.current_task():
                 await cancelled(task)
 
     def _next(self, servers: list[library.Server], _: dict[str, Any]) -> tuple[library.Server | None, float]:
-        """The server to try next, and how long to wait before: the one to move to, else one that failed least, and the
-        one that was just lost after the others."""
+        """The server to try next, and the seconds to wait before: the one to move to; else the one that failed least.
+        The server that was just lost comes after the others."""
         here = self._current_server.uri.netloc if self._current_server is not None else ""
-        if self._status == self.RECONNECTING and not self._left:
-            self._left = here
-        self._silent |= {self._asked or here} - {""}
+        if self._status == self.RECONNECTING and not self._lost_server:
+            self._lost_server = here
+        self._silent |= {self._tried_server or here} - {""}
         chosen = next((s for s in servers if s.uri.netloc == self._to), None)
         self._to = ""
         if chosen is None:
             random.shuffle(servers)
-            chosen = min(servers, key=lambda s: (s.reconnects, s.uri.netloc == self._left))
-        self._asked = chosen.uri.netloc
+            chosen = min(servers, key=lambda s: (s.reconnects, s.uri.netloc == self._lost_server))
+        self._tried_server = chosen.uri.netloc
         again = chosen.reconnects > 0 or (len(servers) == 1 and time.monotonic() - self._since < RECONNECT_WAIT_S)
         return chosen, RECONNECT_WAIT_S if again else 0.0
 
@@ -158,7 +160,7 @@ class MovingClient(library.Client):
         was_alone = self.alone
         await super()._process_info(info, initial_connection)
         if initial_connection:
-            self._asked = ""
+            self._tried_server = ""
             self._silent.clear()
             if self._since:
                 self._back = time.monotonic()
@@ -166,12 +168,12 @@ class MovingClient(library.Client):
         if not (info.get("cluster") or self._server_info.get("cluster")):
             return
         if initial_connection:
-            self._left = ""
+            self._lost_server = ""
             for server in self._server_pool:
                 server.reconnects = 0 if server is self._current_server else min(server.reconnects, 1)
-        self._there = frozenset(info.get("connect_urls") or ())
-        self.reached = len(self._there)
-        self._told = max(self._told, self.reached)
+        self._reached_urls = frozenset(info.get("connect_urls") or ())
+        self.reached = len(self._reached_urls)
+        self._most_reached = max(self._most_reached, self.reached)
         if was_alone and not self.alone:
             self._back = time.monotonic()
         if (self.alone or info.get("ldm")) and (self._looking is None or self._looking.done()):
@@ -183,7 +185,7 @@ class MovingClient(library.Client):
         await super()._ping_interval()
 
     async def _look(self, leave: bool) -> None:
-        """Go over to a server that reaches more, as soon as there is one; `leave`: this one is about to stop."""
+        """Go over to a server that reaches more, as soon as there is one. `leave`: this server is about to stop."""
         here = self._current_server
         while not self.is_closed and self._current_server is here and (leave or self.alone):
             others = [s.uri for s in self._server_pool if here is None or s.uri.netloc != here.uri.netloc]
@@ -205,23 +207,23 @@ def _address(url: str) -> str:
         parts = urlsplit(url if "//" in url else f"nats://{url}")
         return f"{parts.hostname}:{parts.port or 4222}"
     except ValueError:
-        return url  # nats-py says what is wrong with it
+        return url  # nats-py logs what is wrong with it
 
 
 async def greeting(host: str, port: int) -> dict[str, Any]:
-    """What a server says first, to anybody. Raises OSError (TimeoutError where it says nothing), ValueError."""
+    """The first line that a server sends to anybody. Raises OSError (TimeoutError if it sends nothing), ValueError."""
     async with asyncio.timeout(PROBE_S):
         reader, writer = await asyncio.open_connection(host, port, limit=1_048_576)
         try:
             line = await reader.readline()
         finally:
             writer.close()
-    said: dict[str, Any] = json.loads(line.removeprefix(b"INFO "))
-    return said
+    info: dict[str, Any] = json.loads(line.removeprefix(b"INFO "))
+    return info
 
 
 async def _reached(host: str, port: int) -> int:
-    """How many servers the one there reaches, itself among them; 0: it does not answer, or is about to stop."""
+    """How many servers this one reaches, itself among them; 0: it does not answer, or is about to stop."""
     try:
         info = await greeting(host, port)
     except (OSError, ValueError):

@@ -18,7 +18,7 @@ _PAUSE_S = 0.25
 
 
 class Patience:
-    """The time of one who asks.
+    """How long an asker goes on.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class Patience:
         return now > self._until + (SETTLE_S if silent else 0.0)
 
     def pause_s(self, usual_s: float) -> float:
-        """Before the next asking: servers that are away are asked less often."""
+        """Wait before the next try: servers that are away are asked less often."""
         return max(usual_s, _PAUSE_S) if self._outlasts and self._client.lacking else usual_s
 
     async def connected(self) -> None:
-        """Wait for a server to ask: what is asked without one would all go out at once, once there is one."""
+        """Wait for a connection: requests without one would all go out at once when it is back."""
         client = self._client
         while True:
             if not self._outlasts or client.is_connected or client.is_closed or self.over():

@@ -15,17 +15,17 @@ from bus.errors import BadTable
 NAME = "parley"
 """Of the cluster."""
 SIZES = (3, 5)
-"""How many servers make sense: an odd number, of which the larger half must be there."""
+"""Numbers of servers that make sense: odd ones, of which the larger half must be there."""
 PORT = 4222
 ROUTES = 2_000
-"""So much beyond its clients' port is a server's port for the others, unless it is said."""
+"""A server's port for the others is its port for clients plus this, unless it is given."""
 ROUTE_PING_S = 2
-"""A server asks the others so often whether they are there, and gives up a route after `ROUTE_PINGS` silences: one
-that froze or was cut off is noticed within some six seconds. The server's own settings take two minutes."""
+"""A server pings the others this often, and gives up a route after `ROUTE_PINGS` silences: a frozen or cut-off server
+is noticed within some six seconds. The server's own settings take two minutes."""
 ROUTE_PINGS = 2
 LEAVE_S = 3
-"""A server that is to stop (SIGUSR2, lame duck mode) hands over what it leads and tells its clients, and gives them so
-long to go before it closes their connections."""
+"""A server that is to stop (SIGUSR2, lame duck mode) hands over what it leads and tells its clients. It closes their
+connections after so many seconds."""
 
 
 _HOST = re.compile(r"[A-Za-z0-9_.-]+")
@@ -38,7 +38,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     host: str
     port: int = PORT
-    """Clients'; 0: one that the server picks, which nobody is told of but by the server."""
+    """The clients' port; 0: the server picks one, and only it tells which."""
     route_port: int = PORT + ROUTES
 
     @property
@@ -103,7 +103,7 @@ def clustered(
     }
     if advertise:
         cluster["advertise"] = advertise
-    found = {
+    rendered = {
         **config,
         "server_name": server.name,
         "cluster": cluster,
@@ -111,8 +111,8 @@ def clustered(
         "lame_duck_duration": "30s",
     }
     if server.port:
-        found |= {"port": server.port, "client_advertise": f"{bracketed(server.host)}:{server.port}"}
-    return found
+        rendered |= {"port": server.port, "client_advertise": f"{bracketed(server.host)}:{server.port}"}
+    return rendered
 
 
 def bracketed(host: str) -> str:

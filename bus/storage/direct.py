@@ -25,7 +25,7 @@ _NO_MESSAGE = 10037
 """err_code: there is no such message."""
 
 
-class Got(msgspec.Struct, frozen=True):
+class StoredMessage(msgspec.Struct, frozen=True):
     """A stored message as it was read."""
 
     seq: int
@@ -33,20 +33,20 @@ class Got(msgspec.Struct, frozen=True):
     data: bytes
 
 
-async def following(connection: Connection, stream: str, subject: str, after: int) -> Got | None:
-    """The next message of a subject, which may have wildcards, behind sequence `after`; None where there is none."""
-    return await _one(connection, stream, {"seq": after + 1, "next_by_subj": subject}, exact=True)
+async def following(connection: Connection, stream: str, subject: str, after: int) -> StoredMessage | None:
+    """The next message of a subject, which may have wildcards, after sequence `after`; None if there is none."""
+    return await _get_one(connection, stream, {"seq": after + 1, "next_by_subj": subject}, exact=True)
 
 
-async def last(connection: Connection, stream: str, subject: str, *, exact: bool = True) -> Got | None:
-    """The last message of a subject, which may have wildcards; None where there is none. `exact`: not one that was the
+async def last(connection: Connection, stream: str, subject: str, *, exact: bool = True) -> StoredMessage | None:
+    """The last message of a subject, which may have wildcards; None if there is none. `exact`: never one that was the
     last a moment ago."""
-    return await _one(connection, stream, {"last_by_subj": subject}, exact=exact)
+    return await _get_one(connection, stream, {"last_by_subj": subject}, exact=exact)
 
 
 async def batch(
     connection: Connection, stream: str, subject: str, after: int, count: int, *, exact: bool = True
-) -> list[Got]:
+) -> list[StoredMessage]:
     """At most `count` messages of a subject behind sequence `after`, in order. `exact`: if they are fewer, there were
     no more.
 
@@ -57,45 +57,45 @@ async def batch(
     """
     page = await _page(connection, stream, subject, after, count)
     while exact and connection.clustered and len(page) < count:
-        got = await following(connection, stream, subject, page[-1].seq if page else after)
-        if got is None:
+        message = await following(connection, stream, subject, page[-1].seq if page else after)
+        if message is None:
             break
-        page.append(got)
+        page.append(message)
     return page
 
 
-async def _one(connection: Connection, stream: str, body: dict[str, Any], *, exact: bool) -> Got | None:
+async def _get_one(connection: Connection, stream: str, body: dict[str, Any], *, exact: bool) -> StoredMessage | None:
     if not (exact and connection.clustered):
         request = json.dumps(body).encode()
-        return _got(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", request, _WAIT_S))
+        return _parse_answer(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", request, _WAIT_S))
     try:
         message = (await connection.api(f"STREAM.MSG.GET.{stream}", body, _WAIT_S))["message"]
     except ApiError as error:
         if error.err_code == _NO_MESSAGE:
             return None
         raise
-    return Got(int(message["seq"]), message["subject"], base64.b64decode(message.get("data", "")))
+    return StoredMessage(int(message["seq"]), message["subject"], base64.b64decode(message.get("data", "")))
 
 
-async def _page(connection: Connection, stream: str, subject: str, after: int, count: int) -> list[Got]:
+async def _page(connection: Connection, stream: str, subject: str, after: int, count: int) -> list[StoredMessage]:
     inbox = connection.nc.new_inbox()
-    got: asyncio.Queue[Msg] = asyncio.Queue()
+    answers: asyncio.Queue[Msg] = asyncio.Queue()
 
     async def receive(msg: Msg) -> None:
-        got.put_nowait(msg)
+        answers.put_nowait(msg)
 
     sub = await connection.nc.subscribe(inbox, cb=receive)
     try:
         body = {"seq": after + 1, "next_by_subj": subject, "batch": count}
         await connection.nc.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(body).encode(), reply=inbox)
-        page: list[Got] = []
+        page: list[StoredMessage] = []
         while True:
             try:
                 async with asyncio.timeout(_WAIT_S):
-                    msg = await got.get()
+                    msg = await answers.get()
             except TimeoutError:
                 raise BusError(f"stream {stream} did not answer within {_WAIT_S:g} s") from None
-            message = _got(stream, msg)
+            message = _parse_answer(stream, msg)
             if message is None:
                 return page
             page.append(message)
@@ -104,12 +104,12 @@ async def _page(connection: Connection, stream: str, subject: str, after: int, c
             await sub.unsubscribe()
 
 
-def _got(stream: str, msg: Msg) -> Got | None:
-    """The message of an answer; None where the server says that there is none, or that a batch ended."""
+def _parse_answer(stream: str, msg: Msg) -> StoredMessage | None:
+    """The message of an answer; None if the server says that there is none, or that a batch ended."""
     headers = msg.headers or {}
     status = headers.get("Status", "")
     if status in ("204", "404"):
         return None
     if status:
         raise BusError(f"stream {stream} answered {status} {headers.get('Description', '')}".rstrip())
-    return Got(int(headers["Nats-Sequence"]), headers["Nats-Subject"], msg.data)
+    return StoredMessage(int(headers["Nats-Sequence"]), headers["Nats-Subject"], msg.data)

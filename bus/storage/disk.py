@@ -44,9 +44,9 @@ def check(path: Path) -> None:
     NoRoom
         Fewer than `LEAST_BYTES` are free.
     """
-    there = free(path)
-    if there < LEAST_BYTES:
-        raise NoRoom(str(path), LEAST_BYTES, there)
+    free_bytes = free(path)
+    if free_bytes < LEAST_BYTES:
+        raise NoRoom(str(path), LEAST_BYTES, free_bytes)
 
 
 def limit(folder: Path) -> int:

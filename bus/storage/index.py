@@ -27,11 +27,11 @@ from schemas.wire import decode, encode
 
 REFUSED, OPEN, OVER = "refused", "open", "over"
 STATES = (REFUSED, OPEN, OVER)
-"""In the order in which a session takes them; an erased one stays among those that are over."""
+"""States in the order in which a session takes them; an erased session stays among those that are over."""
 _ERASED = "erased"
 _TRIES = 50
 _KEPT = 10_000
-"""Open sessions whose row's sequence this process remembers: it saves a question at their end."""
+"""Open sessions whose row's sequence this process remembers: it saves a request at their end."""
 _READ_AT_ONCE = 1_024
 _FIRST_WINDOW = 2
 _WIDER = 4
@@ -43,7 +43,7 @@ class Page(msgspec.Struct, frozen=True):
     rows: tuple[SessionRow, ...]
     more: bool
     whole: bool
-    """Every session that the log has stands in the index."""
+    """Whether every session of the log has a row in the index."""
 
 
 class Index:
@@ -62,9 +62,8 @@ class Index:
             It is not known whether it is: put it again.
         """
         state = _state(row)
-        family = subjects.index(
-            "*", "*", row.session
-        )  # an id that somebody else was refused is one session all the same
+        # An id that was refused to somebody else is one session all the same.
+        family = subjects.index("*", "*", row.session)
         last, before = 0, None
         if state == OVER:
             last = self._written.pop(row.session, 0)
@@ -96,11 +95,11 @@ class Index:
             self._written.popitem(last=False)
 
     async def _last(self, family: str) -> tuple[int, SessionRow | None]:
-        got = await direct.last(self._connection, INDEX, family)
-        return (0, None) if got is None else (got.seq, decode(got.data, SessionRow))
+        message = await direct.last(self._connection, INDEX, family)
+        return (0, None) if message is None else (message.seq, decode(message.data, SessionRow))
 
     async def find(self, sid: str, owner: str | None = None) -> SessionRow | None:
-        """The row of a session, of this owner's or of anybody's (None); None where there is none."""
+        """The row of a session of this owner, or of anybody (None); None if there is none."""
         seq, row = await self._last(subjects.index("*", "*" if owner is None else owner, sid))
         return None if row is None else msgspec.structs.replace(row, seq=seq)
 
@@ -132,7 +131,7 @@ class Index:
         return Page(tuple(rows.values())[:limit], len(rows) > limit, is_whole(info))
 
     async def _between(self, wanted: str, low: int, high: int) -> list[SessionRow] | None:
-        """The rows from one sequence to another; None where they are too many to be read at once."""
+        """The rows from one sequence to another; None if they are too many to be read at once."""
         most = min(high - low + 1, _READ_AT_ONCE)
         messages = await direct.batch(self._connection, INDEX, wanted, low - 1, most, exact=False)
         if high - low + 1 > most == len(messages) and messages[-1].seq < high:
@@ -140,7 +139,7 @@ class Index:
         return [msgspec.structs.replace(decode(g.data, SessionRow), seq=g.seq) for g in messages if g.seq <= high]
 
     async def fill(self) -> None:
-        """Say that every session of the log stands in the index."""
+        """Note that every session of the log has a row in the index."""
         config: dict[str, Any] = (await self._connection.api(f"STREAM.INFO.{INDEX}"))["config"]
         await self._connection.api(f"STREAM.UPDATE.{INDEX}", {**config, "metadata": dict(WHOLE)})
 
@@ -156,7 +155,7 @@ def _state(row: SessionRow) -> str:
 
 
 def _along(row: SessionRow) -> tuple[int, int, int]:
-    """How far along the session is. Those that moderators keep for themselves may be opened anew; of one that is over a
-    person may say what it thinks."""
+    """How far the session is. Sessions of the moderators' own may be opened anew; a person may give feedback on one
+    that is over."""
     state = len(STATES) if row.status == _ERASED else STATES.index(_state(row))
     return state, row.opened_ns, row.feedback_ns or 0

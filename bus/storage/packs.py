@@ -10,11 +10,11 @@ from schemas.wire import Json, SchemaError, decode, encode
 _MARK = b'{"v":2,'
 _SAID = b'{"t":"said"'
 _WORTH = 64
-"""Bytes of a body that is worth naming by its place."""
+"""Bytes from which on a body is named by its place, and not repeated."""
 
 
 class _Plain(msgspec.Struct, frozen=True):
-    """An entry of any release: commands are not looked into."""
+    """An entry of any release; its commands are not decoded."""
 
     n: int
     at_ns: int
@@ -54,8 +54,8 @@ def pack(entries: Sequence[Entry]) -> bytes:
     saved = False
     for place, entry in enumerate(entries):
         body = getattr(entry.event, "body", None)
-        if body is not None and len(told := bytes(body)) >= _WORTH:
-            bodies.setdefault(told, place)
+        if body is not None and len(data := bytes(body)) >= _WORTH:
+            bodies.setdefault(data, place)
         commands: list[object] = []
         for command in entry.commands:
             if type(command) is Say and (of := bodies.get(bytes(command.body))) is not None:
@@ -72,14 +72,14 @@ def pack(entries: Sequence[Entry]) -> bytes:
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """The entries of one message of LOG, each as it would lie there alone. What is no pack, or none that this release
-    can read, comes back as it is."""
+    """The entries of one message of LOG, each as if it lay there alone. A message that is no pack, or none that this
+    release can read, comes back unchanged."""
     if not data.startswith(_MARK):
         return [data]
     try:
         plains = decode(data, _Plains).entries
         bodies = [_body(e.event) for e in plains]
-        return [encode(_whole(e, bodies)) for e in plains] or [data]
+        return [encode(_with_bodies(e, bodies)) for e in plains] or [data]
     except (SchemaError, IndexError):
         return [data]
 
@@ -88,15 +88,15 @@ def _body(event: Json) -> Json:
     return decode(event, _Bodied).body
 
 
-def _whole(entry: _Plain, bodies: Sequence[Json]) -> _Plain:
+def _with_bodies(entry: _Plain, bodies: Sequence[Json]) -> _Plain:
     commands = tuple(_say(c, bodies) if bytes(c).startswith(_SAID) else c for c in entry.commands)
     return _Plain(entry.n, entry.at_ns, entry.cause, entry.event, commands, entry.digest)
 
 
 def _say(command: Json, bodies: Sequence[Json]) -> Json:
-    said = decode(command, Said)
-    if said.of < 0 or not bytes(body := bodies[said.of]):
-        raise IndexError(said.of)
+    packed = decode(command, Said)
+    if packed.of < 0 or not bytes(body := bodies[packed.of]):
+        raise IndexError(packed.of)
     return msgspec.Raw(
-        encode(Say(channel=said.channel, kind=said.kind, round=said.round, body=body, seat=said.seat))
+        encode(Say(channel=packed.channel, kind=packed.kind, round=packed.round, body=body, seat=packed.seat))
     )  # fmt: skip

@@ -23,10 +23,10 @@ from bus import subjects
 LOG = "LOG"
 """The first of the streams, or the only one."""
 MOST = 16
-"""Partitions."""
+"""Largest number of partitions."""
 _ROOT = subjects.LOG_ALL.removesuffix(">")
 _COUNT = "parley-partitions"
-"""Metadata of LOG, where it has several partitions."""
+"""Metadata of LOG, if it has several partitions."""
 
 
 def streams_of(count: int) -> list[str]:
@@ -51,7 +51,7 @@ class Partition:
         return f"{self._root}{subjects.escape(sid)}.>"
 
     def of_kind(self, kind: str) -> str:
-        """Entries of one kind, of all its sessions."""
+        """The subject of entries of one kind, of all its sessions."""
         return self._root + subjects.log_kind(kind).removeprefix(_ROOT)
 
     @property
@@ -77,21 +77,21 @@ class Partitions:
 
     @property
     def all(self) -> tuple[Partition, ...]:
-        """In their order."""
+        """The partitions, in their order."""
         return self._all
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """How many there are."""
         return len(self._all)
 
     @property
     def streams(self) -> list[str]:
-        """Their names, in their order."""
+        """Their streams' names, in their order."""
         return [p.stream for p in self._all]
 
     def of(self, sid: str) -> Partition:
-        """The one that holds a session's log."""
+        """The partition that holds a session's log."""
         if len(self._all) == 1:
             return self._all[0]
         digest = blake2b(sid.encode(), digest_size=8).digest()
@@ -104,14 +104,14 @@ class Partitions:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What LOG's streams say of the count: nothing of one."""
+        """Metadata for LOG's streams: the count; empty for one partition."""
         return {} if self.count == 1 else {_COUNT: str(self.count)}
 
 
 ONE = Partitions()
 
 
-def told(info: Mapping[str, Any]) -> Partitions:
-    """The partitions that the stream LOG says there are, as JetStream describes it."""
+def from_info(info: Mapping[str, Any]) -> Partitions:
+    """The partitions that the stream LOG names, as JetStream describes it."""
     metadata = info["config"].get("metadata") or {}
     return Partitions(int(metadata.get(_COUNT, 1)))

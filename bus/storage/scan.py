@@ -35,11 +35,11 @@ class Scan:
         self._after = after
         self._name = f"scan-{secrets.token_hex(6)}"
         self.count = 0
-        """Messages that it will come to, as they were when it began."""
+        """Number of messages that it will read, counted when it began."""
 
     async def __aenter__(self) -> Self:
         if self._connection.clustered:
-            await self._whole()
+            await self._check_complete()
         config: dict[str, Any] = {
             "name": self._name, "deliver_policy": "by_start_sequence", "opt_start_seq": self._after + 1,
             "ack_policy": "none", "headers_only": True, "filter_subjects": self._only, "mem_storage": True,
@@ -50,8 +50,8 @@ class Scan:
         self.count = int(consumer.get("num_pending", 0))
         return self
 
-    async def _whole(self) -> None:
-        """A reader lies on one server, which must not be one that is still given what it lacks. Raises BusError."""
+    async def _check_complete(self) -> None:
+        """Check that the server has the whole stream: a reader lies on one server. Raises BusError."""
         info = await self._connection.api(f"STREAM.INFO.{self._stream}")
         for other in (info.get("cluster") or {}).get("replicas") or ():
             if not other.get("current") and not other.get("offline"):
@@ -62,12 +62,12 @@ class Scan:
             await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}", {})
 
     async def page(self) -> list[tuple[int, str]]:
-        """(sequence, subject) of the next messages; none where there are no more. Raises BusError."""
+        """(sequence, subject) of the next messages; empty: there are no more. Raises BusError."""
         inbox = self._connection.nc.new_inbox()
-        got: asyncio.Queue[Msg] = asyncio.Queue()
+        answers: asyncio.Queue[Msg] = asyncio.Queue()
 
         async def receive(msg: Msg) -> None:
-            got.put_nowait(msg)
+            answers.put_nowait(msg)
 
         sub = await self._connection.nc.subscribe(inbox, cb=receive)
         page: list[tuple[int, str]] = []
@@ -77,8 +77,8 @@ class Scan:
             await self._connection.nc.publish(subject, ask, reply=inbox)
             while len(page) < _FETCH:
                 async with asyncio.timeout(_FETCH_S):
-                    msg = await got.get()
-                if not msg.reply:  # a status: there are no more
+                    msg = await answers.get()
+                if not msg.reply:  # a status message: there are no more
                     return page
                 page.append((int(msg.reply.split(".")[-4]), msg.subject))
             return page

@@ -10,20 +10,20 @@ _RECENT_S = 60.0
 
 
 def lacks_room(error: BaseException) -> bool:
-    """Whether a message was not stored for want of room, as far as can be told: a server whose disk is full says
-    nothing at all."""
+    """Whether a message was not stored for want of room, as far as can be known: a server whose disk is full says
+    nothing."""
     return isinstance(error, RequestTimeout) or (isinstance(error, StoreError) and error.err_code in _NO_ROOM)
 
 
 class Stores:
-    """What the streams have not taken lately for want of room."""
+    """What the streams have refused lately for want of room."""
 
     def __init__(self) -> None:
         self.unstored: dict[str, tuple[float, float, str]] = {}
         """Kind of subject -> since when, when last (monotonic), and the last error."""
 
     def met(self, subject: str, error: BaseException | None) -> None:
-        """A message was stored under this subject, or not."""
+        """Note that a message was stored under this subject, or not."""
         if error is None:
             if self.unstored:
                 self.unstored.pop(subject.split(".", 2)[1], None)
@@ -34,7 +34,7 @@ class Stores:
     def trouble(self) -> str:
         """What is not stored, since when, and the last error; empty: nothing of the kind in the last minute."""
         now = time.monotonic()
-        recent = [found for found in self.unstored.values() if now - found[1] < _RECENT_S]
+        recent = [failure for failure in self.unstored.values() if now - failure[1] < _RECENT_S]
         if not recent:
             return ""
         since, _, error = min(recent)

@@ -19,7 +19,7 @@ from client.text import clean, count, line
 from client.turns import SEAT, WITHDRAWN, Flagged, Turns
 from schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
 from schemas.afterwards.fork import FORK, Fork, carried_words, fork_words
-from schemas.post import CLOSED, Post, read
+from schemas.post import CLOSED, Post, decode_body
 from schemas.result import Result
 from schemas.stops import STOPS
 from schemas.wire import figure
@@ -226,7 +226,7 @@ def _control_lines(post: Post, presenter: Presenter) -> Iterable[StyledLine] | N
     if post.kind == SEAT and post.channel == _CONTROL:
         return [_seat_taken(post)]
     if post.kind == FORK and post.channel == _CONTROL:
-        fork = read(post, {FORK: Fork})
+        fork = decode_body(post, {FORK: Fork})
         return [("quiet", f"  {text}") for text in forked(fork)] if fork is not None else []
     if is_feedback(post):
         return [("score", f"  {text}") for text in feedback_words(feedback_of([post]))]

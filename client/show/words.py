@@ -37,7 +37,7 @@ def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -
 
 def reason_words(reason: str, converged: bool) -> str:
     """A stop reason as the table says it."""
-    return STOPS[reason].told(converged) if reason in STOPS else ""
+    return STOPS[reason].in_words(converged) if reason in STOPS else ""
 
 
 def limit_words(what: str) -> str:

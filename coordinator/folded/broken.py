@@ -1,4 +1,4 @@
-"""Sessions that this moderator cannot run: what they are left for, for how long, and who is told."""
+"""Sessions that this moderator cannot run: it counts how long they wait for another moderator, and tells who waits."""
 
 import time
 from collections import OrderedDict
@@ -12,9 +12,9 @@ from observability.metrics import UNREADABLE, Metrics
 from schemas.presence import UnreadableSession
 
 _RECENT_S = 60.0
-"""A session that was met no later than that counts."""
+"""A session counts that was met within this time."""
 _MOST = 10_000
-"""Sessions and submissions that are remembered."""
+"""Sessions and submissions that are remembered, at most."""
 
 
 class BrokenLog(MachineError):
@@ -41,10 +41,10 @@ class _Met(msgspec.Struct):
 
 
 class Unreadable:
-    """What one moderator met and could not run."""
+    """The sessions that one moderator met and could not run."""
 
     def __init__(self, metrics: Metrics, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`limit_s`: so long a submission waits for somebody who can run its session."""
+        """`limit_s`: how long a submission waits for a moderator that can run its session."""
         self._metrics = metrics
         self._limit_s = limit_s
         self._clock = clock
@@ -54,20 +54,20 @@ class Unreadable:
             metrics.sessions_unreadable.labels(reason=reason).set_function(partial(self._count, reason))
 
     def meet(self, error: BrokenLog) -> None:
-        """Something came for a session, and it is left to another moderator."""
-        self._metrics.left.labels(reason=error.reason).inc()
+        """Note that something came for a session, and was left to another moderator."""
+        self._metrics.left_to_others.labels(reason=error.reason).inc()
         self._met[error.sid] = _Met(error, self._clock())
         self._met.move_to_end(error.sid)
         if len(self._met) > _MOST:
             self._met.popitem(last=False)
 
     def drop(self, sid: str) -> None:
-        """It can be run, or it is over."""
+        """The session can be run, or is over."""
         self._met.pop(sid, None)
 
     def waited(self, cause: str) -> bool:
-        """Whether this submission has met nobody for too long who can run its session, as far as this process has seen:
-        what waited while no moderator ran does not count."""
+        """Whether this submission has waited too long for a moderator that can run its session, as far as this process
+        knows. The time in which no moderator ran does not count."""
         since = self._waiting.setdefault(cause, self._clock())
         if len(self._waiting) > _MOST:
             self._waiting.popitem(last=False)
@@ -78,7 +78,7 @@ class Unreadable:
         self._waiting.pop(cause, None)
 
     def sessions(self) -> tuple[UnreadableSession, ...]:
-        """Those that were met in the last minute."""
+        """The sessions that were met in the last minute."""
         return tuple(
             UnreadableSession(
                 session=m.error.sid, protocol=m.error.protocol, version=m.error.version, reason=m.error.reason,

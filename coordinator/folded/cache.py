@@ -12,7 +12,7 @@ from bus import subjects
 from bus.log import Log, Stored
 from coordinator.folded import lost
 from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.held import Held
+from coordinator.folded.cached import CachedSession
 from coordinator.machine import Protocol, Session, record, record_opening
 from coordinator.protocols import STANDING
 from observability.metrics import Metrics
@@ -21,11 +21,11 @@ from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 _CLOSED_KEPT = 200
-"""Closed sessions that stay folded: their readers come soon, or not."""
+"""So many closed sessions stay in memory: most of their readers come soon after the end."""
 
 
 class Cache:
-    """All sessions, as far as this process has seen them."""
+    """The sessions that this process has folded, the least recently used first."""
 
     def __init__(
         self, log: Log, protocols: Mapping[str, Protocol], metrics: Metrics, unreadable: Unreadable, most: int
@@ -35,77 +35,77 @@ class Cache:
         self._metrics = metrics
         self._unreadable = unreadable
         self._most = most
-        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._sessions: OrderedDict[str, CachedSession] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
 
-    async def look(self, sid: str, *, fresh: bool = False) -> Held:
-        """The session; `fresh` also reads the log's tail. Raises BrokenLog."""
-        held = self.get(sid)
-        if fresh or held.last_seq == 0:
-            async with held.lock:
-                await self.reload(sid, held)
-        return held
+    async def look(self, sid: str, *, fresh: bool = False) -> CachedSession:
+        """The session. `fresh` reads the log's tail first. Raises BrokenLog."""
+        cached = self.get(sid)
+        if fresh or cached.last_seq == 0:
+            async with cached.lock:
+                await self.reload(sid, cached)
+        return cached
 
-    def held(self) -> Mapping[str, Held]:
-        """What this process holds, by session."""
-        return self._held
+    def sessions(self) -> Mapping[str, CachedSession]:
+        """The sessions that this process holds, by id."""
+        return self._sessions
 
-    def get(self, sid: str) -> Held:
-        held = self._held.get(sid)
-        if held is None:
-            held = self._held[sid] = Held()
-            while len(self._held) > self._most:
-                oldest, candidate = next(iter(self._held.items()))
+    def get(self, sid: str) -> CachedSession:
+        cached = self._sessions.get(sid)
+        if cached is None:
+            cached = self._sessions[sid] = CachedSession()
+            while len(self._sessions) > self._most:
+                oldest, candidate = next(iter(self._sessions.items()))
                 if candidate.lock.locked() or candidate.draining:
                     break
-                del self._held[oldest]
-            self._metrics.sessions_cached.set(len(self._held))
+                del self._sessions[oldest]
+            self._metrics.sessions_cached.set(len(self._sessions))
         else:
-            self._held.move_to_end(sid)
-        return held
+            self._sessions.move_to_end(sid)
+        return cached
 
-    async def reload(self, sid: str, held: Held) -> bool:
-        """Fold what was appended since; whether there was anything. Raises BrokenLog."""
+    async def reload(self, sid: str, cached: CachedSession) -> bool:
+        """Fold what was appended since the last read. True: there was something. Raises BrokenLog."""
         looked_at = time.monotonic()
-        stored = await self._log.read(sid, held.last_seq)
-        held.looked_at = looked_at
+        stored = await self._log.read(sid, cached.last_seq)
+        cached.looked_at = looked_at
         end = next((i for i, m in enumerate(stored) if m.kind == subjects.ERASED), None)
-        if end is not None:  # nobody needs to understand what lies before
+        if end is not None:  # nobody needs to decode what lies before the end
             if lost.read_end(stored[end]) is None:
                 stored = stored[end:]
             else:
-                held.empty(lost.fold(sid, await self._log.read(sid)))
-                held.last_seq = stored[end].seq
+                cached.empty(lost.fold(sid, await self._log.read(sid)))
+                cached.last_seq = stored[end].seq
                 stored = stored[end + 1 :]
         for _, together in groupby(stored, key=lambda s: s.seq):
-            self._fold(sid, held, list(together))
+            self._fold(sid, cached, list(together))
         self._unreadable.drop(sid)
         return bool(stored) or end is not None
 
-    def _fold(self, sid: str, held: Held, together: list[Stored]) -> None:
-        """Take one message of the log; a message that cannot be taken changes nothing, now and at every later look."""
+    def _fold(self, sid: str, cached: CachedSession, together: list[Stored]) -> None:
+        """Fold one message of the log. A message that cannot be folded changes nothing, now and at every later read."""
         message = together[0]
         if message.kind == subjects.REFUSED:
             refused = decode(message.data, log.Refused)
-            held.refusals[refused.cause] = refused
+            cached.refusals[refused.cause] = refused
         elif message.kind == subjects.ERASED:
-            held.empty()
-        elif not held.lost:  # what came later was taken by a moderator that did not know of such an end
+            cached.empty()
+        elif not cached.lost:  # entries after such an end are from a moderator that did not know of it
             try:
-                self._fold_entries(sid, held, [_entry(sid, m) for m in together])
+                self._fold_entries(sid, cached, [_entry(sid, m) for m in together])
             except BrokenLog as error:
                 if sid not in STANDING:
                     raise
-                # The moderators' own, of another version of them: what it remembered is gone, and it is opened anew.
+                # A log of the moderators' own, written by another version: its memory is lost, and it is opened anew.
                 _LOGGER.warning("%s; it is opened anew", error)
-                held.session = held.protocol = None
-        held.last_seq = message.seq
+                cached.session = cached.protocol = None
+        cached.last_seq = message.seq
 
-    def _fold_entries(self, sid: str, held: Held, entries: list[log.Entry]) -> None:
-        """Those of one message: all, or none."""
-        if held.session is None and entries[0].n and sid in STANDING:
-            return  # its opening is older than the log keeps: it is opened anew
-        protocol, session, digest = held.protocol, held.session, held.digest
+    def _fold_entries(self, sid: str, cached: CachedSession, entries: list[log.Entry]) -> None:
+        """Fold the entries of one message: all, or none."""
+        if cached.session is None and entries[0].n and sid in STANDING:
+            return  # the log no longer has its opening: it is opened anew
+        protocol, session, digest = cached.protocol, cached.session, cached.digest
         steps = []
         for entry in entries:
             protocol, session, again = self._folded(sid, protocol, session, digest, entry)
@@ -113,9 +113,9 @@ class Cache:
             steps.append((session, again.commands, entry))
         assert protocol is not None and session is not None
         for after, commands, entry in steps:
-            self.keep(held, protocol, after, commands, entry)
+            self.keep(cached, protocol, after, commands, entry)
         if session.closed:
-            self.retire(sid, held)
+            self.retire(sid, cached)
 
     def _folded(
         self, sid: str, known: Protocol | None, session: Session | None, digest: str, entry: log.Entry
@@ -132,7 +132,7 @@ class Cache:
             protocol, name, version = known, known.name, session.opened.version
         try:
             after, again = _stepped(protocol, sid, session, digest, entry)
-        except Exception as error:  # the events of another version may break anything
+        except Exception as error:  # events of another version may raise anything
             why = f"entry {entry.n} cannot be taken: {type(error).__name__}: {error}"
             raise BrokenLog(sid, "entry", why, name, version) from error
         if again.digest != entry.digest:
@@ -149,37 +149,37 @@ class Cache:
 
     @staticmethod
     def keep(
-        held: Held,
+        cached: CachedSession,
         protocol: Protocol,
         session: Session,
         commands: tuple[log.Command, ...],
         entry: log.Entry,
     ) -> None:
-        held.protocol = protocol
-        held.session = session
-        held.digest = entry.digest
-        held.causes[entry.cause] = entry.n
+        cached.protocol = protocol
+        cached.session = session
+        cached.digest = entry.digest
+        cached.causes[entry.cause] = entry.n
         if entry.cause.startswith("in:"):
-            held.authors[entry.cause] = getattr(entry.event, "author", "")
+            cached.authors[entry.cause] = getattr(entry.event, "author", "")
         if commands:
-            held.last = commands
-            held.last_n = entry.n
+            cached.last = commands
+            cached.last_n = entry.n
 
-    def retire(self, sid: str, held: Held) -> None:
-        """A closed session's documents are asked for by nobody; and only so many closed sessions stay folded."""
-        assert held.session is not None
-        bare = msgspec.structs.replace(held.session.opened, documents=())
-        held.session = msgspec.structs.replace(held.session, opened=bare)
+    def retire(self, sid: str, cached: CachedSession) -> None:
+        """Forget a closed session's documents, since nobody asks for them; and keep only so many closed sessions."""
+        assert cached.session is not None
+        bare = msgspec.structs.replace(cached.session.opened, documents=())
+        cached.session = msgspec.structs.replace(cached.session, opened=bare)
         self._closed[sid] = None
         self._closed.move_to_end(sid)
         while len(self._closed) > _CLOSED_KEPT:
             oldest, _ = self._closed.popitem(last=False)
             if oldest != sid:
-                self._held.pop(oldest, None)
+                self._sessions.pop(oldest, None)
 
     def drop(self, sid: str) -> None:
         """Forget a session that another process erased."""
-        self._held.pop(sid, None)
+        self._sessions.pop(sid, None)
 
 
 def _entry(sid: str, message: Stored) -> log.Entry:

@@ -1,4 +1,4 @@
-"""How a moderator opens a fork: which record it carries, what changes, who is there, and the artifacts."""
+"""How a moderator opens a fork: the record that it carries, what changes, the workers, and the artifacts."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ replace = msgspec.structs.replace
 
 
 class Forks:
-    """Over one connection of a moderator."""
+    """Opens forks, over one connection of a moderator."""
 
     def __init__(
         self, connection: Connection, sessions: Sessions, presence: Presence, protocols: Mapping[str, Protocol]
@@ -63,22 +63,22 @@ class Forks:
         )  # fmt: skip
 
     async def _record(self, author: str, of: str) -> list[msgspec.Raw]:
-        """Its entries, as stored. Raises Inadmissible."""
-        held = await self._sessions.look(of, fresh=True)
+        """The session's entries, as stored. Raises Inadmissible."""
+        cached = await self._sessions.look(of, fresh=True)
         if of in STANDING:
             raise Inadmissible("of", f"session {of} is the moderators' own")
-        if held.session is None and held.over:
-            raise Inadmissible("of", f"session {of}: {held.over}")
-        if held.session is None:
+        if cached.session is None and cached.over:
+            raise Inadmissible("of", f"session {of}: {cached.over}")
+        if cached.session is None:
             raise Inadmissible("of", f"there is no session {of}")
-        if held.session.opened.author != author:
+        if cached.session.opened.author != author:
             raise Inadmissible("of", f"session {of} was opened by somebody else")
-        if not held.session.closed:
+        if not cached.session.closed:
             raise Inadmissible("of", f"session {of} is open: a fork carries the record of one that is over")
         return [msgspec.Raw(bytes(entry)) for entry in await self._sessions.entries(of, 0)]
 
     def _recomputed(self, of: str, entries: list[msgspec.Raw]) -> Replayed:
-        """Raises Inadmissible where the record does not recompute here."""
+        """Recompute the record. Raises Inadmissible if it does not recompute here."""
         try:
             return replay(self._protocols.get, of, [bytes(entry) for entry in entries])
         except Diverged as error:
@@ -88,10 +88,10 @@ class Forks:
 def changed(
     protocol: Protocol, recorded: log.Opened, request: ForkSession, workers: tuple[Announcement, ...]
 ) -> tuple[log.Opened, tuple[Change, ...]]:
-    """The opening with what the fork wants otherwise, and what that is. Raises Inadmissible."""
+    """The opening with the fork's changes, and the changes. Raises Inadmissible."""
     before = msgspec.to_builtins(build_settings(protocol, recorded.settings))
-    given = {**protocol.present_names(recorded.settings), **present_names(protocol, request.settings)}
-    after: dict[str, Any] = msgspec.to_builtins(build_settings(protocol, given))
+    settings = {**protocol.present_names(recorded.settings), **present_names(protocol, request.settings)}
+    after: dict[str, Any] = msgspec.to_builtins(build_settings(protocol, settings))
     changes = [
         Change(what=f"{protocol.name}.{name}", before=before.get(name), after=value)
         for name, value in after.items()
@@ -120,9 +120,9 @@ def changed(
     return opened, tuple(changes)
 
 
-def _seats(recorded: tuple[Seat, ...], given: tuple[Seat, ...], workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """The record's seats as they are served now. Raises Inadmissible where nobody serves one."""
-    named = {s.seat: s for s in given}
+def _seats(recorded: tuple[Seat, ...], wanted: tuple[Seat, ...], workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
+    """The record's seats with the queues that serve them now. Raises Inadmissible if nobody serves one."""
+    named = {s.seat: s for s in wanted}
     have = [s.seat for s in recorded]
     for name in named:
         if name not in have:
@@ -144,7 +144,7 @@ def _seats(recorded: tuple[Seat, ...], given: tuple[Seat, ...], workers: tuple[A
 
 
 def _opened(replayed: Replayed) -> log.Opened:
-    """Its opening event, before seats were added."""
+    """The opening event, before seats were added."""
     event = replayed.entries[0].event
     assert isinstance(event, log.Opened), "a record begins with its opening"
     return event

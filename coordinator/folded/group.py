@@ -19,19 +19,19 @@ from coordinator.machine import Illegal, Protocol, Session, record
 from schemas import log
 
 MOST = 64
-"""Submissions of one append."""
+"""Submissions of one append, at most."""
 MOST_BYTES = 1_000_000
-"""Of the bodies of one append, unless the first alone has more."""
+"""Bytes of the bodies of one append, at most; a single larger body is appended alone."""
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
-    """What became of a submission: accepted at a transition, or refused and why."""
+    """What became of a submission: accepted at a transition, or refused, and why."""
 
     accepted: bool
     n: int = -1
     why: str = ""
     again: bool = False
-    """It had been taken before."""
+    """Whether it had been taken before."""
 
 
 Outcome = Receipt | Exception
@@ -91,26 +91,26 @@ class Step(msgspec.Struct, frozen=True):
     after: Session
     entry: log.Entry
     sendings: list[Sending]
-    """What it asks."""
+    """The WORK messages that it asks."""
     seconds: float = 0.0
-    """That the machine took for it."""
+    """Seconds that the machine took for it."""
 
 
 class Folded(msgspec.Struct):
-    """What a group came to, each submission in one of these lists, in the order of the group."""
+    """What a group came to. Each submission is in one of these lists, in the order of the group."""
 
     session: Session
     digest: str
     taken: list[tuple[Waiting, Step]] = []
     """To be appended, in this order."""
     refused: list[tuple[Waiting, str]] = []
-    """By their own check, in whatever state."""
+    """Refused by their own check, in any state."""
     dropped: list[tuple[Waiting, str]] = []
-    """They have no place in the state; in a later one they may have."""
+    """Not allowed in this state; a later state may allow them."""
     repeated: list[tuple[Waiting, int]] = []
     """Their cause was taken at this transition, in this group or before."""
     failed: list[tuple[Waiting, Exception]] = []
-    """The machine raised."""
+    """The machine raised this."""
 
 
 Build = Callable[[Session, log.Entry], list[Sending]]
@@ -137,9 +137,9 @@ def fold(
         The WORK messages of an entry; what it raises fails that submission alone.
     """
     folded = Folded(session, digest)
-    mine: dict[str, int] = {}
+    own_turns: dict[str, int] = {}
     for w in waiting:
-        n = causes.get(w.cause, mine.get(w.cause))
+        n = causes.get(w.cause, own_turns.get(w.cause))
         if n is not None:
             folded.repeated.append((w, n))
             continue
@@ -163,12 +163,12 @@ def fold(
             continue
         folded.taken.append((w, Step(folded.session, after, entry, sendings, seconds)))
         folded.session, folded.digest = after, entry.digest
-        mine[w.cause] = entry.n
+        own_turns[w.cause] = entry.n
     return folded
 
 
 def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
-    """The submissions of the next append, at least one, and the rest."""
+    """The submissions of the next append, at least one; and the rest."""
     size = 0
     for place, w in enumerate(waiting[:MOST]):
         size += w.size
@@ -178,7 +178,7 @@ def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
 
 
 async def outcome_of(submit: Callable[[Waiting], None], cause: str, event: log.Event, **more: object) -> Receipt:
-    """Hand a submission over, and wait for what became of it. Raises what its handling raised."""
+    """Submit, and wait for the result. Raises what its handling raised."""
     future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
 
     def tell(outcome: Outcome) -> None:

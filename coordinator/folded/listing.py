@@ -1,4 +1,4 @@
-"""Lists of sessions, from the index; and the index entered anew from the log, which nothing else reads as a whole."""
+"""Lists of sessions, from the index. And the index, rebuilt from the log: nothing else reads the log as a whole."""
 
 import asyncio
 import time
@@ -15,29 +15,29 @@ from schemas.post import IndexRebuilt, ListSessions, RebuildIndex, SessionRow, S
 
 _MOST_ROWS = 1_000
 _PIECE_S = 1.0
-"""So long a moderator works on one piece before it answers."""
+"""Seconds that a moderator works on one piece before it answers."""
 _AT_ONCE = 32
 _KINDS = (subjects.OPENED, subjects.REFUSED, subjects.ERASED)
-"""What a session's log begins with, or what is left of it."""
+"""Kinds of the entries that begin a session's log, or remain of it."""
 
 
 class Listing:
-    """Answers what is asked of all sessions, over one connection of a moderator."""
+    """Answers questions about many sessions, over one connection of a moderator."""
 
     def __init__(self, connection: Connection, index: Index, partitions: Partitions = ONE) -> None:
         self._connection = connection
         self._index = index
         self._log = Log(connection, partitions)
 
-    async def page(self, asked: ListSessions, owner: str | None = None) -> SessionRows:
-        """A page of the sessions of this owner, or of all (None); or the row of the one session that is asked for,
-        which is looked for in its log where the index has none."""
-        if asked.session:
-            row = await self._index.find(asked.session, owner) or await self._of_log(asked.session, owner)
+    async def page(self, request: ListSessions, owner: str | None = None) -> SessionRows:
+        """A page of the sessions of this owner, or of all (None). Or the row of the one session that is asked for; if
+        the index has none, its log is read."""
+        if request.session:
+            row = await self._index.find(request.session, owner) or await self._of_log(request.session, owner)
             return SessionRows(rows=() if row is None else (row,))
-        limit = max(1, min(asked.limit, _MOST_ROWS))
+        limit = max(1, min(request.limit, _MOST_ROWS))
         page = await self._index.page(
-            owner=owner, state=OPEN if asked.open else "", before=asked.before_seq, limit=limit
+            owner=owner, state=OPEN if request.open else "", before=request.before_seq, limit=limit
         )
         return SessionRows(rows=page.rows, more=page.more, whole=page.whole)
 
@@ -45,7 +45,7 @@ class Listing:
         row = await rows.of_log(self._log, sid)
         return row if row is not None and owner in (None, row.owner) else None
 
-    async def rebuild(self, asked: RebuildIndex) -> IndexRebuilt:
+    async def rebuild(self, request: RebuildIndex) -> IndexRebuilt:
         """Enter sessions in the index, from one place of the log on, for as long as a request may take. Repeating a
         piece is fine, and so is leaving off: only the last piece says that the index is whole.
 
@@ -55,7 +55,7 @@ class Listing:
         until = time.monotonic() + _PIECE_S
         parts = self._log.partitions.all
         ends = [int((await self._connection.api(f"STREAM.INFO.{p.stream}"))["state"]["last_seq"]) for p in parts]
-        place, begin, looked, unreadable, done = asked.after_seq, 0, 0, list[str](), False
+        place, begin, looked, unreadable, done = request.after_seq, 0, 0, list[str](), False
         for part, end in zip(parts, ends, strict=True):
             if place >= begin + end and part is not parts[-1]:
                 begin += end
@@ -76,10 +76,10 @@ class Listing:
         return IndexRebuilt(seq=place, last_seq=sum(ends), sessions=looked, unreadable=tuple(unreadable), done=done)
 
     async def _enter(self, entries: Iterable[tuple[str, str]]) -> tuple[int, list[str]]:
-        """Put the rows of these entries' sessions; how many that were, and those whose log does not give one."""
+        """Put the rows of these entries' sessions in the index. (How many, the sessions whose log gives no row)."""
         gate = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(sid: str) -> SessionRow | None:
+        async def enter_row(sid: str) -> SessionRow | None:
             async with gate:
                 row = await rows.of_log(self._log, sid)
                 if row is not None:
@@ -87,7 +87,7 @@ class Listing:
                 return row
 
         first = {sid: kind for sid, kind in reversed(list(entries))}
-        results = await asyncio.gather(*map(one, first))
+        results = await asyncio.gather(*map(enter_row, first))
         unreadable, counted = list[str](), 0
         for (sid, kind), row in zip(first.items(), results, strict=True):
             if row is None and kind != subjects.REFUSED:

@@ -24,7 +24,7 @@ from schemas.wire import SchemaError, compact, decode, raw
 
 
 class _AnyEntry(msgspec.Struct, frozen=True):
-    """As much of an entry as every release writes."""
+    """The part of an entry that every release writes."""
 
     n: int
     at_ns: int
@@ -36,13 +36,13 @@ class _AnyEntry(msgspec.Struct, frozen=True):
 class _Tagged(msgspec.Struct, frozen=True):
     t: str = ""
     author: str = ""
-    """Of an event."""
+    """The author of an event."""
     session: str = ""
-    """That a command starts."""
+    """The session that a command starts."""
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """As much of an opening as every release writes."""
+    """The part of an opening that every release writes."""
 
     protocol: str = ""
     version: int = 0
@@ -61,26 +61,26 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     question: str
     author: str
-    """Whose it is."""
+    """Its owner."""
     parent: str
     children: tuple[str, ...]
     """Sessions that it started."""
     causes: dict[str, int]
     authors: dict[str, str]
-    """Of each cause that was submitted to IN, who submitted it."""
+    """Cause -> author, for each cause that was submitted to IN."""
     posts: tuple[Post, ...]
-    """All of them, the result's last."""
+    """All of its posts; the result is the last."""
     opened_ns: int
     closed_ns: int
 
     @property
     def why(self) -> str:
-        """Why nothing is taken for it any more."""
+        """Why nothing is accepted for it any more."""
         return f"it is over: {STOPS[VERSION_LOST].words} ({VERSION_LOST})"
 
 
 def read_end(stored: Stored) -> log.Entry | None:
-    """The entry that ends a lost session; None where the session's texts were erased."""
+    """The entry that ends a lost session; None if the session was erased."""
     try:
         return decode(stored.data, log.Entry)
     except SchemaError:
@@ -88,21 +88,21 @@ def read_end(stored: Stored) -> log.Entry | None:
 
 
 def read_opening(stored: Stored) -> tuple[Opening, int] | None:
-    """What the opening entry of any release says, and when it was; None for what is no opening."""
-    entry = _read(stored.data, _AnyEntry)
-    told = None if entry is None or entry.n else _read(entry.event, Opening)
-    return told and (told, entry.at_ns)
+    """The opening entry of any release, and its time; None if it is no opening."""
+    entry = _decode_or_none(stored.data, _AnyEntry)
+    opening = None if entry is None or entry.n else _decode_or_none(entry.event, Opening)
+    return opening and (opening, entry.at_ns)
 
 
 def read_close(stored: Stored) -> tuple[log.Close, int] | None:
-    """How an entry ends its session, and when; None where it does not."""
-    entry = _read(stored.data, _AnyEntry)
-    ends = [] if entry is None else [_read(c, log.Close) for c in entry.commands if _tagged(c).t == "close"]
+    """How an entry ends its session, and when; None if it does not."""
+    entry = _decode_or_none(stored.data, _AnyEntry)
+    ends = [] if entry is None else [_decode_or_none(c, log.Close) for c in entry.commands if _tagged(c).t == "close"]
     return (ends[0], entry.at_ns) if ends and ends[0] is not None else None
 
 
 def fold(sid: str, stored: Sequence[Stored]) -> Lost:
-    """What a whole log says, its ending included."""
+    """What a whole log says, with its ending."""
     entries = list(_entries(stored))
     opening = _opening(entries)
     children = dict.fromkeys(c.session for e in entries for c in map(_tagged, e.commands) if c.t == "start_child")
@@ -130,9 +130,9 @@ def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> 
         duration_s=max(0.0, (at_ns - opened_ns) / 1e9),
     )  # fmt: skip
     n = entries[-1].n + 1 if entries else 0
-    told = {"reason": VERSION_LOST, "converged": False, "transition": n, "certificate": stop.certificate}
+    stop_body = {"reason": VERSION_LOST, "converged": False, "transition": n, "certificate": stop.certificate}
     commands = (
-        log.Say(channel=CONTROL, kind="stop", round=0, body=raw(told)),
+        log.Say(channel=CONTROL, kind="stop", round=0, body=raw(stop_body)),
         log.Say(channel=CONTROL, kind=CLOSED, round=0, body=raw(result)),
         log.Close(status=status, reason=VERSION_LOST),
     )
@@ -149,54 +149,54 @@ def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> 
 
 def _entries(stored: Iterable[Stored]) -> Iterable[_AnyEntry]:
     for message in stored:
-        if message.kind != subjects.REFUSED and (entry := _read(message.data, _AnyEntry)) is not None:
+        if message.kind != subjects.REFUSED and (entry := _decode_or_none(message.data, _AnyEntry)) is not None:
             yield entry
 
 
 def _opening(entries: Sequence[_AnyEntry]) -> Opening:
-    first = _read(entries[0].event, Opening) if entries and not entries[0].n else None
+    first = _decode_or_none(entries[0].event, Opening) if entries and not entries[0].n else None
     return first or Opening()
 
 
 def _tagged(command: msgspec.Raw) -> _Tagged:
-    return _read(command, _Tagged) or _Tagged()
+    return _decode_or_none(command, _Tagged) or _Tagged()
 
 
 def _posts(sid: str, entries: Sequence[_AnyEntry]) -> Iterable[Post]:
-    """Numbered as the machine numbers them."""
+    """The posts, numbered as the machine numbers them."""
     ks: Counter[str] = Counter()
     n = 0
     for entry in entries:
         for command in entry.commands:
-            if _tagged(command).t != "say" or (said := _read(command, log.Say)) is None:
+            if _tagged(command).t != "say" or (post := _decode_or_none(command, log.Say)) is None:
                 continue
             yield Post(
-                session=sid, channel=said.channel, k=ks[said.channel], n=n, transition=entry.n, at_ns=entry.at_ns,
-                seat=said.seat, kind=said.kind, round=said.round, body=compact(said.body),
+                session=sid, channel=post.channel, k=ks[post.channel], n=n, transition=entry.n, at_ns=entry.at_ns,
+                seat=post.seat, kind=post.kind, round=post.round, body=compact(post.body),
             )  # fmt: skip
-            ks[said.channel] += 1
+            ks[post.channel] += 1
             n += 1
 
 
 def _used(entries: Sequence[_AnyEntry]) -> ResultUsage:
-    """What its replies said, and the turns that none came for: they may have cost something."""
+    """The usage of its replies, and the number of turns without one: these may have cost something."""
     tags = [_tagged(e.event).t for e in entries]
     replies = [
-        Usage() if e.cause.startswith(CAUSE) else r.usage  # what was carried over another session paid
+        Usage() if e.cause.startswith(CAUSE) else r.usage  # another session paid for what was carried over
         for e, t in zip(entries, tags, strict=True)
-        if t == "replied" and (r := _read(e.event, _Reply))
+        if t == "replied" and (r := _decode_or_none(e.event, _Reply))
     ]
     used = sum(replies, Usage())
-    asked = sum(_tagged(c).t == "ask" for e in entries for c in e.commands)
+    asks = sum(_tagged(c).t == "ask" for e in entries for c in e.commands)
     return ResultUsage(
         turns=len(replies), calls=used.calls, input_tokens=used.input_tokens, output_tokens=used.output_tokens,
-        estimated=used.estimated, cost_usd=used.cost_usd, unaccounted_turns=max(0, asked - len(replies)),
+        estimated=used.estimated, cost_usd=used.cost_usd, unaccounted_turns=max(0, asks - len(replies)),
         unaccounted_tokens=0, by_seat={}, cached_tokens=used.cached_tokens, unpriced=used.unpriced,
     )  # fmt: skip
 
 
-def _read(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
-    """None for what is not of that form."""
+def _decode_or_none(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
+    """The value, or None if it has another form."""
     try:
         return decode(data, wanted)
     except SchemaError:

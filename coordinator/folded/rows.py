@@ -1,4 +1,5 @@
-"""A session's row in the index: as a folded session gives it, and as its log says without a machine.
+"""A session's row in the index: from a folded session, or from its log without a machine. Both give the same row: a
+rebuilt index is the same index.
 
 Both say the same, so that an index that is rebuilt is the one that was there.
 """
@@ -34,8 +35,8 @@ def of(session: Session) -> SessionRow:
     assert session.stopped is not None, "a closed session was stopped"
     row = _ended(facts, session.stopped.reason, session.closing.at_ns)
     after = session.posts[-1].kind == FEEDBACK  # it is said behind all else
-    said = feedback_of(session.posts) if after else ()
-    return row if not said else _judged(row, said[-1].right, session.at_ns)
+    feedback = feedback_of(session.posts) if after else ()
+    return row if not feedback else _judged(row, feedback[-1].right, session.at_ns)
 
 
 def of_lost(sid: str, end: lost.Lost) -> SessionRow:
@@ -65,25 +66,25 @@ def of_erased(sid: str, erased: log.Erased) -> SessionRow:
 
 
 async def of_log(entries: Log, sid: str) -> SessionRow | None:
-    """The row as the log says, without a machine; None where it does not say what a row needs. It reads single
-    messages, however long the session is; of one that was refused, all its refusals."""
+    """The row from the log, without a machine; None if the log lacks what a row needs. It reads single messages,
+    however long the session is; for a refused session, all its refusals."""
     end = await entries.last(sid, subjects.ERASED)
     if end is not None and lost.read_end(end) is None:
-        erased = _read(end, log.Erased)
+        erased = _decode_or_none(end, log.Erased)
         return None if erased is None else of_erased(sid, erased)
     opened = await entries.opening(sid)
     if opened is None:
-        beside = [_read(s, log.Refused) for s in await entries.read(sid) if s.kind == subjects.REFUSED]
+        beside = [_decode_or_none(s, log.Refused) for s in await entries.read(sid) if s.kind == subjects.REFUSED]
         return next((of_refused(sid, r) for r in beside if r is not None and r.what == "open"), None)
-    told = lost.read_opening(opened)
-    if told is None:
+    opening_at = lost.read_opening(opened)
+    if opening_at is None:
         return None
-    opening, opened_ns = told
+    opening, opened_ns = opening_at
     facts = SessionRow(
         session=sid, seq=0, owner=opening.author, protocol=opening.protocol, question=opening.question[:_QUESTION],
         status="open", opened_ns=opened_ns,
     )  # fmt: skip
-    entry = _read(opened, log.Entry)
+    entry = _decode_or_none(opened, log.Entry)
     if entry is not None and isinstance(entry.event, log.Opened):
         facts = msgspec.structs.replace(facts, forks=_forks(entry.event))
     last = end or await entries.last(sid, subjects.CLOSED)
@@ -93,14 +94,14 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     if closed is None:
         return None
     row = _ended(facts, closed[0].reason, closed[1], closed[0].status)
-    said = await entries.last(sid, subjects.FEEDBACK)
-    entry = _read(said, log.Entry) if said is not None else None
-    given = entry.event if entry is not None and isinstance(entry.event, log.FeedbackGiven) else None
-    return row if entry is None or given is None else _judged(row, given.right, entry.at_ns)
+    stored = await entries.last(sid, subjects.FEEDBACK)
+    entry = _decode_or_none(stored, log.Entry) if stored is not None else None
+    feedback = entry.event if entry is not None and isinstance(entry.event, log.FeedbackGiven) else None
+    return row if entry is None or feedback is None else _judged(row, feedback.right, entry.at_ns)
 
 
 def _judged(row: SessionRow, right: bool, at_ns: int) -> SessionRow:
-    """`at_ns`: when a person said so last."""
+    """`at_ns`: when a person last said so."""
     return msgspec.structs.replace(row, feedback=RIGHT if right else WRONG, feedback_ns=at_ns)
 
 
@@ -114,7 +115,7 @@ def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> 
     return msgspec.structs.replace(facts, status=status, reason=reason, closed_ns=closed_ns)
 
 
-def _read(stored: Stored, wanted: type[T]) -> T | None:
+def _decode_or_none(stored: Stored, wanted: type[T]) -> T | None:
     try:
         return decode(stored.data, wanted)
     except SchemaError:

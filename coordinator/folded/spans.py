@@ -29,7 +29,8 @@ from schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 _LONG_TURN_S = 3_600.0
-"""A session whose turns may last longer, or that waits for people, is one trace a round. Slow models have so long."""
+"""A session whose turns may last longer, or that waits for people, has one trace for each round. Slow models take so
+long."""
 _BESIDE = (subjects.REFUSED, subjects.ERASED, subjects.FEEDBACK)
 
 
@@ -37,18 +38,19 @@ _BESIDE = (subjects.REFUSED, subjects.ERASED, subjects.FEEDBACK)
 
 
 def is_long(opened: log.Opened) -> bool:
-    """Whether each of its rounds is a trace of its own: it may last longer than viewers and collectors hold a trace."""
+    """Whether each round is a trace of its own: the session may last longer than viewers and collectors hold a
+    trace."""
     return bool(opened.waits) or opened.turn_timeout_s > _LONG_TURN_S or any(is_human(s.queue) for s in opened.seats)
 
 
 def session_span(sid: str, opened: log.Opened) -> SpanContext | None:
-    """The session's own span; None where it is not traced."""
+    """The session's own span; None if it is not traced."""
     hangs = tracing.parsed(opened.trace or "")
     return None if hangs is None else tracing.place(hangs, tracing.span_of(sid, "session"))
 
 
 def round_span(sid: str, opened: log.Opened, round_: int) -> SpanContext | None:
-    """The span of one of its rounds; None where it is not traced."""
+    """The span of a round; None if it is not traced."""
     own = session_span(sid, opened)
     if own is None:
         return None
@@ -58,7 +60,7 @@ def round_span(sid: str, opened: log.Opened, round_: int) -> SpanContext | None:
 
 
 def step_within(session: Session | None, event: log.Event) -> SpanContext | None:
-    """What a step hangs on whose event carries no context: the turn that it answers, else the session."""
+    """The parent span of a step whose event has no context: the turn that it answers, else the session."""
     if session is None or not session.opened.trace:
         return None
     turn = session.turns.get(event.turn) if isinstance(event, log.Replied) else None
@@ -69,19 +71,19 @@ def step_within(session: Session | None, event: log.Event) -> SpanContext | None
 
 
 def post_headers(session: Session, post: Post) -> dict[str, str]:
-    """What a post carries: the span that is written of it."""
+    """Headers of a post: the span that is written for it."""
     sid, opened = session.sid, session.opened
     where = session_span(sid, opened) if post.channel == CONTROL else round_span(sid, opened, post.round)
     return _headers(where, tracing.span_of(sid, "post", post.n))
 
 
 def work_headers(session: Session, round_: int) -> dict[str, str]:
-    """What turns carry: the span of their round."""
+    """Headers of turns: the span of their round."""
     return _headers(round_span(session.sid, session.opened, round_))
 
 
 def session_headers(session: Session) -> dict[str, str]:
-    """What a session's words to another one carry: its own span."""
+    """Headers of a message to another session: the sender's own span."""
     return _headers(session_span(session.sid, session.opened))
 
 
@@ -108,14 +110,14 @@ class _Round:
     started_ns: int
     ended_ns: int
     over: int = -1
-    """The transition with which it was over."""
+    """The transition with which the round was over; -1: it is not."""
     turns: list[str] = field(default_factory=list)
     missed: int = 0
 
 
 @dataclass
-class _Told:
-    """What the entries of one session come to."""
+class _Record:
+    """What the entries of a session say."""
 
     opened: log.Opened
     opened_ns: int
@@ -127,75 +129,75 @@ class _Told:
     rounds: dict[int, _Round] = field(default_factory=dict)
     turns: dict[str, _Turn] = field(default_factory=dict)
     posts: list[tuple[log.Say, int, str]] = field(default_factory=list)
-    """With the time, and the turn whose reply it came with."""
+    """Each with its time, and the turn whose reply it came with."""
     tokens: int = 0
     calls: int = 0
     cost_usd: float = 0.0
 
 
-def _told(entries: Sequence[log.Entry]) -> _Told:
+def _fold_record(entries: Sequence[log.Entry]) -> _Record:
     opening = entries[0].event
     assert isinstance(opening, log.Opened)
-    told = _Told(opening, entries[0].at_ns, {s.seat: s for s in opening.seats})
+    record = _Record(opening, entries[0].at_ns, {s.seat: s for s in opening.seats})
     for entry in entries:
-        said = ""
-        if isinstance(entry.event, log.Replied) and entry.event.turn in told.turns:
-            said = entry.event.turn
-            _reply(told, entry)
+        replied_turn = ""
+        if isinstance(entry.event, log.Replied) and entry.event.turn in record.turns:
+            replied_turn = entry.event.turn
+            _reply(record, entry)
         elif isinstance(entry.event, log.TimerFired):
-            _deadlines(told, entry)
+            _deadlines(record, entry)
         for place, command in enumerate(entry.commands):
-            _command(told, command, f"{entry.n}-{place}", entry.at_ns, said)
-        told.ended_ns = entry.at_ns
-        _rounds_over(told, entry)
-    return told
+            _command(record, command, f"{entry.n}-{place}", entry.at_ns, replied_turn)
+        record.ended_ns = entry.at_ns
+        _rounds_over(record, entry)
+    return record
 
 
-def _reply(told: _Told, entry: log.Entry) -> None:
+def _reply(record: _Record, entry: log.Entry) -> None:
     event = entry.event
     assert isinstance(event, log.Replied)
-    turn = told.turns[event.turn]
+    turn = record.turns[event.turn]
     turn.ended_ns, turn.answered = entry.at_ns, True
-    told.rounds[turn.ask.round].ended_ns = entry.at_ns
+    record.rounds[turn.ask.round].ended_ns = entry.at_ns
     if entry.cause.startswith(CAUSE):
         return  # another session paid
-    told.tokens += event.usage.input_tokens + event.usage.output_tokens
-    told.calls += event.usage.calls
-    told.cost_usd += event.usage.cost_usd
+    record.tokens += event.usage.input_tokens + event.usage.output_tokens
+    record.calls += event.usage.calls
+    record.cost_usd += event.usage.cost_usd
 
 
-def _deadlines(told: _Told, entry: log.Entry) -> None:
-    """Turns that a time-out ended."""
+def _deadlines(record: _Record, entry: log.Entry) -> None:
+    """Note the turns that a time-out ended."""
     event = entry.event
     assert isinstance(event, log.TimerFired)
-    for turn in told.turns.values():
-        gone = not turn.ask.queue and told.seats[turn.ask.seat].queue in event.gone
+    for turn in record.turns.values():
+        gone = not turn.ask.queue and record.seats[turn.ask.seat].queue in event.gone
         if not turn.ended_ns and (turn.ask.deadline_ns <= entry.at_ns or gone):
             turn.ended_ns, turn.failed = entry.at_ns, "worker_gone" if gone else "deadline"
-            round_ = told.rounds[turn.ask.round]
+            round_ = record.rounds[turn.ask.round]
             round_.missed, round_.ended_ns = round_.missed + 1, entry.at_ns
 
 
-def _command(told: _Told, command: log.Command, turn: str, at_ns: int, said: str) -> None:
+def _command(record: _Record, command: log.Command, turn: str, at_ns: int, replied_turn: str) -> None:
     if isinstance(command, log.Ask):
-        told.turns[turn] = _Turn(command, at_ns)
-        told.rounds.setdefault(command.round, _Round(at_ns, at_ns)).turns.append(turn)
-        told.rounds[command.round].over = -1
+        record.turns[turn] = _Turn(command, at_ns)
+        record.rounds.setdefault(command.round, _Round(at_ns, at_ns)).turns.append(turn)
+        record.rounds[command.round].over = -1
     elif isinstance(command, log.Say):
-        told.posts.append((command, at_ns, said))
+        record.posts.append((command, at_ns, replied_turn))
         if command.channel != CONTROL:
-            told.rounds.setdefault(command.round, _Round(at_ns, at_ns)).ended_ns = at_ns
+            record.rounds.setdefault(command.round, _Round(at_ns, at_ns)).ended_ns = at_ns
         elif command.kind == "stop":
-            told.stopped, told.stopped_ns = _figures(command), at_ns
+            record.stopped, record.stopped_ns = _figures(command), at_ns
     elif isinstance(command, log.Invite):
-        told.seats[command.seat.seat] = command.seat
+        record.seats[command.seat.seat] = command.seat
     elif isinstance(command, log.Close):
-        told.close = command
+        record.close = command
 
 
-def _figures(said: log.Say) -> dict[str, Attribute]:
-    """A stop decision's reason and plain figures."""
-    body = decode(said.body, dict)
+def _figures(stop: log.Say) -> dict[str, Attribute]:
+    """The reason of a stop decision, and its plain figures."""
+    body = decode(stop.body, dict)
     certificate = body.get("certificate")
     attributes: dict[str, Attribute] = {"parley.stop.reason": str(body.get("reason", ""))}
     if isinstance(body.get("converged"), bool):
@@ -206,13 +208,14 @@ def _figures(said: log.Say) -> dict[str, Attribute]:
     return attributes
 
 
-def _rounds_over(told: _Told, entry: log.Entry) -> None:
-    """A round is over when the session is, or when none of its turns is out and a later one's were asked."""
-    asked = [c.round for c in entry.commands if isinstance(c, log.Ask)]
-    later = max(asked, default=-1)
-    for number, round_ in told.rounds.items():
+def _rounds_over(record: _Record, entry: log.Entry) -> None:
+    """Note the rounds that are over: the session is closed, or all turns of the round ended and a later round was
+    asked."""
+    asked_rounds = [c.round for c in entry.commands if isinstance(c, log.Ask)]
+    later = max(asked_rounds, default=-1)
+    for number, round_ in record.rounds.items():
         if round_.over < 0 and (
-            told.close is not None or (number < later and all(told.turns[turn].ended_ns for turn in round_.turns))
+            record.close is not None or (number < later and all(record.turns[turn].ended_ns for turn in round_.turns))
         ):
             round_.over = entry.n
 
@@ -221,55 +224,57 @@ def _rounds_over(told: _Told, entry: log.Entry) -> None:
 
 
 def spans(sid: str, protocol: Protocol, entries: Sequence[log.Entry], n: int) -> Iterator[Written]:
-    """Those that are to be written with transition `n`: of a session of human length, the rounds that are over with it,
-    at its end its own; of any other, all of them at its end."""
-    told = _told(entries[: n + 1])
-    own = session_span(sid, told.opened)
+    """The spans to be written with transition `n`. For a session that may last long: those of the rounds that end with
+    it, and at the session's end its own. For any other session: all of them, at its end."""
+    record = _fold_record(entries[: n + 1])
+    own = session_span(sid, record.opened)
     if own is None:
         return
-    long, ends = is_long(told.opened), told.close is not None and n == entries[-1].n
+    long, ends = is_long(record.opened), record.close is not None and n == entries[-1].n
     before: SpanContext | None = None
-    for number in sorted(told.rounds):
-        round_ = told.rounds[number]
+    for number in sorted(record.rounds):
+        round_ = record.rounds[number]
         if ends if not long else round_.over == n:
-            yield from _of_round(sid, protocol, told, number, own, before)
-        before = round_span(sid, told.opened, number)
+            yield from _of_round(sid, protocol, record, number, own, before)
+        before = round_span(sid, record.opened, number)
     if ends:
-        yield from _of_posts(sid, protocol, told, None, own)
-        yield _of_session(sid, told, own)
+        yield from _of_posts(sid, protocol, record, None, own)
+        yield _of_session(sid, record, own)
 
 
-def _of_session(sid: str, told: _Told, own: SpanContext) -> Written:
-    hangs = tracing.parsed(told.opened.trace or "")
-    assert told.close is not None
-    failed = told.close.reason if told.close.status == "failed" else ""
+def _of_session(sid: str, record: _Record, own: SpanContext) -> Written:
+    hangs = tracing.parsed(record.opened.trace or "")
+    assert record.close is not None
+    failed = record.close.reason if record.close.status == "failed" else ""
     attributes: dict[str, Attribute] = {
-        **genai.workflow(sid, told.opened.protocol),
-        "parley.status": told.close.status,
-        "parley.stop.reason": told.close.reason,
-        "parley.rounds": sum(bool(r.turns) for r in told.rounds.values()),
-        "parley.turns": len(told.turns),
-        "parley.turns.missed": sum(r.missed for r in told.rounds.values()),
-        "parley.calls": told.calls,
-        "parley.tokens": told.tokens,
-        "parley.cost_usd": told.cost_usd,
+        **genai.workflow(sid, record.opened.protocol),
+        "parley.status": record.close.status,
+        "parley.stop.reason": record.close.reason,
+        "parley.rounds": sum(bool(r.turns) for r in record.rounds.values()),
+        "parley.turns": len(record.turns),
+        "parley.turns.missed": sum(r.missed for r in record.rounds.values()),
+        "parley.calls": record.calls,
+        "parley.tokens": record.tokens,
+        "parley.cost_usd": record.cost_usd,
     }
     stop = Event(
-        "parley.stop", told.stopped_ns or told.ended_ns, told.stopped or {"parley.stop.reason": told.close.reason}
+        "parley.stop",
+        record.stopped_ns or record.ended_ns,
+        record.stopped or {"parley.stop.reason": record.close.reason},
     )
     return Written(
-        name=f"invoke_workflow {told.opened.protocol}", within=None if hangs == own else hangs, id=own,
-        started_ns=told.opened_ns, ended_ns=told.ended_ns, attributes=attributes, events=(stop,), failed=failed,
+        name=f"invoke_workflow {record.opened.protocol}", within=None if hangs == own else hangs, id=own,
+        started_ns=record.opened_ns, ended_ns=record.ended_ns, attributes=attributes, events=(stop,), failed=failed,
     )  # fmt: skip
 
 
 def _of_round(
-    sid: str, protocol: Protocol, told: _Told, number: int, own: SpanContext, before: SpanContext | None
+    sid: str, protocol: Protocol, record: _Record, number: int, own: SpanContext, before: SpanContext | None
 ) -> Iterator[Written]:
-    here = round_span(sid, told.opened, number)
+    here = round_span(sid, record.opened, number)
     assert here is not None
     alone = here.trace_id != own.trace_id
-    round_ = told.rounds[number]
+    round_ = record.rounds[number]
     attributes: dict[str, Attribute] = {
         "session.id": sid, "gen_ai.conversation.id": sid, "parley.round": number, "parley.turns": len(round_.turns),
         "parley.turns.missed": round_.missed,
@@ -280,36 +285,38 @@ def _of_round(
         links=[c for c in (own, before) if c is not None] if alone else (),
     )  # fmt: skip
     for id in round_.turns:
-        turn = told.turns[id]
-        seat = told.seats[turn.ask.seat]
+        turn = record.turns[id]
+        seat = record.seats[turn.ask.seat]
         person = bool(turn.ask.queue) or is_human(seat.queue)
         if (person and turn.ended_ns) or turn.failed == "worker_gone":  # no worker tells of it
             yield Written(
                 name=f"invoke_agent {seat.role}", within=here, started_ns=turn.asked_ns, ended_ns=turn.ended_ns,
                 id=tracing.place(here, tracing.span_of(sid, "turn", id)), failed=turn.failed,
-                attributes=genai.agent(sid, seat.seat, told.opened.protocol, turn.ask.kind, number, id),
+                attributes=genai.agent(sid, seat.seat, record.opened.protocol, turn.ask.kind, number, id),
             )  # fmt: skip
-    yield from _of_posts(sid, protocol, told, number, here)
+    yield from _of_posts(sid, protocol, record, number, here)
 
 
-def _of_posts(sid: str, protocol: Protocol, told: _Told, number: int | None, here: SpanContext) -> Iterator[Written]:
-    """Of a round; None: of `control`, whose posts are the session's."""
-    for n, (said, at_ns, turn) in enumerate(told.posts):
-        if number != (None if said.channel == CONTROL else said.round):
+def _of_posts(
+    sid: str, protocol: Protocol, record: _Record, number: int | None, here: SpanContext
+) -> Iterator[Written]:
+    """The posts of a round; None: those of `control`, which belong to the session."""
+    for n, (post, at_ns, turn) in enumerate(record.posts):
+        if number != (None if post.channel == CONTROL else post.round):
             continue
-        answers = protocol.answers.get(said.kind, ())
+        answers = protocol.answers.get(post.kind, ())
         links = [
-            tracing.post(sid, here, k, other.round, alone=is_long(told.opened))
-            for k, (other, _, _) in enumerate(told.posts[:n]) if other.kind in answers
+            tracing.post(sid, here, k, other.round, alone=is_long(record.opened))
+            for k, (other, _, _) in enumerate(record.posts[:n]) if other.kind in answers
         ]  # fmt: skip
         if turn:
             links.append(tracing.place(here, tracing.span_of(sid, "turn", turn)))
-        template, subject = subjects.posts_all(said.channel, said.kind), subjects.post(sid, said.channel, said.kind)
+        template, subject = subjects.posts_all(post.channel, post.kind), subjects.post(sid, post.channel, post.kind)
         yield Written(
-            name=f"publish {said.kind}", within=here, id=tracing.place(here, tracing.span_of(sid, "post", n)),
+            name=f"publish {post.kind}", within=here, id=tracing.place(here, tracing.span_of(sid, "post", n)),
             started_ns=at_ns, ended_ns=at_ns, kind=SpanKind.PRODUCER, links=links,
             attributes={
-                **tracing.message("publish", template, subject, sid), "parley.post": n, "parley.seat": said.seat,
+                **tracing.message("publish", template, subject, sid), "parley.post": n, "parley.seat": post.seat,
             },
         )  # fmt: skip
 
@@ -318,14 +325,15 @@ def _of_posts(sid: str, protocol: Protocol, told: _Told, number: int | None, her
 
 
 class Spans:
-    """Writes what is over with a transition that this moderator appended, or whose effects it carries out again."""
+    """Writes the spans that end with a transition which this moderator appended, or whose effects it carries out
+    again."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     async def write(self, session: Session, protocol: Protocol, ns: Sequence[int]) -> None:
-        """Read the log, and write the spans that are over with these transitions. What keeps it from that is logged, as
-        the session itself went on."""
+        """Read the log, and write the spans that end with these transitions. A failure is only logged: the session goes
+        on."""
         if not session.opened.trace or not tracing.enabled() or not (session.closed or is_long(session.opened)):
             return
         try:

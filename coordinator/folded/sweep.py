@@ -1,5 +1,5 @@
-"""Open sessions that nothing would bring back any more, and logs that lost something: looked for at a moderator's
-start, after each reconnect and every minute.
+"""Finds open sessions that nothing would wake any more, and logs that lost something. It looks when a moderator starts,
+after each reconnect, and every minute.
 
 An open session has a timer that will fire or a turn that is out; where a server lost the end of its log, or of its
 timers, it may have neither. Then its turns are sent and its timer is set once more, from what its log says now. What
@@ -21,7 +21,7 @@ from bus.log import Log, waiting
 from bus.storage.index import OPEN, Index
 from bus.storage.partitions import ONE, Partitions
 from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.whole import GONE, NO_END, Whole
+from coordinator.folded.whole import GONE, NO_END, Comparison
 from coordinator.session_store import Sessions
 from observability.metrics import Metrics
 from schemas.presence import DamagedLog
@@ -29,24 +29,25 @@ from schemas.presence import DamagedLog
 _LOGGER = logging.getLogger(__name__)
 EVERY_S = 60.0
 AGAIN_S = 5.0
-"""After a sweep that the bus did not answer: a session that it would set going waits no longer than the bus is away."""
+"""Seconds until the next sweep if the bus did not answer this one: a session then waits no longer than the bus is
+away."""
 _PAGE = 1_000
 RECENT = 500
-"""Sessions that changed last, whatever became of them, that a moderator looks at when it starts: the log may have lost
+"""How many of the sessions that changed last a moderator looks at when it starts, open or not: the log may have lost
 their end."""
 FIRST_LOOK = 50
-"""Pages of open sessions that a moderator looks at when it starts, those that changed last first."""
+"""Pages of open sessions that a moderator looks at when it starts, the last changed first."""
 _SEEN_FOR = 10
-"""Sweeps after which others' open sessions are looked at once more."""
+"""After so many sweeps, open sessions that others run are looked at again."""
 _MOST_LOOKS = 2_000
-"""Sessions of others that are looked at in one sweep."""
+"""Sessions of other moderators that one sweep looks at."""
 MOST_TOLD = 1_000
 _MOST_KEPT = 100_000
 _OVER = (subjects.CLOSED, subjects.FEEDBACK, subjects.ERASED)
 
 
 class Sweep:
-    """One moderator's."""
+    """The sweep of one moderator."""
 
     def __init__(
         self,
@@ -67,30 +68,30 @@ class Sweep:
         self._metrics = metrics
         self._every_s = every_s
         self._log = Log(connection, partitions)
-        self._seen: OrderedDict[str, None] = OrderedDict()
-        """Sessions that others run: open when they were looked at."""
+        self._looked_at: OrderedDict[str, None] = OrderedDict()
+        """Sessions that others run, and that were open at the last look."""
         self._sweeps = 0
         self._listed: set[str] = set()
-        """Sessions that the index named at the last whole look: the log has them, or lost them."""
-        self._whole = Whole(connection, index, log_max_age_s, partitions)
+        """Sessions that the index named at the last complete look: the log has them, or lost them."""
+        self._comparison = Comparison(connection, index, log_max_age_s, partitions)
         self._damaged: OrderedDict[str, DamagedLog] = OrderedDict()
         self._started = False
         self._wake = asyncio.Event()
         metrics.logs_damaged.set_function(lambda: float(len(self._damaged)))
 
     def damaged(self) -> tuple[DamagedLog, ...]:
-        """Sessions whose logs lost something, as far as this process has met them: the first thousand."""
+        """Sessions whose logs lost something, as far as this process knows: the first thousand."""
         return tuple(islice(self._damaged.values(), MOST_TOLD))
 
     @property
     def damaged_count(self) -> int:
-        """How many they are altogether."""
+        """How many such sessions there are altogether."""
         return len(self._damaged)
 
     def again(self) -> None:
-        """Look once more at once, at all of it: the server was away."""
+        """Start a complete sweep at once: the server was away."""
         self._started = False
-        self._whole.again()
+        self._comparison.again()
         self._wake.set()
 
     async def run(self) -> None:
@@ -110,7 +111,7 @@ class Sweep:
                 continue
 
     async def once(self) -> None:
-        """One sweep. Raises BusError: the next one looks at as much as this one should have."""
+        """One sweep. Raises BusError; the next sweep then looks at everything that this one left out."""
         first, self._started = not self._started, True
         try:
             await self._sweep(first)
@@ -128,11 +129,11 @@ class Sweep:
         timed = timers | fired | inbox
         self._sweeps += 1
         if first or self._sweeps % _SEEN_FOR == 0:
-            self._seen.clear()
-        others = sorted((due | fired) - known - set(self._seen))[:_MOST_LOOKS]
+            self._looked_at.clear()
+        others = sorted((due | fired) - known - set(self._looked_at))[:_MOST_LOOKS]
         for sid in [*sorted(known if first else known - due), *others]:
             await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
-        for sid, why in (await self._whole.lost()).items():
+        for sid, why in (await self._comparison.lost()).items():
             if why == NO_END and sid not in known:  # what is left of it goes on
                 await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
             if sid not in self._damaged:
@@ -147,10 +148,12 @@ class Sweep:
     async def _known(self, first: bool) -> set[str]:
         """Sessions that are open, as far as is known: those that this process holds, and at its start those of the
         index."""
-        known = {sid for sid, held in self._sessions.held().items() if held.session and not held.session.closed}
+        known = {sid for sid, cached in self._sessions.cached().items() if cached.session and not cached.session.closed}
         if first:
-            known |= {sid for sid, held in self._sessions.held().items() if held.last_seq}  # they may have lost a part
-            recent = await self._index.page(limit=RECENT)  # over as the index has it, and open again as the log has it
+            # A session of this process may have lost a part of its log.
+            known |= {sid for sid, cached in self._sessions.cached().items() if cached.last_seq}
+            # A session may be over in the index and open in the log, which lost its end.
+            recent = await self._index.page(limit=RECENT)
             listed = [row for row in recent.rows if row.status not in ("erased", "refused")]
             before = None
             for _ in range(FIRST_LOOK):
@@ -160,7 +163,7 @@ class Sweep:
                     break
                 before = page.rows[-1].seq
             clock = self._connection.clock
-            self._listed = {row.session for row in listed if not self._whole.expired(row.opened_ns, clock)}
+            self._listed = {row.session for row in listed if not self._comparison.expired(row.opened_ns, clock)}
             known |= self._listed
         return known
 
@@ -174,10 +177,10 @@ class Sweep:
     async def _look(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
         """`timers`: TIMER has something of it, or IN what that made; `turns`: WORK has."""
         last = await self._log.last(sid)
-        held = self._sessions.held().get(sid)
-        folded = held.last_seq if held is not None else 0
+        cached = self._sessions.cached().get(sid)
+        folded = cached.last_seq if cached is not None else 0
         if last is None or last.seq < folded:
-            if held is not None:
+            if cached is not None:
                 if folded and last is not None:
                     self._tell(sid, "the end of its log is gone: it goes on from what is left")
                 self._sessions.forget(sid)
@@ -193,14 +196,14 @@ class Sweep:
                 await streams.purge_turns(self._connection, sid)
             return
         if not due and await self._sessions.revive(sid):
-            if (alone := self._sessions.held()[sid].session) is not None and alone.timer_ns is None:
+            if (alone := self._sessions.cached()[sid].session) is not None and alone.timer_ns is None:
                 return  # it waits for a session beneath it, and has no timer of its own
             self._metrics.sessions_revived.inc()
             self._tell(sid, "it was open and nothing was due: an end of its log, or its timer, was lost; it goes on")
             return
-        self._seen[sid] = None
-        if len(self._seen) > 10 * _MOST_LOOKS:
-            self._seen.popitem(last=False)
+        self._looked_at[sid] = None
+        if len(self._looked_at) > 10 * _MOST_LOOKS:
+            self._looked_at.popitem(last=False)
 
     async def _broken(self, sid: str, error: BrokenLog) -> None:
         """Entries are gone, or cannot be read: a moderator of another release may know better, for a while."""

@@ -9,7 +9,8 @@ from schemas.stops import STOPS, VERSION_LOST
 
 
 def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_seq: int, closed_seq: int) -> log.Erased:
-    """No word of the session. `opened_seq`, `closed_seq`: places in LOG; 0: there is no such message."""
+    """The entry; it has no word of the session. `opened_seq`, `closed_seq`: sequences in LOG; 0: there is no such
+    message."""
     assert session is not None
     if isinstance(session, Lost):
         reason, protocol, owner, closed_ns = VERSION_LOST, session.protocol, session.author, session.closed_ns

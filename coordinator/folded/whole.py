@@ -16,17 +16,17 @@ from bus.storage.scan import Scan
 
 _PAGE = 1_000
 _AGAIN_S = 600.0
-"""Between two comparisons of every row, where rows are too many for another reason: a rebuilt index keeps them
-longer than the log keeps its entries."""
+"""Seconds between two comparisons of every row, if rows are too many for another reason: a rebuilt index keeps rows
+longer than the log keeps entries."""
 _EXPIRING_S = 3_600.0
-"""Before the end of its time a session is not looked for any more."""
+"""So long before an entry expires, its session is not looked for any more."""
 _ENDINGS = (subjects.CLOSED, subjects.ERASED)
 GONE = "its log is gone as a whole: nothing is left that could be shown"
 NO_END = "the end of its log is gone"
 NO_BEGINNING = "the beginning of its log is gone: what is left cannot be shown"
 
 
-class Whole:
+class Comparison:
     """One moderator's comparison of the index with the log.
 
     Parameters
@@ -44,16 +44,16 @@ class Whole:
         self._looked_at = float("-inf")
 
     def again(self) -> None:
-        """Look once more, whatever was found before: the server was away."""
+        """Compare again, whatever was found before: the server was away."""
         self._missing, self._looked_at = 0, float("-inf")
 
     def expired(self, at_ns: int, clock: Clock) -> bool:
-        """Whether the log may have removed what was stored then, for its age."""
+        """Whether the log may have removed, for its age, what was stored at this time."""
         return bool(self._max_age_s) and at_ns < clock.now_ns() - (self._max_age_s - _EXPIRING_S) * 1e9
 
     async def lost(self) -> dict[str, str]:
-        """Session -> what of its log is gone; empty where nothing is, or nothing more than at the last look. Raises
-        BusError."""
+        """Session -> what of its log is gone. Empty: nothing is gone, or nothing more than at the last comparison.
+        Raises BusError."""
         missing = await self._rows() - await self._endings()  # in this order: what ends meanwhile is in the log
         if missing <= self._missing or time.monotonic() - self._looked_at < _AGAIN_S:
             self._missing = max(0, min(missing, self._missing))
@@ -90,13 +90,13 @@ class Whole:
                 while batch := await scan.page():
                     for _, subject in batch:
                         sid, kind = subjects.parse_log(subject)
-                        if kind != subjects.CLOSED:  # of what was erased nothing else is left
+                        if kind != subjects.CLOSED:  # an erased session has nothing else left
                             no_beginning.discard(sid)
                         if kind != subjects.OPENED:
                             no_end.discard(sid)
-        both = no_end & no_beginning
+        neither = no_end & no_beginning
         return (
-            dict.fromkeys(sorted(both), GONE)
-            | dict.fromkeys(sorted(no_end - both), NO_END)
-            | dict.fromkeys(sorted(no_beginning - both), NO_BEGINNING)
+            dict.fromkeys(sorted(neither), GONE)
+            | dict.fromkeys(sorted(no_end - neither), NO_END)
+            | dict.fromkeys(sorted(no_beginning - neither), NO_BEGINNING)
         )

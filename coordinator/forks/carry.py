@@ -131,25 +131,25 @@ def _follow(wanted: Wanted, fork: Fork, cause: str) -> _Course:
     mine, entry = record_opening(protocol, wanted.sid, opened, first.at_ns + fork.shift_ns, cause)
     steps = [Carried(None, mine, entry)]
     names: dict[str, str] = {}
-    theirs = first
+    recorded = first
     for e in events:
-        ours = steps[-1].entry.commands
-        if not _same(wanted, ours, theirs.commands):
-            return _Course(steps, theirs.n, theirs.n, parting_words(protocol, ours, theirs.commands))
-        names |= _names(theirs, ours)
+        commands = steps[-1].entry.commands
+        if not _same(wanted, commands, recorded.commands):
+            return _Course(steps, recorded.n, recorded.n, parting_words(protocol, commands, recorded.commands))
+        names |= _names(recorded, commands)
         try:
             _add(wanted, steps, _translated(e.event, names), e.at_ns + fork.shift_ns, f"{CAUSE}{e.n}")
         except MachineError as error:
             how = f"the recorded {_word(e.event)} of transition {e.n} has no place: {error}"
-            return _Course(steps, theirs.n, e.n, how)
+            return _Course(steps, recorded.n, e.n, how)
         if steps[-1].after.closed:
             steps.pop()
-            return _Course(steps, theirs.n, None, f"what ended the record, its transition {e.n}, is asked anew")
-        theirs = e
-    ours = steps[-1].entry.commands
-    if not _same(wanted, ours, theirs.commands):
-        return _Course(steps, theirs.n, theirs.n, parting_words(protocol, ours, theirs.commands))
-    return _Course(steps, theirs.n, None, "")
+            return _Course(steps, recorded.n, None, f"what ended the record, its transition {e.n}, is asked anew")
+        recorded = e
+    commands = steps[-1].entry.commands
+    if not _same(wanted, commands, recorded.commands):
+        return _Course(steps, recorded.n, recorded.n, parting_words(protocol, commands, recorded.commands))
+    return _Course(steps, recorded.n, None, "")
 
 
 def _add(wanted: Wanted, steps: list[Carried], event: log.Event, at_ns: int, cause: str) -> None:
@@ -172,17 +172,17 @@ def _reworded(wanted: Wanted, steps: Sequence[Carried]) -> int:
     for step, theirs in zip(steps, wanted.record.entries, strict=False):
         old = [c for c in theirs.commands if isinstance(c, log.Ask)]
         new = [(i, c) for i, c in enumerate(step.entry.commands) if isinstance(c, log.Ask)]
-        for (i, mine), its in zip(new, old, strict=False):
+        for (i, new_command), its in zip(new, old, strict=False):
             brief = bytes(its.brief).replace(wanted.parent.encode(), wanted.sid.encode())
-            count += f"{step.entry.n}-{i}" in answered and bytes(mine.brief) != brief
+            count += f"{step.entry.n}-{i}" in answered and bytes(new_command.brief) != brief
     return count
 
 
 def _names(theirs: log.Entry, ours: tuple[log.Command, ...]) -> dict[str, str]:
     """What the record calls the turns and sessions of a transition -> what the new log calls them."""
     names: dict[str, str] = {}
-    asked = [[i for i, c in enumerate(commands) if isinstance(c, log.Ask)] for commands in (theirs.commands, ours)]
-    names |= {f"{theirs.n}-{i}": f"{theirs.n}-{j}" for i, j in zip(*asked, strict=True)}
+    ask_places = [[i for i, c in enumerate(commands) if isinstance(c, log.Ask)] for commands in (theirs.commands, ours)]
+    names |= {f"{theirs.n}-{i}": f"{theirs.n}-{j}" for i, j in zip(*ask_places, strict=True)}
     started = [[c.session for c in commands if isinstance(c, log.StartChild)] for commands in (theirs.commands, ours)]
     return names | dict(zip(*started, strict=False))
 

@@ -22,17 +22,19 @@ def rounds_of(protocol: Protocol, sid: str, entries: Sequence[log.Entry]) -> dic
         else:
             assert before is not None, "a record begins with its opening"
             session, commands = step(protocol, before, entry.event, entry.at_ns)
-        asked = max((c.round for c in commands if isinstance(c, log.Ask)), default=None)
+        latest = max((c.round for c in commands if isinstance(c, log.Ask)), default=None)
         stopped = session.stopped is not None and (before is None or before.stopped is None)
         ended = (
-            _is_whole(before, entry.event) if stopped else asked is not None and current is not None and asked > current
+            _is_whole(before, entry.event)
+            if stopped
+            else latest is not None and current is not None and latest > current
         )
         if current is not None and ended:
             rounds[current] = entry.n
         if session.stopped is not None:
             break
-        if asked is not None and (current is None or asked > current):
-            current = asked
+        if latest is not None and (current is None or latest > current):
+            current = latest
     return rounds
 
 
@@ -40,9 +42,9 @@ def _is_whole(before: Session | None, event: log.Event) -> bool:
     """Whether nothing else was out when this event stopped the session."""
     if before is None or isinstance(event, log.Cancelled):
         return False
-    mine = getattr(event, "turn", None) or getattr(event, "session", None)
-    out = [*before.turns, *before.children, *before.windows]
-    return all(name == mine for name in out)
+    ended_name = getattr(event, "turn", None) or getattr(event, "session", None)
+    open_names = [*before.turns, *before.children, *before.windows]
+    return all(name == ended_name for name in open_names)
 
 
 def position_of(rounds: dict[int, int], sid: str, wanted: int | None) -> tuple[int, int]:

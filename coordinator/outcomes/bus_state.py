@@ -116,20 +116,20 @@ class BusState:
 
     async def _queues(self, state: Found) -> None:
         last_seq = int((await self._connection.api(f"STREAM.INFO.{streams.WORK}"))["state"]["last_seq"])
-        seen: set[str] = set()
+        queues: set[str] = set()
         async for consumer in _consumers(self._connection):
             queue = subjects.queue_of(consumer["name"])
-            seen.add(queue)
-            pending, out = consumer["num_pending"], consumer["num_ack_pending"]
+            queues.add(queue)
+            pending, unacknowledged = consumer["num_pending"], consumer["num_ack_pending"]
             _put(state, "queue_pending", pending, queue)
-            _put(state, "queue_unacknowledged", out, queue)
+            _put(state, "queue_unacknowledged", unacknowledged, queue)
             _put(state, "queue_redelivered", consumer["num_redelivered"], queue)
             settled = int((consumer.get("ack_floor") or {}).get("stream_seq", 0))
             age = self._ages.look(
-                queue, waiting=pending + out, settled_seq=settled, last_seq=last_seq, now=time.monotonic()
+                queue, waiting=pending + unacknowledged, settled_seq=settled, last_seq=last_seq, now=time.monotonic()
             )
             _put(state, "queue_oldest_seconds", age, queue)
-        self._ages.keep(seen)
+        self._ages.keep(queues)
 
     async def _store(self, state: Found) -> None:
         """Of the account, unless the monitor says it of the whole server."""
@@ -145,25 +145,25 @@ class BusState:
             _put(state, "nats_up", 0)
             return
         _put(state, "nats_up", 1)
-        for name, said in (
+        for name, field in (
             ("nats_connections", "connections"), ("nats_slow_consumers", "slow_consumers"),
             ("nats_memory_bytes", "mem"), ("nats_cpu_percent", "cpu"),
         ):  # fmt: skip
-            _put(state, name, float(server.get(said, 0)))
+            _put(state, name, float(server.get(field, 0)))
         _put(state, "store_used_bytes", jetstream.get("storage", 0))
         _put(state, "store_limit_bytes", max(0, (jetstream.get("config") or {}).get("max_storage", 0)))
 
 
 async def _consumers(connection: Connection) -> AsyncIterator[Mapping[str, Any]]:
     """What the server says of each queue. Raises BusError."""
-    seen = 0
+    count = 0
     while True:
-        page = await connection.api(f"CONSUMER.LIST.{streams.WORK}", {"offset": seen})
+        page = await connection.api(f"CONSUMER.LIST.{streams.WORK}", {"offset": count})
         consumers = page.get("consumers") or []
         for consumer in consumers:
-            seen += 1
+            count += 1
             yield consumer
-        if not consumers or seen >= int(page.get("total", 0)):
+        if not consumers or count >= int(page.get("total", 0)):
             return
 
 
@@ -181,10 +181,10 @@ def _pages(monitor: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     pages = []
     for page in ("varz", "jsz"):
         with open_(f"{monitor}/{page}", timeout=_MONITOR_S) as answer:
-            said = json.loads(answer.read())
-        if not isinstance(said, dict):
+            content = json.loads(answer.read())
+        if not isinstance(content, dict):
             raise ValueError(f"/{page} is no JSON object")
-        pages.append(said)
+        pages.append(content)
     return pages[0], pages[1]
 
 

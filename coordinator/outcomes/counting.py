@@ -115,7 +115,7 @@ class Counting:
             await self._adopt()
         while True:
             assert self._fold is not None
-            if await self._read():
+            if await self._count_next():
                 await self._commit(within_s=_COMMIT_S)
                 continue
             if _positions(self._stored) == self._fold.positions:
@@ -127,7 +127,7 @@ class Counting:
             try:
                 if self._fold is None:
                     await self._adopt()
-                more = await self._read()
+                more = await self._count_next()
                 await self._commit(within_s=_COMMIT_S)
                 self._why = ""
             except Exception as error:  # whatever the client raises while the bus is away
@@ -143,11 +143,11 @@ class Counting:
     # -- the checkpoint
     async def _adopt(self) -> None:
         """Go on from what is written, whoever wrote it."""
-        got = await direct.last(self._connection, OUTCOMES, subjects.OUTCOMES, exact=False)
-        if got is None:
+        stored = await direct.last(self._connection, OUTCOMES, subjects.OUTCOMES, exact=False)
+        if stored is None:
             totals, self._stored_seq = Totals(since_ns=self._connection.clock.now_ns()), 0
         else:
-            totals, self._stored_seq = decode(got.data, Totals), got.seq
+            totals, self._stored_seq = decode(stored.data, Totals), stored.seq
             if totals.v > FORM:
                 raise BusError(f"the totals are of form {totals.v}, this release reads form {FORM}")
         partitions = await partitions_of(self._connection)
@@ -201,7 +201,7 @@ class Counting:
             self._checkpoint(name, sid)
 
     # -- reading
-    async def _read(self) -> bool:
+    async def _count_next(self) -> bool:
         """Count the next messages of each partition; whether there may be more at once."""
         more = False
         for place in self._places:
@@ -213,32 +213,32 @@ class Counting:
         assert fold is not None
         every, after = part.everything, fold.positions[number]
         page = await direct.batch(self._connection, part.stream, every, after, _AT_ONCE, exact=False)
-        for got in page:
-            if got.seq > fold.positions[number] + 1:
-                await self._pass_gap(fold, place, got.seq - 1)
-            await self._message(fold, got)
-            fold.positions[number] = got.seq
+        for stored in page:
+            if stored.seq > fold.positions[number] + 1:
+                await self._pass_gap(fold, place, stored.seq - 1)
+            await self._message(fold, stored)
+            fold.positions[number] = stored.seq
         return len(page) == _AT_ONCE
 
-    async def _message(self, fold: Fold, got: direct.Got) -> None:
+    async def _message(self, fold: Fold, stored: direct.StoredMessage) -> None:
         """Count one message. Nothing is awaited once counting began, so that it is counted whole or not at all."""
-        sid, kind = subjects.parse_log(got.subject)
-        entries = unpack(got.data)
-        whole: list[bytes] = []
+        sid, kind = subjects.parse_log(stored.subject)
+        entries = unpack(stored.data)
+        history: list[bytes] = []
         over = kind == subjects.CLOSED or (kind == subjects.OPENED and any(map(sessions.ends, entries)))
         if kind == subjects.ERASED:
-            over = lost.read_end(Stored(got.seq, kind, got.data)) is not None
+            over = lost.read_end(Stored(stored.seq, kind, stored.data)) is not None
             if not over:
-                self._bury(fold, sid, got.data)
+                self._bury(fold, sid, stored.data)
                 return
         if (over or kind == subjects.FEEDBACK) and sid not in STANDING:
-            whole = [s.data for s in await self._log.read(sid) if s.kind != subjects.REFUSED and s.seq <= got.seq]
-            if over and not (whole and sessions.ends(whole[-1])):
-                whole = entries  # it is being erased
+            history = [s.data for s in await self._log.read(sid) if s.kind != subjects.REFUSED and s.seq <= stored.seq]
+            if over and not (history and sessions.ends(history[-1])):
+                history = entries  # it is being erased
         try:
-            message.count(fold, self._protocols, sid, kind, entries, whole)
+            message.count(fold, self._protocols, sid, kind, entries, history)
         except Exception:
-            _LOGGER.exception("message %d of session %s is counted in part only", got.seq, sid)
+            _LOGGER.exception("message %d of session %s is counted in part only", stored.seq, sid)
         self._point("counted", sid)
 
     # -- what was erased
@@ -272,14 +272,14 @@ class Counting:
         after = max(place.tombstones_to, counted)
         while True:
             page = await direct.batch(self._connection, place.part.stream, erasures, after, _AT_ONCE, exact=False)
-            for got in page:
+            for stored in page:
                 with contextlib.suppress(SchemaError):  # an end that no machine took
-                    erased = decode(got.data, log.Erased)
-                    stone = _Tombstone(subjects.parse_log(got.subject)[0], erased)
+                    erased = decode(stored.data, log.Erased)
+                    stone = _Tombstone(subjects.parse_log(stored.subject)[0], erased)
                     for seq in (erased.opened_seq, erased.closed_seq):
                         if isinstance(seq, int) and seq > counted:
                             place.tombstones[seq] = stone
-                after = got.seq
+                after = stored.seq
             if len(page) < _AT_ONCE:
                 place.tombstones_to = after
                 return

@@ -46,7 +46,7 @@ class Fold:
         self._examples = {name: dict(examples) for name, examples in totals.examples.items()}
         self._days = dict(totals.days)
         self._waiting = dict(totals.waiting)
-        self._seen = {label: list(values) for label, values in totals.seen.items()}
+        self._label_values = {label: list(values) for label, values in totals.seen.items()}
 
     def add(self, samples: Iterable[Sample], traced: Traced | None = None) -> None:
         """Count these, of which a trace tells more. Raises KeyError for a series or a label that is not declared."""
@@ -80,25 +80,25 @@ class Fold:
         for old in sorted(self._days, key=int)[:-_DAYS]:
             del self._days[old]
 
-    def asked(self, sid: str, kind: str) -> None:
+    def item_opened(self, sid: str, kind: str) -> None:
         """A session asked a human something."""
         self._waiting[sid] = self._waiting.get(sid, 0) + 1
         self.add([Sample("items_opened_total", {"kind": kind})])
 
-    def answered(self, sid: str, by: str) -> None:
+    def item_closed(self, sid: str, by: str) -> None:
         """One of its questions was answered, or its default held."""
-        left = self._waiting.get(sid, 0) - 1
-        if left > 0:
-            self._waiting[sid] = left
+        waiting = self._waiting.get(sid, 0) - 1
+        if waiting > 0:
+            self._waiting[sid] = waiting
         else:
             self._waiting.pop(sid, None)
         self.add([Sample("items_closed_total", {"by": by})])
 
     def over(self, sid: str) -> None:
         """The session is over: what still waits is answered by nobody."""
-        left = self._waiting.pop(sid, 0)
-        if left:
-            self.add([Sample("items_closed_total", {"by": "session"}, left)])
+        waiting = self._waiting.pop(sid, 0)
+        if waiting:
+            self.add([Sample("items_closed_total", {"by": "session"}, waiting)])
 
     def totals(self) -> Totals:
         """As they stand."""
@@ -112,7 +112,7 @@ class Fold:
             examples={name: dict(examples) for name, examples in self._examples.items()},
             days=dict(self._days),
             waiting=dict(self._waiting),
-            seen={label: tuple(values) for label, values in self._seen.items()},
+            seen={label: tuple(values) for label, values in self._label_values.items()},
         )
 
     def _bounded(self, label: str, value: str) -> str:
@@ -120,12 +120,12 @@ class Fold:
         if label not in _FROM_OUTSIDE:
             return value
         value = value[:64] or "none"
-        seen = self._seen.setdefault(label, [])
-        if value in seen:
+        values = self._label_values.setdefault(label, [])
+        if value in values:
             return value
-        if len(seen) >= MAX_VALUES:
+        if len(values) >= MAX_VALUES:
             return _OTHER
-        seen.append(value)
+        values.append(value)
         return value
 
 

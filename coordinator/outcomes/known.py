@@ -26,12 +26,12 @@ def children(protocols: Protocols) -> Iterator[Child]:
 
 
 def _of(protocol: Protocol) -> Iterator[Child]:
-    mine = {"protocol": protocol.name}
-    yield from ((name, mine) for name, row in OUTCOMES.items() if row.labels == PROTOCOL)
+    labels_of_protocol = {"protocol": protocol.name}
+    yield from ((name, labels_of_protocol) for name, row in OUTCOMES.items() if row.labels == PROTOCOL)
     for reason in (*protocol.stops, *_EVERYBODYS):
         row = STOPS[reason]
         for converged in (True, False) if row.unless else (is_convergence(reason),):
-            said = {"reason": reason, "converged": "yes" if converged else "no", "status": row.status}
-            yield "sessions_closed_total", {**mine, **said}
-    yield from (("flips_total", {**mine, "because": because}) for because in FLIPS)
-    yield from (("rule_calls_saved_total", {**mine, "rule": rule}) for rule in protocol.counted.rules)
+            labels = {"reason": reason, "converged": "yes" if converged else "no", "status": row.status}
+            yield "sessions_closed_total", {**labels_of_protocol, **labels}
+    yield from (("flips_total", {**labels_of_protocol, "because": because}) for because in FLIPS)
+    yield from (("rule_calls_saved_total", {**labels_of_protocol, "rule": rule}) for rule in protocol.counted.rules)

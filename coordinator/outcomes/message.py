@@ -30,7 +30,7 @@ class _Item(msgspec.Struct, frozen=True):
 
 
 def count(
-    fold: Fold, protocols: Protocols, sid: str, kind: str, entries: Sequence[bytes], whole: Sequence[bytes] = ()
+    fold: Fold, protocols: Protocols, sid: str, kind: str, entries: Sequence[bytes], history: Sequence[bytes] = ()
 ) -> None:
     """Add what this message says.
 
@@ -40,7 +40,7 @@ def count(
         Of its subject.
     entries
         Those that it holds.
-    whole
+    history
         Where it closes its session, or lies behind its end: all entries of that up to its own.
     """
     if kind == subjects.REFUSED:
@@ -61,9 +61,9 @@ def count(
         if _ITEM in entry or _ANSWERED in entry:
             _items(fold, sid, entry)
     if kind == subjects.FEEDBACK:
-        session.count_feedback(fold, protocols, sid, whole, len(entries))
-    elif whole:
-        session.count(fold, protocols, sid, whole)
+        session.count_feedback(fold, protocols, sid, history, len(entries))
+    elif history:
+        session.count(fold, protocols, sid, history)
 
 
 def _items(fold: Fold, sid: str, entry: bytes) -> None:
@@ -71,8 +71,8 @@ def _items(fold: Fold, sid: str, entry: bytes) -> None:
     with contextlib.suppress(SchemaError):
         for command in decode(entry, log.Entry).commands:
             if isinstance(command, log.Say) and command.channel == INBOX:
-                said = decode(command.body, _Item)
+                item = decode(command.body, _Item)
                 if command.kind == "item":
-                    fold.asked(sid, said.kind)
+                    fold.item_opened(sid, item.kind)
                 elif command.kind == "answered":
-                    fold.answered(sid, "human" if said.author else "default")
+                    fold.item_closed(sid, "human" if item.author else "default")

@@ -84,15 +84,17 @@ class Record:
         self._seats: dict[str, Seat] = {}
         self._asks: dict[str, log.Ask] = {}
         for data in entries:
-            entry = _read(data, _Entry)
+            entry = _decode_or_none(data, _Entry)
             if entry is not None:
                 self._take(entry)
 
     @property
     def reason(self) -> str:
         """Of the stop, as this release calls it."""
-        said = "" if self.close is None else self.close.reason
-        return STOPS[said].reason if said in STOPS or any(said in row.formerly for row in STOPS.values()) else said
+        reason = "" if self.close is None else self.close.reason
+        return (
+            STOPS[reason].reason if reason in STOPS or any(reason in row.formerly for row in STOPS.values()) else reason
+        )
 
     @property
     def converged(self) -> bool:
@@ -106,20 +108,20 @@ class Record:
         return Traced(match[1], self.closed_ns) if match else None
 
     def _take(self, entry: _Entry) -> None:
-        event = _read(entry.event, _Tagged) or _Tagged()
+        event = _decode_or_none(entry.event, _Tagged) or _Tagged()
         self.opened_ns = self.opened_ns or entry.at_ns
         self.closed_ns = entry.at_ns
         if event.t == "opened":
-            opening = _read(entry.event, _Opening) or _Opening()
+            opening = _decode_or_none(entry.event, _Opening) or _Opening()
             self.protocol, self._trace = opening.protocol, opening.trace
             self.fork = opening.fork
             if opening.fork is not None:  # its own time begins where what it carries ends
                 self.opened_ns += round(opening.fork.seconds * 1e9)
             self._seats = {s.seat: s for s in opening.seats}
         elif event.t == "replied":
-            self._replied(entry, _read(entry.event, log.Replied))
+            self._replied(entry, _decode_or_none(entry.event, log.Replied))
         elif event.t == "child_ended":
-            child = _read(entry.event, log.ChildEnded)
+            child = _decode_or_none(entry.event, log.ChildEnded)
             if child is not None and child.ended.result is not None:
                 self.unaccounted -= child.ended.result.usage.unaccounted_turns
         for index, command in enumerate(entry.commands):
@@ -138,18 +140,18 @@ class Record:
         self.calls.append(Call(entry.at_ns, round_, final, reply.model, usage))
 
     def _command(self, n: int, index: int, command: msgspec.Raw) -> None:
-        told = _read(command, _Tagged) or _Tagged()
-        match told.t:
-            case "ask" if (ask := _read(command, log.Ask)) is not None:
+        tag = _decode_or_none(command, _Tagged) or _Tagged()
+        match tag.t:
+            case "ask" if (ask := _decode_or_none(command, log.Ask)) is not None:
                 self._asks[f"{n}-{index}"] = ask
-            case "invite" if (invited := _read(command, log.Invite)) is not None:
+            case "invite" if (invited := _decode_or_none(command, log.Invite)) is not None:
                 self._seats.setdefault(invited.seat.seat, invited.seat)
             case "close":
-                self.close = _read(command, log.Close)
-            case "say" if (said := _read(command, log.Say)) is not None:
-                self.rounds = max(self.rounds, said.round)
-                if told.kind == "closed" and said.channel == "control":
-                    self.result = _read(said.body, Result)
+                self.close = _decode_or_none(command, log.Close)
+            case "say" if (say := _decode_or_none(command, log.Say)) is not None:
+                self.rounds = max(self.rounds, say.round)
+                if tag.kind == "closed" and say.channel == "control":
+                    self.result = _decode_or_none(say.body, Result)
                     if self.result is not None:
                         self.unaccounted += self.result.usage.unaccounted_turns
 
@@ -157,12 +159,16 @@ class Record:
 def expected(data: bytes) -> Iterator[Sample]:
     """Numbers of the models of seats that this entry seats, with 0: they are there before the session ends, so that a
     rate sees a model's first tokens."""
-    entry = _read(data, _Entry)
+    entry = _decode_or_none(data, _Entry)
     if entry is None:
         return
-    begins = (_read(entry.event, _Tagged) or _Tagged()).t == "opened"
-    opening = (begins and _read(entry.event, _Opening)) or _Opening()
-    invited = (_read(c, log.Invite) for c in entry.commands if (_read(c, _Tagged) or _Tagged()).t == "invite")
+    begins = (_decode_or_none(entry.event, _Tagged) or _Tagged()).t == "opened"
+    opening = (begins and _decode_or_none(entry.event, _Opening)) or _Opening()
+    invited = (
+        _decode_or_none(c, log.Invite)
+        for c in entry.commands
+        if (_decode_or_none(c, _Tagged) or _Tagged()).t == "invite"
+    )
     for seat in (*opening.seats, *(i.seat for i in invited if i is not None)):
         if seat.metered:
             model = {"model": seat.model}
@@ -178,13 +184,13 @@ def is_convergence(reason: str) -> bool:
 
 def ends(data: bytes) -> bool:
     """Whether an entry closes its session."""
-    entry = _read(data, _Entry)
-    return entry is not None and any((_read(c, _Tagged) or _Tagged()).t == "close" for c in entry.commands)
+    entry = _decode_or_none(data, _Entry)
+    return entry is not None and any((_decode_or_none(c, _Tagged) or _Tagged()).t == "close" for c in entry.commands)
 
 
 def is_carried(data: bytes) -> bool:
     """Whether an entry repeats one of the record that its session carries on."""
-    entry = _read(data, _Entry)
+    entry = _decode_or_none(data, _Entry)
     return entry is not None and entry.cause.startswith(CAUSE)
 
 
@@ -219,14 +225,16 @@ def count_feedback(fold: Fold, protocols: Protocols, sid: str, entries: Sequence
     last: bool | None = None
     fresh: list[bool] = []
     for place, data in enumerate(entries, new - len(entries)):
-        entry = _read(data, _Entry)
-        tagged = None if entry is None else _read(entry.event, _Tagged)
-        given = _read(entry.event, log.FeedbackGiven) if entry and tagged and tagged.t == _FEEDBACK else None
-        if given is None:
+        entry = _decode_or_none(data, _Entry)
+        tagged = None if entry is None else _decode_or_none(entry.event, _Tagged)
+        feedback = (
+            _decode_or_none(entry.event, log.FeedbackGiven) if entry and tagged and tagged.t == _FEEDBACK else None
+        )
+        if feedback is None:
             continue
-        if given.right != last and place >= 0:
-            fresh.append(given.right)
-        last = given.right
+        if feedback.right != last and place >= 0:
+            fresh.append(feedback.right)
+        last = feedback.right
     if not fresh:
         return
     try:
@@ -239,15 +247,15 @@ def count_feedback(fold: Fold, protocols: Protocols, sid: str, entries: Sequence
 
 def _of_every(record: Record) -> Iterator[Sample]:
     """What is counted of every protocol's sessions."""
-    mine = {"protocol": record.protocol}
+    labels = {"protocol": record.protocol}
     status = "failed" if record.close is None else record.close.status
     yield _closed(record.protocol, record.reason, record.converged, status)
-    yield Sample("session_seconds", mine, max(0, record.closed_ns - record.opened_ns) / 1e9)
-    yield Sample("session_rounds", mine, record.rounds)
+    yield Sample("session_seconds", labels, max(0, record.closed_ns - record.opened_ns) / 1e9)
+    yield Sample("session_rounds", labels, record.rounds)
     used = sum((c.usage for c in record.calls), Usage())
-    yield Sample("session_tokens", mine, used.input_tokens + used.output_tokens)
-    yield Sample("session_cost_usd", mine, used.cost_usd)
-    yield Sample("session_calls_total", mine, used.calls)
+    yield Sample("session_tokens", labels, used.input_tokens + used.output_tokens)
+    yield Sample("session_cost_usd", labels, used.cost_usd)
+    yield Sample("session_calls_total", labels, used.calls)
     if record.unaccounted > 0:
         yield Sample("unaccounted_calls_total", value=record.unaccounted)
     for call in record.calls:
@@ -284,30 +292,30 @@ def _of_its_protocol(record: Record, protocols: Protocols, sid: str, entries: Se
 
 
 def _measured(protocol: str, measured: Measured) -> Iterator[Sample]:
-    mine = {"protocol": protocol}
+    labels = {"protocol": protocol}
     if measured.agreement is not None:
-        yield Sample("agreement", mine, measured.agreement)
+        yield Sample("agreement", labels, measured.agreement)
     if measured.disagreement is not None:
-        yield Sample("disagreement", mine, measured.disagreement)
+        yield Sample("disagreement", labels, measured.disagreement)
     if measured.plateau:
-        yield Sample("plateaus_total", mine)
+        yield Sample("plateaus_total", labels)
     for because, times in measured.flips.items():
-        yield Sample("flips_total", {**mine, "because": because}, times)
+        yield Sample("flips_total", {**labels, "because": because}, times)
     for variance in measured.judge_variance:
-        yield Sample("judge_variance", mine, variance)
+        yield Sample("judge_variance", labels, variance)
     yield from measured.samples
 
 
 def _saved(protocol: Protocol, session: Session, record: Record, measured: Measured) -> Iterator[Sample]:
     """Calls that an early stop saved, by the estimate that `--dry-run` shows; and calls that another rule would have
     saved: those of later rounds, the final turn aside, which every end has."""
-    mine, made = {"protocol": protocol.name}, sum(c.usage.calls for c in record.calls)
+    labels, calls_made = {"protocol": protocol.name}, sum(c.usage.calls for c in record.calls)
     if record.fork is not None:
         return  # part of its calls were made by another session
     if record.reason in protocol.stops and record.reason not in NOT_EARLY and not (protocol.fixed or protocol.experts):
         cap = estimate(protocol, session.opened)
-        if record.rounds < cap.rounds and cap.likely_most.calls > made:
-            yield Sample("calls_saved_total", mine, cap.likely_most.calls - made)
+        if record.rounds < cap.rounds and cap.likely_most.calls > calls_made:
+            yield Sample("calls_saved_total", labels, cap.likely_most.calls - calls_made)
     by_round: Counter[int] = Counter()
     for call in record.calls:
         if not call.final:
@@ -315,10 +323,10 @@ def _saved(protocol: Protocol, session: Session, record: Record, measured: Measu
     for rule, last in measured.rules.items():
         later = sum(calls for round_, calls in by_round.items() if round_ > last)
         if later:
-            yield Sample("rule_calls_saved_total", {**mine, "rule": rule}, later)
+            yield Sample("rule_calls_saved_total", {**labels, "rule": rule}, later)
 
 
-def _read(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
+def _decode_or_none(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
     """None for what is not of that form."""
     try:
         return decode(data, wanted)

@@ -90,9 +90,9 @@ def carried(kind: str, arms: Sequence[Arm]) -> Policy:
     return Ucb(means=tuple(arm.mean for arm in arms), counts=tuple(arm.pulls for arm in arms))
 
 
-def feasible(costs: Sequence[float], left: float | None) -> list[int]:
+def feasible(costs: Sequence[float], tokens_left: float | None) -> list[int]:
     """Actions whose conservative estimate of the cost fits what is left; all of them where no budget is known."""
-    return [k for k, cost in enumerate(costs) if left is None or cost <= left]
+    return [k for k, cost in enumerate(costs) if tokens_left is None or cost <= tokens_left]
 
 
 def reward(

@@ -71,7 +71,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Who was named devil's advocate and argued; empty: nobody."""
     arguments: int | None = None
     """New in the round; None: not known."""
-    left: float | None = None
+    tokens_left: float | None = None
     """Tokens left of the budget after this round; None: not known. The learned schedule alone asks."""
 
 
@@ -158,11 +158,11 @@ def advance(config: Control, state: State, observation: Observation) -> State:
         A belief of an agent that was not there in round 0, or of another length.
     """
     before = state.beliefs
-    beliefs, spread, held = _gated(config, state, observation.beliefs)
+    beliefs, spread, is_held = _gated(config, state, observation.beliefs)
     reliability = panel.reliability(state.reliability, observation.crit, config.lambda_)
     number = len(state.rounds)
     state = msgspec.structs.replace(
-        state, beliefs=beliefs, reliability=reliability, held=(*state.held, number) if held else state.held
+        state, beliefs=beliefs, reliability=reliability, held=(*state.held, number) if is_held else state.held
     )
     weights = panel.trusted(panel.weights(reliability, config.eps), _trust(state))
     signals = _measured(state, observation, weights, spread)
@@ -171,7 +171,7 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     pi_i, pi_d = moves.flags(moved, config.plateau, config.eps_i, config.eps_d)
     signals = msgspec.structs.replace(
         signals, information_gain=moves.information_gain(entropies[-2], entropies[-1]),
-        r_i=moved.r_i, r_d=moved.r_d, pi_i=pi_i, pi_d=pi_d, held=held,
+        r_i=moved.r_i, r_d=moved.r_d, pi_i=pi_i, pi_d=pi_d, held=is_held,
         cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit,
     )  # fmt: skip
     if config.follows_minds:
@@ -234,28 +234,28 @@ def _gated(
     return beliefs, msgspec.structs.replace(spread, dispersion=min(spread.dispersion, most)), False
 
 
-def _measured(state: State, seen: Observation, weights: dict[str, float], spread: dist.Spread) -> Signals:
+def _measured(state: State, observation: Observation, weights: dict[str, float], spread: dist.Spread) -> Signals:
     """Signals that need no history."""
     omega = [weights[agent] for agent in state.beliefs]
     mixed = dist.mixture(spread.rows, omega)
     plain = dist.jsd(spread.dispersion, len(omega))
     disagreement = dist.wasserstein(spread.rows, state.positions) if state.ordered else plain
-    scores = seen.crit
-    middle = seen.crit_mean
+    scores = observation.crit
+    middle = observation.crit_mean
     if middle is None and scores:
         middle = panel.average(list(scores.values()))
     return Signals(
         round=len(state.rounds), jsd=disagreement, dispersion=spread.dispersion,
-        overlap=overlap([frozenset(seen.evidence.get(agent, ())) for agent in state.beliefs]),
-        entropy=min(1.0, dist.entropy(mixed) / dist.bits(len(mixed))), q=seen.q, crit=middle,
-        crit_by_agent=dict(scores), crit_variance=seen.crit_variance, judges=seen.judges,
+        overlap=overlap([frozenset(observation.evidence.get(agent, ())) for agent in state.beliefs]),
+        entropy=min(1.0, dist.entropy(mixed) / dist.bits(len(mixed))), q=observation.q, crit=middle,
+        crit_by_agent=dict(scores), crit_variance=observation.crit_variance, judges=observation.judges,
         reliability=dict(state.reliability), weights=weights,
-        mixture=dict(zip(state.outcomes, mixed, strict=True)), tokens=seen.tokens,
+        mixture=dict(zip(state.outcomes, mixed, strict=True)), tokens=observation.tokens,
         logged=logged(spread, omega, mixed, state.positions),
     )  # fmt: skip
 
 
-def _minds(signals: Signals, state: State, seen: Observation, before: Beliefs) -> Signals:
+def _minds(signals: Signals, state: State, observation: Observation, before: Beliefs) -> Signals:
     """The signals with what they say of minds: who shares an answer, how far somebody moved, and who attacked it."""
     leading = [_leading(state.outcomes, belief) for belief in state.beliefs.values()]
     sharing = max(leading.count(name) if name else 0 for name in leading)
@@ -268,9 +268,9 @@ def _minds(signals: Signals, state: State, seen: Observation, before: Beliefs) -
         sharing=sharing,
         moved=max(dist.total_variation(was, now) for was, now in pairs) if state.rounds else None,
         yielded=None if place is None else max(0.0, *(round(was[place] - now[place], 12) for was, now in pairs)),
-        advocate=seen.advocate,
-        arguments=seen.arguments,
-        absent=sum(agent not in seen.beliefs for agent in state.beliefs),
+        advocate=observation.advocate,
+        arguments=observation.arguments,
+        absent=sum(agent not in observation.beliefs for agent in state.beliefs),
     )
 
 
@@ -298,7 +298,7 @@ def _less_noise(config: Control, signals: Signals, before: Signals) -> Signals:
     return msgspec.structs.replace(signals, pi_i=True, pi_d=True) if stops.still(config, signals) else signals
 
 
-def _turned(config: Control, state: State, signals: Signals, seen: Observation) -> State:
+def _turned(config: Control, state: State, signals: Signals, observation: Observation) -> State:
     """The dials of the next round (equations 8 and 9), under the schedule that is set. The gates rise to no more than
     what the round's own arguments reach."""
     pi_i, pi_d = bool(signals.pi_i), bool(signals.pi_d)
@@ -307,7 +307,7 @@ def _turned(config: Control, state: State, signals: Signals, seen: Observation) 
     alpha_i, alpha_d, gamma = config.alpha_i, config.alpha_d, config.gamma
     chosen = state.learned
     if chosen is not None:
-        chosen = learning.after(config, chosen, (*state.rounds, signals), seen.left)
+        chosen = learning.after(config, chosen, (*state.rounds, signals), observation.tokens_left)
         alpha_i = alpha_d = chosen.alpha
         gamma = chosen.gamma
         signals = msgspec.structs.replace(signals, alpha=chosen.alpha, gamma=chosen.gamma)
@@ -319,10 +319,10 @@ def _turned(config: Control, state: State, signals: Signals, seen: Observation) 
     tau_q = dials.information(state.tau_q, raised, gamma, config.tau_max)
     tau_crit = dials.information(state.tau_crit, raised, gamma, config.tau_max)
     if config.gate_bound is not None:
-        reached = seen.reached_q or ((seen.q,) if seen.q else ())
+        reached = observation.reached_q or ((observation.q,) if observation.q else ())
         tau_q = dials.bounded(state.tau_q, tau_q, reached, config.gate_bound)
         tau_crit = dials.bounded(
-            state.tau_crit, tau_crit, seen.reached_crit or tuple(seen.crit.values()), config.gate_bound
+            state.tau_crit, tau_crit, observation.reached_crit or tuple(observation.crit.values()), config.gate_bound
         )
     return msgspec.structs.replace(
         state, rounds=(*state.rounds, signals), cl=cl, learned=chosen,

@@ -54,35 +54,39 @@ def earned(config: Control, rounds: Sequence[Signals]) -> float:
     )  # fmt: skip
 
 
-def after(config: Control, state: Learned, rounds: Sequence[Signals], left: float | None) -> Learned:
+def after(config: Control, state: Learned, rounds: Sequence[Signals], tokens_left: float | None) -> Learned:
     """Reward the action before this round, and choose the next.
 
     Parameters
     ----------
     rounds
         From the blind one to the round just played, two or more.
-    left
+    tokens_left
         Tokens left of the budget; None: not known. The next round is estimated to cost what the dearest so far did,
         and at least what the round after the same action cost in past debates.
     """
     policy = state.policy
     if state.action is not None:
         policy = policy.learn(state.action, earned(config, rounds), state.context)
-    context = _context(rounds, left)
+    context = _context(rounds, tokens_left)
     dearest = float(max(r.tokens for r in rounds))
     costs = (0.0,) * len(bandit.ACTIONS) if state.costs is msgspec.UNSET else state.costs
-    action = policy.choose(bandit.feasible([max(dearest, cost) for cost in costs], left), context)
+    action = policy.choose(bandit.feasible([max(dearest, cost) for cost in costs], tokens_left), context)
     alpha, gamma = state.alpha, state.gamma
     if action is not None:
         alpha, gamma = bandit.moved(alpha, gamma, action, config.step)
     return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context, costs=state.costs)
 
 
-def _context(rounds: Sequence[Signals], left: float | None) -> tuple[float, ...]:
+def _context(rounds: Sequence[Signals], tokens_left: float | None) -> tuple[float, ...]:
     """x_t (L.1) and a constant: D, its last change, Q, its change, IG, its change, the share of the budget left."""
     before, now = rounds[-2], rounds[-1]
     spent = sum(r.tokens for r in rounds)
-    share = 1.0 if left is None or left + spent <= 0 else max(0.0, left) / (max(0.0, left) + spent)
+    share = (
+        1.0
+        if tokens_left is None or tokens_left + spent <= 0
+        else max(0.0, tokens_left) / (max(0.0, tokens_left) + spent)
+    )
     gain, gained = now.information_gain or 0.0, before.information_gain or 0.0
     return (
         1.0, now.dispersion, now.dispersion - before.dispersion, now.q, now.q - before.q, gain, gain - gained, share

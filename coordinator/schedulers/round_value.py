@@ -34,16 +34,16 @@ def features(rounds: Sequence[Signals]) -> dict[str, float]:
     }
 
 
-def gain(fit: RoundValue, seen: Mapping[str, float]) -> float:
+def gain(fit: RoundValue, values: Mapping[str, float]) -> float:
     """By how much the chance of a right answer changes with one more round: -1 to 1.
 
     Examples
     --------
-    >>> seen = dict.fromkeys(FEATURES, 0.5)
-    >>> gain(RoundValue(version="v", coefficients={"top": 0.1}, price=0, tokens=1, fitted_on="", debates=1), seen)
+    >>> values = dict.fromkeys(FEATURES, 0.5)
+    >>> gain(RoundValue(version="v", coefficients={"top": 0.1}, price=0, tokens=1, fitted_on="", debates=1), values)
     0.05
     """
-    total = sum(fit.coefficients.get(name, 0.0) * seen[name] for name in FEATURES)
+    total = sum(fit.coefficients.get(name, 0.0) * values[name] for name in FEATURES)
     return min(1.0, max(-1.0, total))
 
 

@@ -58,13 +58,13 @@ def verdict(
         limit: [_test("rounds played", last.round, ">=", config.round_limit)],
     }
     holds = {name: all(test["holds"] for test in tests) for name, tests in predicates.items()}
-    reason = next((name for name, held in holds.items() if held), None)
+    reason = next((name for name, holds_now in holds.items() if holds_now), None)
     if reason is None:
         return None
     first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
     near = _near(config, last)
-    one = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
-    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"] and (one["holds"] or not settles)
+    one_answer = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
+    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"] and (one_answer["holds"] or not settles)
     tokens = sum(r.tokens for r in rounds)
     certificate = {
         "reason": reason,
@@ -72,7 +72,7 @@ def verdict(
         "converged": converged,
         "stops": {name: {"holds": holds[name], "tests": tests} for name, tests in predicates.items()},
         "near_consensus": near,
-        **({"one_answer": one} if settles else {}),
+        **({"one_answer": one_answer} if settles else {}),
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": config.plateau,
         "window": {"w": config.w, "eta": config.eta, "eps_i": config.eps_i, "eps_d": config.eps_d},
@@ -80,13 +80,15 @@ def verdict(
         "gates_first": {"tau_q": first.tau_q, "tau_crit": first.tau_crit},
         "held": [r.round for r in rounds if r.held],
         "spent": {"tokens": tokens} if tokens else {},
-        "history": [_told(r) for r in rounds],
-        **({} if config.round_value is msgspec.UNSET else {"round_value": _value_told(config.round_value, rounds)}),
+        "history": [_history_row(r) for r in rounds],
+        **(
+            {} if config.round_value is msgspec.UNSET else {"round_value": _round_value_row(config.round_value, rounds)}
+        ),
     }
     return Verdict(reason=reason, round=last.round, converged=converged, certificate=certificate)
 
 
-def _told(r: Signals) -> dict[str, Any]:
+def _history_row(r: Signals) -> dict[str, Any]:
     minds = {name: value for name in _MINDS if (value := getattr(r, name)) is not msgspec.UNSET}
     return {**{name: getattr(r, name) for name in _HISTORY}, **minds}
 
@@ -165,8 +167,8 @@ def stalemate(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     """Mean CRIT below the gate of its round, for so many rounds. A round without arguments has no mean CRIT: it breaks
     the run, for nobody argued badly in it."""
     low = 0
-    for seen in reversed(rounds):
-        if seen.crit is None or seen.tau_crit is None or not seen.crit < seen.tau_crit:
+    for signals in reversed(rounds):
+        if signals.crit is None or signals.tau_crit is None or not signals.crit < signals.tau_crit:
             break
         low += 1
     return [_test("rounds with mean CRIT below its gate, without a break", low, ">=", config.stalemate_rounds)]
@@ -178,7 +180,7 @@ def no_gain(fit: RoundValue, rounds: Sequence[Signals]) -> list[Test]:
     return [_test("expected gain of one more round", worth, "<=", round_value.cost(fit, rounds))]
 
 
-def _value_told(fit: RoundValue, rounds: Sequence[Signals]) -> dict[str, Any]:
+def _round_value_row(fit: RoundValue, rounds: Sequence[Signals]) -> dict[str, Any]:
     """The fit with its version, and what it saw."""
     return {**msgspec.to_builtins(fit), "features": round_value.features(rounds)}
 

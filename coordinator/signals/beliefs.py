@@ -106,14 +106,14 @@ def spread(beliefs: Iterable[Belief], smoothing: float = 0.0) -> Spread:
     other.
     """
     rows = smooth(np.array(list(beliefs)), smoothing)
-    held = rows.tolist()
-    middle = tuple((np.add.reduce(rows) / len(held)).tolist())
-    if all(map(all, held)):
-        logs = [list(map(_log2, belief)) for belief in held]
-        entropies = [-_fsum(map(mul, belief, log)) for belief, log in zip(held, logs, strict=True)]
+    smoothed = rows.tolist()
+    middle = tuple((np.add.reduce(rows) / len(smoothed)).tolist())
+    if all(map(all, smoothed)):
+        logs = [list(map(_log2, belief)) for belief in smoothed]
+        entropies = [-_fsum(map(mul, belief, log)) for belief, log in zip(smoothed, logs, strict=True)]
     else:
-        logs, entropies = None, list(map(entropy, held))
-    apart = entropy(middle) - _fsum(entropies) / len(held)
+        logs, entropies = None, list(map(entropy, smoothed))
+    apart = entropy(middle) - _fsum(entropies) / len(smoothed)
     return Spread(
         rows=rows, middle=middle, logs=logs, entropies=entropies, dispersion=apart if apart > ROUNDING else 0.0
     )

@@ -34,12 +34,12 @@ def logged(
         order, in the order in which they are listed.
     """
     m = len(spread.entropies)
-    whole, who = entropy(mixed), entropy(weights)
-    information = max(0.0, whole - _dot(weights, spread.entropies))
+    h_mixed, h_weights = entropy(mixed), entropy(weights)
+    information = max(0.0, h_mixed - _dot(weights, spread.entropies))
     signals = {
         "weighted_jsd": jsd(information, m),
         "mutual_information": information,
-        "normalised_mutual_information": 2 * information / (who + whole) if who + whole else 0.0,
+        "normalised_mutual_information": 2 * information / (h_weights + h_mixed) if h_weights + h_mixed else 0.0,
         "w1": wasserstein(spread.rows, positions),
     }
     if spread.logs:  # otherwise one may exclude what another allows

@@ -35,10 +35,10 @@ def similarity(one: str, other: str) -> float:
     a, b = tokens(one), tokens(other)
     if a == b:
         return 1.0
-    left, right = _meaning(a), _meaning(b)
-    if not left or not right:
+    left_meaning, right_meaning = _meaning(a), _meaning(b)
+    if not left_meaning or not right_meaning:
         return 0.0
-    score = 2 * len(left & right) / (len(left) + len(right))
+    score = 2 * len(left_meaning & right_meaning) / (len(left_meaning) + len(right_meaning))
     if bool(_NEGATIONS & set(a)) != bool(_NEGATIONS & set(b)):
         score *= DIFFERS
     figures, others = _figures(a), _figures(b)

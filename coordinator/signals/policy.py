@@ -31,11 +31,11 @@ def certified(opened: Opened) -> dict[str, Any]:
     if policy is None:
         return {}
     settings = {name: value for name, value in policy.settings.items() if opened.settings.get(name) == value}
-    told = msgspec.to_builtins(policy)
-    told["settings"] = settings
-    told["choices"] = [msgspec.to_builtins(c) for c in policy.choices if not c.settings or _in_force(c, settings)]
-    told["arms"] = [{"pulls": arm.pulls, "mean": arm.mean, "tokens": arm.tokens} for arm in policy.arms]
-    return {"policy": told}
+    body = msgspec.to_builtins(policy)
+    body["settings"] = settings
+    body["choices"] = [msgspec.to_builtins(c) for c in policy.choices if not c.settings or _in_force(c, settings)]
+    body["arms"] = [{"pulls": arm.pulls, "mean": arm.mean, "tokens": arm.tokens} for arm in policy.arms]
+    return {"policy": body}
 
 
 def _in_force(choice: Choice, settings: dict[str, Any]) -> bool:

@@ -96,11 +96,11 @@ def certified(opened: Opened, role: str) -> dict[str, Any]:
         return {}
     table, seats = records.reliability, [seat for seat in opened.seats if seat.role == role]
     factors = trust(opened, seats)
-    told = {}
+    seat_records = {}
     for seat in seats:
         row = standing(table, seat, records.kind)
         known = {} if row is None else msgspec.to_builtins(row)
-        told[seat.seat] = {**known, "factor": factors[seat.seat]}
+        seat_records[seat.seat] = {**known, "factor": factors[seat.seat]}
     rests_on = msgspec.to_builtins(msgspec.structs.replace(table, rows=()))
     del rests_on["rows"]
-    return {"reliability": {"kind": records.kind, "seats": told, **rests_on}}
+    return {"reliability": {"kind": records.kind, "seats": seat_records, **rests_on}}

@@ -129,7 +129,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def _reason(name: str) -> str:
     """A stop reason, and what it means."""
-    return f"{name} ({STOPS[name].told(False)})" if name in STOPS else name
+    return f"{name} ({STOPS[name].in_words(False)})" if name in STOPS else name
 
 
 def questions(file: Path) -> list[Question]:

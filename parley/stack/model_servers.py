@@ -53,7 +53,7 @@ async def _look(servers: "list[tuple[str, OpenAIModel]]") -> None:
             answer = await model.check(WITHIN_S)
         finally:
             await model.aclose()
-        if not answer.there:
+        if not answer.reachable:
             o = model.options
             raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {answer.why}")
 

@@ -185,7 +185,7 @@ def wrong_partitions(state: Path, asked: int) -> WrongPartitions | None:
     """What moderators with this setting would say of this directory's bus; None: it has that number, or no log."""
     for path in sorted(path for folder in (ONE, f"{SEVERAL}/server-*") for path in state.glob(f"{folder}/{_LOG}")):
         try:
-            there = partitions.told({"config": msgspec.json.decode(path.read_bytes())}).count
+            there = partitions.from_info({"config": msgspec.json.decode(path.read_bytes())}).count
         except (OSError, ValueError, TypeError, AttributeError):
             continue  # moderators look at it once more
         if there != asked:

@@ -112,8 +112,8 @@ def _node(files: Mapping[str, bytes]) -> Iterator[Found]:
     if not isinstance(scripts, dict):
         return
     for name, kind in _NODE:
-        said = scripts.get(name)
-        if isinstance(said, str) and said.strip() and _NO_TEST not in said:
+        script = scripts.get(name)
+        if isinstance(script, str) and script.strip() and _NO_TEST not in script:
             yield Found(kind, "npm test" if name == "test" else f"npm run {name}", f"package.json scripts.{name}")
 
 

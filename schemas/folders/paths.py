@@ -38,16 +38,16 @@ REPOSITORY = "it makes a repository, whose hooks and settings run programs"
 def is_repository(part: str) -> bool:
     """Whether one part of a path is a folder of version control, on any file system: NTFS drops spaces and dots at the
     end, what follows a colon names a stream, and HFS+ passes over characters that are not seen."""
-    seen = folded(part.partition(":")[0])
-    return seen in REPOSITORIES or bool(_SHORT.fullmatch(seen))
+    name = folded(part.partition(":")[0])
+    return name in REPOSITORIES or bool(_SHORT.fullmatch(name))
 
 
 @lru_cache(8_192)
 def folded(part: str) -> str:
     """One part of a path, the same for all that are one name to some file system."""
     if not part.isascii():
-        seen = "".join(c for c in normalize("NFKC", part) if category(c) != "Cf")
-        part = normalize("NFKC", seen.casefold()) or part
+        visible = "".join(c for c in normalize("NFKC", part) if category(c) != "Cf")
+        part = normalize("NFKC", visible.casefold()) or part
     return part.lower().rstrip(" .") or part
 
 
@@ -112,7 +112,7 @@ class Tree:
     """Paths of one folder, taken one after another. Each is refused that cannot stand there beside those before."""
 
     def __init__(self) -> None:
-        self._held: dict[str, tuple[str, bool]] = {}
+        self._spellings: dict[str, tuple[str, bool]] = {}
         """By the folded path: as it is spelt, and whether it is a folder."""
         self._below: dict[str, tuple[set[str], set[str]]] = {}
         """By a folder's folded path: folded names of its files, and of all in it."""
@@ -130,13 +130,13 @@ class Tree:
             over, at, small = key, f"{at}/{part}" if at else part, folded(part)
             key = f"{key}/{small}" if key else small
             as_folder = folder or i < len(parts)
-            if key not in self._held:
+            if key not in self._spellings:
                 if self._makes_bare(over, small, as_folder):
                     return REPOSITORY
-                self._held[key] = (at, as_folder)
+                self._spellings[key] = (at, as_folder)
                 self.folders += as_folder
                 continue
-            spelt, is_folder = self._held[key]
+            spelt, is_folder = self._spellings[key]
             if spelt != at:
                 return f"{at!r} and {spelt!r} are one name to some file systems"
             if not is_folder:

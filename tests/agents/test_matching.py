@@ -105,7 +105,7 @@ def test_a_negation_that_excludes_and_one_that_describes(text: str, wanted: str,
 
 
 def test_what_is_kept_of_a_text_is_what_it_wants() -> None:
-    assert read_prompt("do not touch the database, just fix the form").kept == "fix the form"
+    assert read_prompt("do not touch the database, just fix the form").wanted_text == "fix the form"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_is_kept_of_a_text_is_what_it_wants() -> None:
 )  # fmt: skip
 def test_who_only_sets_something_aside_asks_for_nothing(text: str) -> None:
     found = read_prompt(text)
-    assert (found.kept, found.wanted) == ("", ()) and found.unwanted
+    assert (found.wanted_text, found.wanted) == ("", ()) and found.unwanted
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ def test_who_only_sets_something_aside_asks_for_nothing(text: str) -> None:
 )  # fmt: skip
 def test_a_rule_is_wanted_although_it_is_put_as_a_negation(text: str) -> None:
     found = read_prompt(text)
-    assert found.kept == text and found.wanted and not found.unwanted
+    assert found.wanted_text == text and found.wanted and not found.unwanted
 
 
 def test_who_forgets_does_not_set_aside() -> None:
     for text in ("users forget their password", "don't forget the tests", "did they forget anything"):
-        assert read_prompt(text).unwanted == () and read_prompt(text).kept == text
+        assert read_prompt(text).unwanted == () and read_prompt(text).wanted_text == text
 
 
 def test_prompts_are_not_remembered() -> None:

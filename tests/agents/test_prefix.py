@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Did, Other, Returned, Shown, Steps, Tools, laid_beside
+from agents.context import CallResult, Other, PastStep, Shown, Steps, Tools, laid_beside
 from agents.models.prompting import Prompt, build
 from agents.protocols import kind_of
 from agents.protocols.madp.kinds import STEPS
@@ -143,11 +143,11 @@ def expert() -> list[Shown]:
     previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
     call = {"server": "files", "tool": "read", "arguments": "{}"}
     asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work"].step)
-    returned = Returned(label="Step 1, call 1", asked="files.read {}", ended="ok", text="text")
+    returned = CallResult(label="Step 1, call 1", request="files.read {}", ended="ok", text="text")
     offered = (Offered(server="files", tool="read", description="", arguments={}),)
     tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
     begun = Steps(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])
-    gone_on = msgspec.structs.replace(begun, did=(Did(reply=asking, returned=(returned,), then=tools[1]),))
+    gone_on = msgspec.structs.replace(begun, did=(PastStep(reply=asking, returned=(returned,), tools_after=tools[1]),))
     finding = Finding(severity="major", description="It is rude still.")
     again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))
     turns = [

@@ -207,16 +207,16 @@ def test_alpha_stands_for_both_and_moves_the_level() -> None:
 
 def test_with_too_little_left_nothing_is_chosen_and_nothing_moves() -> None:
     config = control(schedule="learned")
-    state = play(config, [seen(tokens=500), seen(tokens=900, left=899.0)])
+    state = play(config, [seen(tokens=500), seen(tokens=900, tokens_left=899.0)])
     assert state.learned is not None
     assert (state.learned.action, state.learned.alpha, state.learned.gamma) == (None, 0.2, 0.1)
-    enough = play(config, [seen(tokens=500), seen(tokens=900, left=900.0)])
+    enough = play(config, [seen(tokens=500), seen(tokens=900, tokens_left=900.0)])
     assert enough.learned is not None and enough.learned.action == 0
 
 
 def test_linucb_plays_a_debate_on_the_signals_of_l_1() -> None:
     config = control(schedule="learned", policy="linucb")
-    state = play(config, [seen(tokens=100), seen(tokens=300, left=400.0), seen(tokens=300, left=100.0)])
+    state = play(config, [seen(tokens=100), seen(tokens=300, tokens_left=400.0), seen(tokens=300, tokens_left=100.0)])
     assert state.learned is not None and isinstance(state.learned.policy, LinUcb)
     assert sum(map(bool, state.learned.policy.inverse)) == 1
     d = state.rounds[1].dispersion

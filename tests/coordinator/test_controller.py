@@ -143,7 +143,7 @@ SCHEDULES: list[dict[str, Any]] = [
 ]  # fmt: skip
 BELIEFS = st.sampled_from([U, V, NEAR, (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
 ROUNDS = st.builds(
-    seen, BELIEFS, BELIEFS, tokens=st.integers(0, 10**6), left=st.none() | st.integers(0, 10**6).map(float),
+    seen, BELIEFS, BELIEFS, tokens=st.integers(0, 10**6), tokens_left=st.none() | st.integers(0, 10**6).map(float),
     q=st.floats(-1, 1), crit=st.sampled_from([{}, {"u": 0.2}, {"u": 0.8, "v": 0.7}]),
 )  # fmt: skip
 

@@ -140,7 +140,7 @@ class Counting:
 
 async def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> None:
     inner = Counting()
-    cached = Cached(inner, kept=2)
+    cached = Cached(inner, most=2)
     found = await cached.encode(["a", "bb", "a"])
     assert found.shape == (3, 2) and np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
     assert np.array_equal(await cached.encode(["bb", "a"]), found[[1, 0]])

@@ -48,7 +48,7 @@ def _start(view: View) -> Step:
 
 
 def left(moderator: Moderator, reason: str) -> float:
-    return float(moderator._metrics.left.labels(reason=reason).value)
+    return float(moderator._metrics.left_to_others.labels(reason=reason).value)
 
 
 async def put_aside(engine: Engine) -> int:

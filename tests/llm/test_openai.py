@@ -458,5 +458,5 @@ async def test_a_model_is_checked_without_a_paid_call(step: Step, answers: bool,
         found = await made.check(0.2 if "0.2" in why else 5.0)
     assert (found.answers, found.listed) == (answers, listed) and why in found.why and bool(why) == bool(found.why)
     assert found.structured == "json_schema" and found.usd_per_million_input is None
-    assert found.there == (answers or "cannot be read" in why), "a list that cannot be read stops nobody"
+    assert found.reachable == (answers or "cannot be read" in why), "a list that cannot be read stops nobody"
     assert [r.path for r in server.requests] == ["/v1/models"]

@@ -123,7 +123,7 @@ def test_what_the_seat_said_itself_cannot_end_a_fence() -> None:
     for said in ("harmless", attack):
         own = Position(**{**POSITION, "reasoning": said})  # type: ignore[arg-type]
         shown = msgspec.structs.replace(asked(kind="revise", round_=2, own=own, others=[own]), boundary=EDGE)
-        texts.append(text_of(build(shown, {"type": "object", "title": said}, Repair(said=said, error=said))))
+        texts.append(text_of(build(shown, {"type": "object", "title": said}, Repair(reply=said, error=said))))
     plain, tried = texts
     assert tried.lower().count(EDGE) == plain.lower().count(EDGE) and tried.count("[[") == plain.count("[[")
     assert tried.count("(boundary removed)") == 10, "twice in each of own, other, schema, reply and error"
@@ -166,7 +166,7 @@ def test_without_documents_what_others_said_is_cut() -> None:
 
 def test_a_repair_fits_the_cap_too() -> None:
     shown = asked([document("x.md", "x" * 30_000)], caps=Caps(input_tokens=3_000))
-    prompt = build(shown, {"type": "object"}, Repair(said="s" * 20_000, error="e" * 3_000), edge)
+    prompt = build(shown, {"type": "object"}, Repair(reply="s" * 20_000, error="e" * 3_000), edge)
     assert prompt.input_tokens <= 3_000 and "could not be used" in text_of(prompt)
 
 

@@ -42,7 +42,7 @@ def stops_page() -> list[Row]:
 
 def test_the_table_of_stops_equals_the_code() -> None:
     assert stops_page() == [
-        Row(s.reason, protocols(s.reason), converged, s.status, s.exit_status(converged), s.told(converged))
+        Row(s.reason, protocols(s.reason), converged, s.status, s.exit_status(converged), s.in_words(converged))
         for s in STOPS.values()
         for converged in ([True, False] if s.unless else [s.converged])
     ]

@@ -28,7 +28,7 @@ async def test_a_stack_that_cannot_serve_its_store_says_so_to_whoever_waits(tmp_
             parley = LocalParley(client, lease)
             assert await partitions.wrong(lease.url, tmp_path / "keys", 1) is None
             refused = await partitions.wrong(lease.url, tmp_path / "keys", 4)
-            assert refused is not None and (refused.there, refused.asked) == (1, 4)
+            assert refused is not None and (refused.existing, refused.wanted) == (1, 4)
             order = json.loads((tmp_path / REMEMBERED).read_bytes())
             order["stack"]["partitions"] = 4
             (tmp_path / REMEMBERED).write_text(json.dumps(order))

@@ -63,7 +63,7 @@ async def test_a_model_edits_files_and_hands_in_folder_diff_and_calls(tmp_path: 
     assert model.shown[2].steps is not None
     seen = [returned for did in model.shown[2].steps.did for returned in did.returned]
     assert any(
-        "print('hi')" in r.text and r.ended == "ok" and r.asked.startswith("server files, tool read_file: {")
+        "print('hi')" in r.text and r.ended == "ok" and r.request.startswith("server files, tool read_file: {")
         for r in seen
     )
 

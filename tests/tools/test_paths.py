@@ -63,7 +63,7 @@ def test_what_is_inside_is_found(root: Path, given: str) -> None:
 def test_what_leads_out_is_refused_with_its_name_and_why(root: Path, given: str, why: str) -> None:
     with pytest.raises(Outside, match=why) as caught:
         inside(root, given)
-    assert caught.value.given == given and len(str(caught.value)) < 500
+    assert caught.value.path == given and len(str(caught.value)) < 500
 
 
 def test_an_absolute_path_inside_is_inside(root: Path) -> None:

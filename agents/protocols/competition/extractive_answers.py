@@ -121,8 +121,8 @@ def bid(shown: Shown) -> tuple[Bid, bool]:
     """It wants to speak if it has an unused sentence about what the other side said last, the more the nearer."""
     brief: BidBrief = shown.brief
     r = reading(shown, brief.me)
-    spoke = any(h.said.seat == r.seat and h.said.act == "free" for h in r.heard)
-    pairs = [(c, x) for c, x in clashes(r, last(r)) if x.text not in r.said]
+    spoke = any(h.body.seat == r.seat and h.body.act == "free" for h in r.heard)
+    pairs = [(c, x) for c, x in clashes(r, last(r)) if x.text not in r.team_text]
     if pairs:
         claim, line = pairs[0]
         near = shared(r.apart(claim), r.apart(line.sentence))
@@ -141,16 +141,16 @@ def question(shown: Shown) -> tuple[Questions, bool]:
     """Questions about what the other side has said, to whoever of it has answered least."""
     brief: QuestionBrief = shown.brief
     r = reading(shown, brief.me)
-    answered = [h.said.answerer for h in r.heard]
+    answered = [h.body.answerer for h in r.heard]
     answerer = min(brief.answerers, key=lambda seat: (answered.count(seat), brief.answerers.index(seat)))
-    return Questions(answerer=answerer, questions=tuple(_asked(r, brief))), r.injected
+    return Questions(answerer=answerer, questions=tuple(_questions(r, brief))), r.injected
 
 
-def _asked(r: DebaterView, brief: QuestionBrief) -> list[str]:
+def _questions(r: DebaterView, brief: QuestionBrief) -> list[str]:
     """As many as are wanted, no two alike, together within the words if there is room for any."""
     share = max(1, brief.words // brief.least)
     quoted = min(WORDS_OF_A_QUOTE, max(4, (share - 12) // 2))
-    before = r.said
+    before = r.team_text
     pairs = [
         (shortened(c.text, quoted), shortened(x.text, quoted))
         for c, x in clashes(r, r.opposing)
@@ -172,29 +172,29 @@ def respond(shown: Shown) -> tuple[Spoken, bool]:
     """Each question in turn, on what it asks about, with a quotation."""
     brief: AnswerBrief = shown.brief
     r = reading(shown, brief.me)
-    kept = counted(WHO) if brief.words >= 2 * ROOM_FOR_WHO else 0
-    draft = SpeechDraft(brief.words, kept)
+    reserved = counted(WHO) if brief.words >= 2 * ROOM_FOR_WHO else 0
+    draft = SpeechDraft(brief.words, reserved)
     injected = r.injected or any(map(is_suspicious, brief.questions))
-    said = r.said
-    for i, asked in enumerate(brief.questions):
-        plain = without_orders(asked)
+    used = r.team_text
+    for i, question_text in enumerate(brief.questions):
+        plain = without_orders(question_text)
         which = f"To your {ORDINALS[i]} question" if i < len(ORDINALS) else "To the next question"
         about = sentence(plain)
         lines = [x for x in ranked(r, about.stems) if "?" not in x.text and x not in draft.cited]
-        unused = [x for x in lines if x.text not in said] or lines
+        unused = [x for x in lines if x.text not in used] or lines
         terms = _topic(plain, unused[0] if unused else None)
         on = f", on {listed(terms)}" if terms else ""
         if not (
             unused and draft.add(f"{which}{on}: “{clean(unused[0].text)}” ({source(unused[0].document)}).", unused[0])
         ):
             draft.add(f"{which}{on}: we claim nothing that our documents do not show.")
-    return spoken(draft, kept, r, shown, brief.words), injected
+    return spoken(draft, reserved, r, shown, brief.words), injected
 
 
-def _topic(asked: str, line: DocumentLine | None) -> list[str]:
+def _topic(question_text: str, line: DocumentLine | None) -> list[str]:
     """Words of a question, of what it quotes if it does; those first that the answer's quotation has; three of them."""
-    asked = " ".join(quotes(asked)) or asked
+    question_text = " ".join(quotes(question_text)) or question_text
     has = frozenset() if line is None else frozenset(line.sentence.stems)
-    topic_words = list(dict.fromkeys(w for w in words(asked) if w not in STOP and len(w) > 3 and w.isalpha()))
+    topic_words = list(dict.fromkeys(w for w in words(question_text) if w not in STOP and len(w) > 3 and w.isalpha()))
     first = [w for w in topic_words if stem(w) in has]
     return (first + [w for w in topic_words if w not in first])[: max(2, min(3, len(first)))]

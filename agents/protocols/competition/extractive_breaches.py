@@ -72,8 +72,8 @@ def _attacker_answered(it: PublicSpeech) -> Found:
 
 
 def _not_direct(it: PublicSpeech, before: Sequence[PublicSpeech]) -> Found:
-    asked = next((h for h in reversed(before) if h.said.act == "question"), None)
-    if asked is None or not terms_of(asked.text) or _has(it) & terms_of(asked.text):
+    question = next((h for h in reversed(before) if h.body.act == "question"), None)
+    if question is None or not terms_of(question.text) or _has(it) & terms_of(question.text):
         return NOTHING
     return _first(it), "It has no word of the questions."
 
@@ -87,7 +87,7 @@ def _off_topic(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozense
 
 
 def _scripted(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[str]) -> Found:
-    crossed = frozenset(x for h in before if h.said.act in ("question", "answer") for x in _has(h)) - terms
+    crossed = frozenset(x for h in before if h.body.act in ("question", "answer") for x in _has(h)) - terms
     if not crossed or len(_has(it) & crossed) >= TAKEN_UP:
         return NOTHING
     return _first(it), "It takes up nothing that was asked or answered."

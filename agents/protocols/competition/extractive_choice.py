@@ -25,13 +25,13 @@ def ranked(r: DebaterView, target: Iterable[str] = ()) -> list[DocumentLine]:
     `target` holds the stems of what is to be answered.
     """
     wanted = set(target) - r.terms
-    said, mine = r.said, r.own_notes(r.seat)
+    used, own_notes = r.team_text, r.own_notes(r.seat)
     mates = collapse(" ".join(n for n in r.notes if not n.startswith(f"{r.seat}:")))
 
     def worth(line: DocumentLine) -> float:
-        plan = PLANNED if line.text in mine else PLANNED_BY_MATES if line.text in mates else 0.0
+        plan = PLANNED if line.text in own_notes else PLANNED_BY_MATES if line.text in mates else 0.0
         return (
-            USED * (line.text in said)
+            USED * (line.text in used)
             + plan
             + line.favour
             + RELEVANT * line.relevance
@@ -45,8 +45,8 @@ def ranked(r: DebaterView, target: Iterable[str] = ()) -> list[DocumentLine]:
 
 def fresh(r: DebaterView, lines: Sequence[DocumentLine]) -> list[DocumentLine]:
     """Those that the team has not said yet; all of them where none is left."""
-    said = r.said
-    return [x for x in lines if x.text not in said] or list(lines)
+    used = r.team_text
+    return [x for x in lines if x.text not in used] or list(lines)
 
 
 def clashes(r: DebaterView, speeches: Sequence[PublicSpeech]) -> list[tuple[Sentence, DocumentLine]]:

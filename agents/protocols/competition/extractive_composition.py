@@ -69,8 +69,8 @@ _LAST = re.compile(r"[\s.,;:!?]+$")
 class SpeechDraft:
     """Parts of a text that together keep to a limit of words."""
 
-    def __init__(self, limit: int, kept: int = 0) -> None:
-        self._room = max(1, limit) - kept
+    def __init__(self, limit: int, reserved: int = 0) -> None:
+        self._room = max(1, limit) - reserved
         self._parts: list[str] = []
         self.cited: list[DocumentLine] = []
 
@@ -128,12 +128,12 @@ def shortened(text: str, words: int) -> str:
     plain = _LAST.sub("", collapse(clean(text)))
     if counted(plain) <= words:
         return plain
-    kept: list[str] = []
+    taken: list[str] = []
     for word in plain.split():
-        if counted(" ".join([*kept, word])) > words:
+        if counted(" ".join([*taken, word])) > words:
             break
-        kept.append(word)
-    return _LAST.sub("", " ".join(kept)) + "…" if kept else "…"
+        taken.append(word)
+    return _LAST.sub("", " ".join(taken)) + "…" if taken else "…"
 
 
 def listed(words: Sequence[str]) -> str:

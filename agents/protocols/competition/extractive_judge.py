@@ -66,12 +66,12 @@ _BACK = re.compile(r"\b(?:we|our|us)\b", re.I)
 def score(shown: Shown) -> tuple[Marks, bool]:
     """(marks of the last speech, whether something that was said talks to the reader as to a machine)."""
     brief: ScoreBrief = shown.brief
-    heard, injected = speeches(shown)
-    if not heard:
+    speech_list, injected = speeches(shown)
+    if not speech_list:
         return Marks(
             logic=1, persuasion=1, expression=1, teamwork=1, rule_compliance=1, comment=f"Nothing was said. {WHO}"
         ), injected
-    it, before = heard[-1], heard[:-1]
+    it, before = speech_list[-1], speech_list[:-1]
     terms = terms_of(shown.question)
     faults = breaches(brief, it, before, terms)
     parts = _parts(it, before, terms, brief.limit)
@@ -101,26 +101,28 @@ def _parts(it: PublicSpeech, before: Sequence[PublicSpeech], terms: frozenset[st
     mates = [h for h in before if h.team == it.team]
     against = [h for h in before if h.team != it.team][-1:]
     team_text = collapse(" ".join(h.text for h in mates))
-    theirs = {s for h in against for s in stems(h.text)} - terms
-    ours = {s for h in mates for s in stems(h.text)} - terms
-    spoken = words(it.text)
+    their_stems = {s for h in against for s in stems(h.text)} - terms
+    our_stems = {s for h in mates for s in stems(h.text)} - terms
+    speech_words = words(it.text)
     parts = [set(stems(s)) for s in sentences(it.text)]
     return {
         "quoted": float(len(quoted)),
         "evidence": min(1.0, len(quoted) * WORDS_PER_QUOTE / size),
-        "links": min(1.0, sum(1 for w in spoken if w in _LINKING) * WORDS_PER_LINK / size),
+        "links": min(1.0, sum(1 for w in speech_words if w in _LINKING) * WORDS_PER_LINK / size),
         "motion": sum(1 for p in parts if p & terms) / max(1, len(parts)) if terms else 1.0,
-        "meets": min(1.0, len(theirs & has) / max(TAKEN_UP, SHARE_TAKEN_UP * len(theirs))) if against else 0.5,
-        "varied": max(0.0, min(1.0, (len(set(spoken)) / max(1, len(spoken)) - 0.3) / 0.5)),
+        "meets": min(1.0, len(their_stems & has) / max(TAKEN_UP, SHARE_TAKEN_UP * len(their_stems)))
+        if against
+        else 0.5,
+        "varied": max(0.0, min(1.0, (len(set(speech_words)) / max(1, len(speech_words)) - 0.3) / 0.5)),
         "time": min(1.0, size / max(1.0, FULL * limit)),
         "fresh": 1.0 if not quoted else sum(1 for q in quoted if q not in team_text) / len(quoted),
-        "goes_on": 0.5 * bool(_BACK.search(it.text)) + 0.5 * (shared(ours, has) if mates else 1.0),
+        "goes_on": 0.5 * bool(_BACK.search(it.text)) + 0.5 * (shared(our_stems, has) if mates else 1.0),
     }
 
 
 def _evidence(it: PublicSpeech) -> list[str]:
     """What it quotes, each once: citations, which the moderator has looked up, and quotations in the text."""
-    cited = [collapse(c.quote) for c in it.said.citations if not is_suspicious(c.quote)]
+    cited = [collapse(c.quote) for c in it.body.citations if not is_suspicious(c.quote)]
     return list(dict.fromkeys([*cited, *quotes(it.text)]))
 
 
@@ -130,8 +132,8 @@ def _evidence(it: PublicSpeech) -> list[str]:
 def summarize(shown: Shown) -> tuple[StageSummary, bool]:
     """What each team quoted in the stage, what was met, and the totals."""
     brief: SummaryBrief = shown.brief
-    heard, injected = speeches(shown)
-    here = [h for h in heard if h.said.stage == brief.stage]
+    speech_list, injected = speeches(shown)
+    here = [h for h in speech_list if h.body.stage == brief.stage]
     parts = [f"{clean(without_orders(brief.stage)) or 'The stage'}: {_number_of(len(here), 'speech')}."]
     for team in TEAMS:
         of_team = [h for h in here if h.team == team]
@@ -149,19 +151,19 @@ def summarize(shown: Shown) -> tuple[StageSummary, bool]:
 def review(shown: Shown) -> tuple[Review, bool]:
     """Who has won, as it was counted; what stayed open; what each might do better."""
     brief: ReviewBrief = shown.brief
-    heard, injected = speeches(shown)
-    said = {
+    speech_list, injected = speeches(shown)
+    openings = {
         "": "No winner: the debate was not played to its end, or there was nothing to decide by.",
         "draw": "The debate ends in a draw.",
     }
     best = f" Best debater: {clean(brief.best)}." if brief.best and brief.winner else ""
-    parts = [said.get(brief.winner, f"Team {clean(brief.winner)} has won.") + best, _totals(brief.totals)]
+    parts = [openings.get(brief.winner, f"Team {clean(brief.winner)} has won.") + best, _totals(brief.totals)]
     for team in TEAMS:
-        of_team = [h for h in heard if h.team == team]
-        rival = [h for h in heard if h.team != team]
+        of_team = [h for h in speech_list if h.team == team]
+        rival = [h for h in speech_list if h.team != team]
         claims = list(dict.fromkeys(c for h in of_team for c in h.claims))
         open_ = [c for c in claims if not _met(c, rival)]
-        over = sum(1 for h in of_team if h.said.overtime)
+        over = sum(1 for h in of_team if h.body.overtime)
         counts = f"{_number_of(len(of_team), 'speech')}, {_number_of(len(claims), 'quotation')}"
         parts.append(f"{team}: {counts}, {len(open_)} of them not met.")
         if claims:
@@ -201,9 +203,9 @@ def vote(shown: Shown) -> tuple[Ballot, bool]:
         sound = polarity(motion)
         choice = "pro" if sound > 0 else "con" if sound < 0 else "undecided"
         return _ballot(choice, f"The motion's words speak {sound:+.1f} for it."), odd
-    heard, injected = speeches(shown)
+    speech_list, injected = speeches(shown)
     listens, of_met = LISTENS[_number(shown.seat) % len(LISTENS)]
-    weights = {team: _weight(heard, team, listens, of_met) for team in TEAMS}
+    weights = {team: _weight(speech_list, team, listens, of_met) for team in TEAMS}
     pro, con = weights["pro"], weights["con"]
     choice = "pro" if pro > LEAD * con else "con" if con > LEAD * pro else "undecided"
     what = f", {listens} sentences twice" if listens else ""
@@ -223,10 +225,12 @@ def _number(seat: str) -> int:
     return int(number) - 1 if number.isdecimal() and number.isascii() else 0
 
 
-def _weight(heard: Sequence[PublicSpeech], team: str, listens: str, of_met: float) -> float:
+def _weight(speech_list: Sequence[PublicSpeech], team: str, listens: str, of_met: float) -> float:
     """What a side has quoted, each sentence once; what the other side took up counts less."""
-    rival = [h for h in heard if h.team != team]
-    quotes = dict.fromkeys((c.document, collapse(c.quote)) for h in heard if h.team == team for c in h.said.citations)
+    rival = [h for h in speech_list if h.team != team]
+    quotes = dict.fromkeys(
+        (c.document, collapse(c.quote)) for h in speech_list if h.team == team for c in h.body.citations
+    )
     total = 0.0
     for document, quote in quotes:
         if not is_suspicious(quote):

@@ -86,20 +86,20 @@ class DocumentLine:
 class PublicSpeech:
     """A public speech, without what talks to the reader as to a machine."""
 
-    said: Said
+    body: Said
     text: str
 
     @property
     def team(self) -> str:
         """pro | con"""
-        return self.said.seat.partition("_")[0]
+        return self.body.seat.partition("_")[0]
 
     @property
     def claims(self) -> tuple[Sentence, ...]:
         """What it rests on: sentences that it quotes; where it quotes nothing, its own."""
-        if self.said.act == "question":
+        if self.body.act == "question":
             return ()
-        quoted = [collapse(c.quote) for c in self.said.citations] or quotes(self.text)
+        quoted = [collapse(c.quote) for c in self.body.citations] or quotes(self.text)
         claims = [q for q in quoted if not is_suspicious(q)] or [s for s in sentences(self.text) if not s.endswith("?")]
         return tuple(s for s in map(sentence, dict.fromkeys(claims)) if len(s.words) >= ENOUGH)
 
@@ -124,7 +124,7 @@ class DebaterView:
     injected: bool
 
     @cached_property
-    def said(self) -> str:
+    def team_text(self) -> str:
         """All that the seat's team has said in public."""
         return collapse(" ".join(h.text for h in self.heard if h.team == self.team))
 
@@ -150,19 +150,20 @@ def reading(shown: Shown, me: Identity) -> DebaterView:
     direction = shown.brief.direction if isinstance(shown.brief, SpeechBrief) else ""
     texts = [*(d.text for d in shown.documents), *notes, direction, shown.question, me.stance, me.role]
     injected |= any(map(is_suspicious, texts))
-    kept = tuple(without_orders(n) for n in notes)
+    clean_notes = tuple(without_orders(n) for n in notes)
     return DebaterView(
         seat=seat, team=me.team, motion=motion_of(shown.question), terms=terms_of(shown.question),
-        lines=_lines(shown, me.team), heard=heard, notes=kept, direction=without_orders(direction), style=style_of(me),
+        lines=_lines(shown, me.team), heard=heard, notes=clean_notes, direction=without_orders(direction),
+        style=style_of(me),
         injected=injected,
     )  # fmt: skip
 
 
 def speeches(shown: Shown) -> tuple[tuple[PublicSpeech, ...], bool]:
     """(the public speeches in order, whether something in one talks to the reader as to a machine)."""
-    said = [o.body for o in shown.others if isinstance(o.body, Said)]
-    injected = any(is_suspicious(t) for s in said for t in (s.text, *s.questions, *(c.quote for c in s.citations)))
-    return tuple(PublicSpeech(s, without_orders(s.text)) for s in said), injected
+    bodies = [o.body for o in shown.others if isinstance(o.body, Said)]
+    injected = any(is_suspicious(t) for s in bodies for t in (s.text, *s.questions, *(c.quote for c in s.citations)))
+    return tuple(PublicSpeech(s, without_orders(s.text)) for s in bodies), injected
 
 
 def motion_of(question: str) -> str:
@@ -185,13 +186,13 @@ def without_orders(text: str) -> str:
     lines = []
     left_out = False
     for line in _LINE_END.split(text):
-        kept = []
+        pieces = []
         for piece in _PIECE_END.split(line):
             bad = is_instruction(piece.strip())
             if piece.strip() and not bad and not (left_out and len(words(piece)) < SCRAP):
-                kept.append(piece.strip())
+                pieces.append(piece.strip())
             left_out = bad or (left_out and not piece.strip())
-        lines += [" ".join(kept)] if kept else []
+        lines += [" ".join(pieces)] if pieces else []
     return "\n".join(lines)
 
 

@@ -35,8 +35,8 @@ def speak(shown: Shown) -> tuple[Spoken, bool]:
     """A speech, by what it is for."""
     brief: SpeechBrief = shown.brief
     r = reading(shown, brief.me)
-    kept = counted(WHO) if brief.words >= ROOM_FOR_WHO else 0
-    draft = SpeechDraft(brief.words, kept)
+    reserved = counted(WHO) if brief.words >= ROOM_FOR_WHO else 0
+    draft = SpeechDraft(brief.words, reserved)
     if brief.act == "summary":
         _sum_up(draft, r)
     elif brief.act == "free":
@@ -45,15 +45,15 @@ def speak(shown: Shown) -> tuple[Spoken, bool]:
         _close(draft, r, brief)
     else:
         _open(draft, r, brief)
-    return spoken(draft, kept, r, shown, brief.words), r.injected
+    return spoken(draft, reserved, r, shown, brief.words), r.injected
 
 
-def spoken(draft: SpeechDraft, kept: int, r: DebaterView, shown: Shown, limit: int) -> Spoken:
-    """The finished text and what it cites; `kept` words were held back for saying that no language model is at work."""
+def spoken(draft: SpeechDraft, reserved: int, r: DebaterView, shown: Shown, limit: int) -> Spoken:
+    """The finished text and what it cites. `reserved` words are for the sentence that no language model is at work."""
     if draft.empty:
         _least(draft, r, limit)
-    draft.free(kept)
-    if kept:
+    draft.free(reserved)
+    if reserved:
         draft.add(WHO)
     return Spoken(text=draft.text, citations=draft.citations(shown.error if shown.attempt > 1 else ""))
 
@@ -74,7 +74,7 @@ def _least(draft: SpeechDraft, r: DebaterView, limit: int) -> None:
 
 def _open(draft: SpeechDraft, r: DebaterView, brief: SpeechBrief) -> None:
     """The case: the motion, the side, points, what they come to."""
-    earlier = [h for h in r.heard if h.team == r.team and h.said.act == "speech"]
+    earlier = [h for h in r.heard if h.team == r.team and h.body.act == "speech"]
     draft.add(f"The motion: {r.motion} {_side(r, brief.me.stance)}" if not earlier else _side(r, brief.me.stance))
     _rebut(draft, r, most=1 if r.opposing else 0)
     lines = fresh(r, ranked(r))
@@ -91,16 +91,18 @@ def _debate(draft: SpeechDraft, r: DebaterView) -> None:
 def _sum_up(draft: SpeechDraft, r: DebaterView) -> None:
     """What was asked and answered, then what stands."""
     draft.add("What did the cross-examination bring?")
-    for question, answer in pairwise(h for h in r.heard if h.said.act in ("question", "answer")):
-        if (question.said.act, answer.said.act) != ("question", "answer") or not question.said.questions:
+    for question, answer in pairwise(h for h in r.heard if h.body.act in ("question", "answer")):
+        if (question.body.act, answer.body.act) != ("question", "answer") or not question.body.questions:
             continue
-        theirs = [q for q in question.said.questions if not is_suspicious(q)][:1]
-        said = [c.text for c in answer.claims][:1]
+        theirs = [q for q in question.body.questions if not is_suspicious(q)][:1]
+        claims = [c.text for c in answer.claims][:1]
         who, whom = ("We", "they") if question.team == r.team else ("They", "we")
         for q in theirs:
-            reply = f"and {whom} answered “{shortened(said[0], 22)}”" if said else f"and {whom} showed nothing for it"
+            reply = (
+                f"and {whom} answered “{shortened(claims[0], 22)}”" if claims else f"and {whom} showed nothing for it"
+            )
             draft.add(f"{who} asked about “{shortened((quotes(q) or [q])[0], 22)}”, {reply}.")
-    _rebut(draft, r, most=1, speeches=[h for h in r.opposing if h.said.act == "answer"])
+    _rebut(draft, r, most=1, speeches=[h for h in r.opposing if h.body.act == "answer"])
     _points(draft, r, ranked(r, target_of(r)), 2)
     draft.add("So far the answers leave our side of the motion standing.")
 
@@ -131,8 +133,8 @@ def _points(draft: SpeechDraft, r: DebaterView, lines: Sequence[DocumentLine], m
 
 
 def _side(r: DebaterView, stance: str) -> str:
-    held = "" if stance in ("for the motion", "against the motion") or is_suspicious(stance) else clean(stance)
-    return f"We speak {'for' if r.team == 'pro' else 'against'} it.{f' We hold: {held}' if held else ''}"
+    position = "" if stance in ("for the motion", "against the motion") or is_suspicious(stance) else clean(stance)
+    return f"We speak {'for' if r.team == 'pro' else 'against'} it.{f' We hold: {position}' if position else ''}"
 
 
 def _nothing() -> str:

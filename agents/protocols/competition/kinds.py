@@ -121,9 +121,9 @@ def _confer(shown: Shown) -> dict[str, str]:
 
 def _speak(shown: Shown) -> dict[str, str]:
     brief: SpeechBrief = shown.brief
-    left = "" if brief.seconds_left is None else f" Your team has {brief.seconds_left:.0f} seconds of speech left."
+    time_left = "" if brief.seconds_left is None else f" Your team has {brief.seconds_left:.0f} seconds of speech left."
     if brief.seconds_left == 0:
-        left = " Your team's time is used up; you have these words because everybody must speak."
+        time_left = " Your team's time is used up; you have these words because everybody must speak."
     direction = f"Your captain's direction for this speech; follow it: {_line(brief.direction)}"
     return {
         **_me(shown),
@@ -131,7 +131,7 @@ def _speak(shown: Shown) -> dict[str, str]:
         "act": ACTS[brief.act],
         "task": _line(brief.task),
         "direction": direction if brief.direction else "",
-        "left": left,
+        "left": time_left,
     }
 
 

@@ -64,8 +64,8 @@ def score(shown: Shown) -> Analysis:
     groups = _groups(voices)
     dimensions = _dimensions(voices)
     shares = brief.shares or {"facts": 0.6, "approach": 0.25, "priority": 0.15}
-    whole = sum(shares.get(d, 0.0) for d in dimensions) or 1.0
-    points = round(sum(shares.get(d, 0.0) * v for d, v in dimensions.items()) / whole, 1)
+    total = sum(shares.get(d, 0.0) for d in dimensions) or 1.0
+    points = round(sum(shares.get(d, 0.0) * v for d, v in dimensions.items()) / total, 1)
     moved = any(v.position.change != "kept" for v in voices)
     return Analysis(
         score=points,
@@ -119,8 +119,8 @@ def _synthesis(shown: Shown, brief: SynthesisBrief | ConcludeBrief) -> Synthesis
         return Synthesis(answer=brief.answer or "No answer", reasoning="No seat took a position.", confidence=0.0)
     answer = brief.answer or groups[0].answer
     holding = next((g for g in groups if any(same(v.position.answer, answer) for v in g.voices)), groups[0])
-    whole = sum(g.weight for g in groups)
-    share = holding.weight / whole
+    total = sum(g.weight for g in groups)
+    share = holding.weight / total
     confidence = sum(v.weight * v.position.confidence for v in holding.voices) / holding.weight * share
     tied = any(g is not holding and g.weight >= holding.weight for g in groups)
     apart = "There is no consensus but a tie; one side stands" if tied else "There is no consensus; most weight stands"
@@ -163,15 +163,15 @@ def _dimensions(voices: Sequence[_Voice]) -> dict[str, float]:
     best = (0.0, 0.0, 0.0)
     for centre in voices:
         rest = [v for v in voices if v is not centre]
-        whole = sum(v.weight for v in rest)
+        total = sum(v.weight for v in rest)
         near = [(v, agreement(centre.position.answer, v.position.answer)) for v in rest]
-        facts = sum(v.weight * a for v, a in near) / whole
-        approach = sum(v.weight * a * (0.75 + 0.25 * _common(centre, v)) for v, a in near) / whole
+        facts = sum(v.weight * a for v, a in near) / total
+        approach = sum(v.weight * a * (0.75 + 0.25 * _common(centre, v)) for v, a in near) / total
         priority = sum(
             v.weight * (0.25 + 0.75 * a) * (1 - abs(centre.position.confidence - v.position.confidence))
             for v, a in near
         )
-        best = max(best, (facts, approach, priority / whole))
+        best = max(best, (facts, approach, priority / total))
     return {name: round(100 * min(1.0, v), 1) for name, v in zip(("facts", "approach", "priority"), best, strict=True)}
 
 
@@ -212,10 +212,10 @@ def _disagreements(groups: Sequence[_Group]) -> tuple[str, ...]:
     first, rest = groups[0], groups[1:4]
     sentences = []
     for g in rest:
-        one, two = _best_quotes(first)[:1], _best_quotes(g)[:1]
+        first_quotes, other_quotes = _best_quotes(first)[:1], _best_quotes(g)[:1]
         text = f"{_shown(first.answer)} or {_shown(g.answer)}"
-        if one and two and one != two:
-            text += f": {one[0]} against {two[0]}"
+        if first_quotes and other_quotes and first_quotes != other_quotes:
+            text += f": {first_quotes[0]} against {other_quotes[0]}"
         sentences.append(text)
     return tuple(sentences)
 

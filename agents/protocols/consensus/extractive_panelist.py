@@ -7,7 +7,7 @@ It keeps its answer unless evidence that is new to it answers better; that other
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
-from agents.extractive.deciding import Found, said_of
+from agents.extractive.deciding import SearchResult, said_of
 from agents.extractive.evidence import Evidence
 from agents.extractive.gathering import gather
 from agents.extractive.question import OPTIONS, read_question
@@ -49,7 +49,7 @@ def _quotes(bodies: Iterable[object]) -> dict[str, str]:
     }
 
 
-def _first(shown: Shown, answers: Found) -> Position:
+def _first(shown: Shown, answers: SearchResult) -> Position:
     if not answers.answer:
         return _taken_over(shown) or _abstain(shown, answers)
     return Position(
@@ -60,19 +60,21 @@ def _first(shown: Shown, answers: Found) -> Position:
 
 def _taken_over(shown: Shown) -> Position | None:
     """The one answer that others hold and quote something for, where nothing that this seat holds answers."""
-    held = [o.body for o in shown.others if isinstance(o.body, Position) and not o.body.abstains and o.body.citations]
-    if not held or any(not same(p.answer, held[0].answer) for p in held):
+    positions = [
+        o.body for o in shown.others if isinstance(o.body, Position) and not o.body.abstains and o.body.citations
+    ]
+    if not positions or any(not same(p.answer, positions[0].answer) for p in positions):
         return None
-    quoted = Evidence(sentence(held[0].citations[0].quote), held[0].citations[0].document, own=False)
+    quoted = Evidence(sentence(positions[0].citations[0].quote), positions[0].citations[0].document, own=False)
     return Position(
-        answer=min(p.answer for p in held),
+        answer=min(p.answer for p in positions),
         reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {_quoted(quoted)}.",
-        confidence=round(TAKEN_OVER * min(p.confidence for p in held), 3),
-        citations=held[0].citations[:CITED],
+        confidence=round(TAKEN_OVER * min(p.confidence for p in positions), 3),
+        citations=positions[0].citations[:CITED],
     )
 
 
-def _next(shown: Shown, answers: Found, before: Position, evidence: Sequence[Evidence]) -> Position:
+def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Sequence[Evidence]) -> Position:
     answers = _outweighing(shown, before, evidence) or answers
     moved = [e for e in answers.rests_on if e.new]
     if not answers.answer or same(answers.answer, before.answer) or not moved:
@@ -88,18 +90,18 @@ def _next(shown: Shown, answers: Found, before: Position, evidence: Sequence[Evi
     )  # fmt: skip
 
 
-def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -> Found | None:
+def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -> SearchResult | None:
     """Of options: one of which alone more is said than of the one held, however little that settles."""
     question = read_question(shown.question)
     if question.kind != OPTIONS:
         return None
-    said = said_of(question, evidence)
-    count = [sum(weight for _, weight in s) for s in said]
-    held = sum(n for o, n in zip(question.options, count, strict=True) if same(o, before.answer))
-    best = max(range(len(said)), key=lambda i: count[i])
-    if count[best] <= held:
-        return Found()
-    return Found(question.options[best], count[best] / (1 + sum(count)), tuple(e for e, _ in said[best]))
+    by_option = said_of(question, evidence)
+    count = [sum(weight for _, weight in s) for s in by_option]
+    own_count = sum(n for o, n in zip(question.options, count, strict=True) if same(o, before.answer))
+    best = max(range(len(by_option)), key=lambda i: count[i])
+    if count[best] <= own_count:
+        return SearchResult()
+    return SearchResult(question.options[best], count[best] / (1 + sum(count)), tuple(e for e, _ in by_option[best]))
 
 
 def _worded(shown: Shown, answer: str) -> str:
@@ -108,7 +110,7 @@ def _worded(shown: Shown, answer: str) -> str:
     return min(peers, default=answer[:2_000])
 
 
-def _confidence(answers: Found) -> float:
+def _confidence(answers: SearchResult) -> float:
     return round(min(0.99, max(0.01, answers.sure)), 3)
 
 
@@ -121,7 +123,7 @@ def _quoted(e: Evidence) -> str:
     return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
 
 
-def _reasoning(shown: Shown, answers: Found) -> str:
+def _reasoning(shown: Shown, answers: SearchResult) -> str:
     count = len(shown.documents)
     quoted = "; ".join(_quoted(e) for e in answers.rests_on[:3])
     beside = " and what others quoted" if shown.others else ""
@@ -131,7 +133,7 @@ def _reasoning(shown: Shown, answers: Found) -> str:
     )
 
 
-def _abstain(shown: Shown, answers: Found) -> Position:
+def _abstain(shown: Shown, answers: SearchResult) -> Position:
     if answers.bearing:
         listed = "; ".join(_quoted(e) for e in answers.bearing)
         why = f"{BEARS}, the nearest first: {listed}."

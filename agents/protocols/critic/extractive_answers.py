@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from agents.context import Shown
-from agents.extractive.deciding import Found, Search, as_answer
+from agents.extractive.deciding import Search, SearchResult, as_answer
 from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
 from agents.extractive.gathering import gather
 from agents.extractive.question import OPTIONS, YES_NO, Question, read_question
@@ -56,19 +56,22 @@ async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
         answers = await asyncio.to_thread(candidates, question, evidence)
         return Completion(body=_body(shown, answers, _belief(answers)), usage=Usage(calls=1), flags=flags)
     done = await search(shown, bench.encoding, question.text, evidence)
-    answers = await asyncio.to_thread(_found, question, evidence, done.value)
+    answers = await asyncio.to_thread(_possible_answers, question, evidence, done.value)
     body = _body(shown, answers, done.value.sure) if done.value.answer else _unanswered(shown, done.value.bearing)
     return Completion(body=body, usage=done.usage, flags=(*flags, *done.flags))
 
 
-def _found(question: Question, evidence: list[Evidence], found: Found) -> list[PossibleAnswer]:
+def _possible_answers(question: Question, evidence: list[Evidence], result: SearchResult) -> list[PossibleAnswer]:
     """The answer that a panelist would give too, then what else the sentences offer."""
     weighed = candidates(question, evidence)
-    kept = {e: Weighed(1.0, e) for e in found.rests_on}
-    kept |= {
-        w.evidence: w for c in weighed for w in c.weighed if w.evidence not in kept and _says(w.evidence, found.answer)
+    by_evidence = {e: Weighed(1.0, e) for e in result.rests_on}
+    by_evidence |= {
+        w.evidence: w
+        for c in weighed
+        for w in c.weighed
+        if w.evidence not in by_evidence and _says(w.evidence, result.answer)
     }
-    return [PossibleAnswer(found.answer[:4_000], tuple(kept.values()), found.sure), *weighed]
+    return [PossibleAnswer(result.answer[:4_000], tuple(by_evidence.values()), result.sure), *weighed]
 
 
 def _belief(answers: Sequence[PossibleAnswer]) -> float:
@@ -111,7 +114,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
         return Critique(objection=NO_NEW_OBJECTION if said_so else UNANSWERED), injected
     known = {collapse(c.quote) for o in brief.profile for c in o.citations}
     known |= {collapse(c.quote) for c in answer.citations}
-    said = " ".join(o.text for o in brief.profile) + brief.again
+    earlier = " ".join(o.text for o in brief.profile) + brief.again
     least = LEAST_PRESSED if brief.again else LEAST
     question = parse_question(shown.question)
     if question.kind in SIDES:
@@ -123,7 +126,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
         text = w.evidence.sentence.text
         if strength < least:
             break
-        if not w.evidence.own or text in known or text in collapse(said):
+        if not w.evidence.own or text in known or text in collapse(earlier):
             continue
         turn = f"speaks for {_short(rival)}, not for {_short(answer.answer)}" if rival else "speaks against"
         what = (
@@ -140,9 +143,9 @@ def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[
     return gather(shown, corpus, {collapse(c.quote): c.document for c in cited})
 
 
-def _against(answers: Sequence[PossibleAnswer], held: str) -> list[tuple[float, Weighed, str]]:
+def _against(answers: Sequence[PossibleAnswer], answer_text: str) -> list[tuple[float, Weighed, str]]:
     """(strength, sentence, the rival that it speaks for or nothing), the strongest first."""
-    mine = [c for c in answers if same(c.text, held)]
+    mine = [c for c in answers if same(c.text, answer_text)]
     blame = [(-w.value, w, "") for c in mine for w in c.weighed if w.value < 0]
     praise = [(w.value, w, c.text) for c in answers if c not in mine for w in c.weighed if w.value > 0]
     return sorted(blame + praise, key=lambda x: (-x[0], x[1].evidence.sentence.text, x[2]))
@@ -171,17 +174,17 @@ def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[E
         parts.append("For it: " + "; ".join(_quoted(e) for e in case[:3]) + ".")
     if parse_question(shown.question).kind in SIDES:
         shares = beliefs(answers)
-        told = ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4])
-        parts.append(f"Weight of the evidence: {told}.")
+        weights = ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4])
+        parts.append(f"Weight of the evidence: {weights}.")
     else:
         parts.append(f"How sure that is: {sure:.0%}.")
     return " ".join(parts)
 
 
-def _says(e: Evidence, held: str) -> bool:
+def _says(e: Evidence, answer_text: str) -> bool:
     """Whether a sentence has all the words of an answer, or is that answer as a whole."""
-    there, own = set(e.sentence.words), set(words(held))
-    return bool(own) and (own <= there or same(as_answer(e), held))
+    sentence_words, own = set(e.sentence.words), set(words(answer_text))
+    return bool(own) and (own <= sentence_words or same(as_answer(e), answer_text))
 
 
 def _second_try(shown: Shown, cited: tuple[Citation, ...]) -> tuple[Citation, ...]:

@@ -30,7 +30,7 @@ async def by_encoder(
     encoder: Encoder, new: str, profile: tuple[str, ...], spent: Spent | None = None
 ) -> tuple[float, ...]:
     """Likeness of a text to each of others, 0 to 1. Raises EncoderError."""
-    texts = [_said(new), *(_said(text) for text in profile)]
+    texts = [_quoted_part(new), *(_quoted_part(text) for text in profile)]
     vectors = await encoder.encode(texts, spent)
     cosines = vectors[1:] @ vectors[0]
     figures = [_figures(text) for text in texts]
@@ -43,7 +43,7 @@ async def by_encoder(
     return tuple(similarities)
 
 
-def _said(text: str) -> str:
+def _quoted_part(text: str) -> str:
     """What an objection quotes, if that is a sentence: what it says around quotations is the same each time."""
     quotes = quoted(text)
     return quotes if len(sentence(quotes).stems) >= LEAST_WORDS else text

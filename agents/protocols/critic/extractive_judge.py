@@ -67,32 +67,32 @@ def judge(shown: Shown) -> tuple[Judgement, bool]:
     """(the ruling, whether something that was said talks to the reader as to a machine)."""
     brief: JudgeBrief = shown.brief
     answer = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
-    said = next((o.body for o in shown.others if isinstance(o.body, Raised)), None)
+    objection = next((o.body for o in shown.others if isinstance(o.body, Raised)), None)
     if answer is None:
         return Judgement(score=0.0, comment="There is no answer to judge."), False
     met = tuple(o.number for o in brief.profile if _meets(answer, o))
     score = 100.0
-    if said is not None:
-        own = [c for c in answer.citations if collapse(c.quote) not in {collapse(x.quote) for x in said.citations}]
-        for_it, against = _sum(own), _sum(said.citations) or UNQUOTED
+    if objection is not None:
+        own = [c for c in answer.citations if collapse(c.quote) not in {collapse(x.quote) for x in objection.citations}]
+        for_it, against = _sum(own), _sum(objection.citations) or UNQUOTED
         score = round(100 * for_it / (for_it + against), 1)
-    spoken = [answer.answer, answer.reasoning, *(c.quote for c in answer.citations)]
-    spoken += [said.objection] if said is not None else []
+    texts = [answer.answer, answer.reasoning, *(c.quote for c in answer.citations)]
+    texts += [objection.objection] if objection is not None else []
     missing = [o.number for o in brief.profile if o.number not in met]
     comment = f"Of the profile it meets: {_numbers(met)}; left open: {_numbers(missing)}. Counted, no language model."
-    return Judgement(score=score, answered=met, comment=comment), any(is_instruction(t) for t in spoken)
+    return Judgement(score=score, answered=met, comment=comment), any(is_instruction(t) for t in texts)
 
 
 def verdict(shown: Shown) -> Verdict:
     """The answer that stands, and what became of the objections to it."""
     brief: VerdictBrief = shown.brief
     answer = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
-    left = [o for o in brief.profile if not o.answered]
+    unanswered = [o for o in brief.profile if not o.answered]
     met = [o for o in brief.profile if o.answered]
     words = STOPS[brief.reason].words
     parts = [f"The debate ended because {words}." if brief.converged else f"The debate was ended: {words}."]
     parts.append(f"Of {len(brief.profile)} objections the answer meets {len(met)}.")
-    parts += [f"Left open, {o.number}: {o.text}" for o in left[:5]]
+    parts += [f"Left open, {o.number}: {o.text}" for o in unanswered[:5]]
     if answer is not None and answer.citations:
         first = answer.citations[0]
         parts.append(f"The answer rests above all on “{collapse(first.quote)}” ({first.document}).")

@@ -56,16 +56,16 @@ def blind(shown: Shown) -> tuple[Blind, bool]:
     if not outcomes:
         outcomes, evidence = [UNKNOWN], [()]
     p = belief(outcomes, evidence, weight)
-    held = shares(outcomes, p)
+    own_belief = shares(outcomes, p)
     best = max(range(len(p)), key=lambda i: (p[i], -i))
     cited = [s.line for s in _weighed(evidence[best], weight) if s.value > 0][:SPANS]
-    beliefs = ", ".join(f"{clean(s.outcome)} {s.p:.0%}" for s in sorted(held, key=lambda s: -s.p)[:4])
+    beliefs = ", ".join(f"{clean(s.outcome)} {s.p:.0%}" for s in sorted(own_belief, key=lambda s: -s.p)[:4])
     near = sum(1 for line in read.lines if line in weight)
     why = (
         f"Weighed by words from {len(read.lines)} sentences, {near} of them read closely as this seat's own half of "
         f"the sources: {beliefs}. {_WHO}"
     )
-    return Blind(belief=held, reasoning=why, spans=tuple(x.span for x in cited)), read.injected
+    return Blind(belief=own_belief, reasoning=why, spans=tuple(x.span for x in cited)), read.injected
 
 
 def argue(shown: Shown) -> tuple[Case, bool]:
@@ -97,10 +97,10 @@ def argue(shown: Shown) -> tuple[Case, bool]:
     return case, read.injected
 
 
-def _towards(held: Sequence[float], target: Sequence[float], cl: float) -> list[float]:
+def _towards(current: Sequence[float], target: Sequence[float], cl: float) -> list[float]:
     """1 - CL of the way; all of it where that leaves next to nothing."""
-    share = 0.0 if all(cl * abs(t - h) < NEAR * (1 - cl) for h, t in zip(held, target, strict=True)) else cl
-    moved = [share * h + (1 - share) * t for h, t in zip(held, target, strict=True)]
+    share = 0.0 if all(cl * abs(t - h) < NEAR * (1 - cl) for h, t in zip(current, target, strict=True)) else cl
+    moved = [share * h + (1 - share) * t for h, t in zip(current, target, strict=True)]
     return [m / sum(moved) for m in moved]
 
 
@@ -122,31 +122,36 @@ def _arguments(
     read: ShownEvidence,
     evidence: Sequence[Sequence[OutcomeEvidence]],
     weight: dict[PassageLine, float],
-    held: Sequence[float],
+    own_belief: Sequence[float],
 ) -> tuple[Argument, ...]:
     """What it says in this round, the weightiest first."""
     brief: ArgueBrief = shown.brief
     outcomes = brief.outcomes
-    asked = {stem(w): w for w in reversed(words(shown.question)) if w.isalpha()}
-    mine = max(range(len(outcomes)), key=lambda i: (held[i], -i))
+    question_words = {stem(w): w for w in reversed(words(shown.question)) if w.isalpha()}
+    own = max(range(len(outcomes)), key=lambda i: (own_belief[i], -i))
     sums = [sum(s.p for b in brief.opponents for s in b if s.outcome == o) for o in outcomes]
     other = max(range(len(outcomes)), key=lambda i: (sums[i], -i))
     recorded = {x for _, a in read.record for s in a.spans for x in read.lines if quotes_line(s.quote, s.passage, x)}
     worth = {x: weight.get(x, FAINT) * (1 - brief.cl if x in recorded else 1.0) for x in read.lines}
     if brief.against:
-        return _attack(brief, evidence, worth, held, asked)
+        return _attack(brief, evidence, worth, own_belief, question_words)
     against: list[Argument] = []
-    if other != mine and brief.most > 1:
+    if other != own and brief.most > 1:
         sign = -1 if brief.cl >= CONTENTIOUS else 1
-        said = [s for s in _weighed(evidence[other], worth) if s.value * sign > 0][:SPANS]
-        if said:
-            claim = _claim(outcomes[other], said, asked, "against" if sign < 0 else "for")
+        pieces = [s for s in _weighed(evidence[other], worth) if s.value * sign > 0][:SPANS]
+        if pieces:
+            claim = _claim(outcomes[other], pieces, question_words, "against" if sign < 0 else "for")
             met = _met(brief, read, evidence[other]) if sign < 0 else None
-            against.append(msgspec.structs.replace(_argument(claim, outcomes[other], said, asked), rebuts=met))
-    for_it = [s for s in _weighed(evidence[mine], worth) if s.value > 0]
+            against.append(
+                msgspec.structs.replace(_argument(claim, outcomes[other], pieces, question_words), rebuts=met)
+            )
+    for_it = [s for s in _weighed(evidence[own], worth) if s.value > 0]
     room = brief.most - len(against)
     groups = [for_it[i : i + SPANS] for i in range(0, len(for_it), SPANS)][:room]
-    return (*(_argument(_claim(outcomes[mine], g, asked, "for"), outcomes[mine], g, asked) for g in groups), *against)
+    return (
+        *(_argument(_claim(outcomes[own], g, question_words, "for"), outcomes[own], g, question_words) for g in groups),
+        *against,
+    )
 
 
 def _met(brief: ArgueBrief, read: ShownEvidence, evidence: Sequence[OutcomeEvidence]) -> int | None:
@@ -164,40 +169,42 @@ def _attack(
     brief: ArgueBrief,
     evidence: Sequence[Sequence[OutcomeEvidence]],
     worth: dict[PassageLine, float],
-    held: Sequence[float],
-    asked: dict[str, str],
+    own_belief: Sequence[float],
+    question_words: dict[str, str],
 ) -> tuple[Argument, ...]:
     """The devil's advocate: what speaks against the answer that all hold, then what speaks for its best rival."""
     outcomes = brief.outcomes
     shared = next(i for i, name in enumerate(outcomes) if name == brief.against)
-    rival = max((i for i in range(len(outcomes)) if i != shared), key=lambda i: (held[i], -i))
+    rival = max((i for i in range(len(outcomes)) if i != shared), key=lambda i: (own_belief[i], -i))
     cases = []
     for place, side, sign in ((shared, "against", -1), (rival, "for", 1)):
-        said = [s for s in _weighed(evidence[place], worth) if s.value * sign > 0][:SPANS]
-        if said:
-            claim = _claim(outcomes[place], said, asked, side)
-            cases.append(_argument(claim, outcomes[place], said, asked))
+        pieces = [s for s in _weighed(evidence[place], worth) if s.value * sign > 0][:SPANS]
+        if pieces:
+            claim = _claim(outcomes[place], pieces, question_words, side)
+            cases.append(_argument(claim, outcomes[place], pieces, question_words))
     return tuple(cases[: brief.most])
 
 
-def _weighed(said: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> list[OutcomeEvidence]:
+def _weighed(pieces: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> list[OutcomeEvidence]:
     """What is said, by how much this seat makes of it."""
-    return sorted(said, key=lambda s: (-abs(s.value) * weight.get(s.line, FAINT), s.line.passage, s.line.sentence.text))
+    return sorted(
+        pieces, key=lambda s: (-abs(s.value) * weight.get(s.line, FAINT), s.line.passage, s.line.sentence.text)
+    )
 
 
-def _claim(outcome: str, said: Sequence[OutcomeEvidence], asked: dict[str, str], side: str) -> str:
-    terms = [asked[t] for t in dict.fromkeys(t for s in said for t in s.terms) if t in asked][:4]
+def _claim(outcome: str, pieces: Sequence[OutcomeEvidence], question_words: dict[str, str], side: str) -> str:
+    terms = [question_words[t] for t in dict.fromkeys(t for s in pieces for t in s.terms) if t in question_words][:4]
     what = f"What is said about {_listed(terms)}" if terms else "What the passages say"
     return f"{what} speaks {side} {clean(outcome)}."
 
 
-def _argument(claim: str, outcome: str, said: Sequence[OutcomeEvidence], asked: dict[str, str]) -> Argument:
+def _argument(claim: str, outcome: str, pieces: Sequence[OutcomeEvidence], question_words: dict[str, str]) -> Argument:
     reasons = []
-    for s in said:
-        terms = [asked[t] for t in s.terms if t in asked][:4]
+    for s in pieces:
+        terms = [question_words[t] for t in s.terms if t in question_words][:4]
         fits = f"; asked is about {_listed(terms)}" if terms else ""
         reasons.append(f"On {clean(outcome)} the evidence says: {_quoted(s.line)}{fits}.")
-    return Argument(claim=claim, reasons=tuple(reasons), spans=tuple(s.line.span for s in said))
+    return Argument(claim=claim, reasons=tuple(reasons), spans=tuple(s.line.span for s in pieces))
 
 
 def _listed(terms: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
     rows = await _TextVectors.of(shown, encoding, texts)
     if rows.encoded:
         pools = [
-            [pool[i] for i in rerank(rows.one(query), rows.many(pieces[i].text for i in pool))]
+            [pool[i] for i in rerank(rows.vector(query), rows.many(pieces[i].text for i in pool))]
             for query, pool in zip(queries, pools, strict=True)
         ]
     # The best for each query first, then the second best, so that a bound on all leaves none without.
@@ -86,7 +86,7 @@ class _TextVectors:
 
         return cls(unique, await encoding.use(shown, encode, lambda: counted(unique)))
 
-    def one(self, text: str) -> Rows:
+    def vector(self, text: str) -> Rows:
         """Shape (dimension,)."""
         return np.asarray(self._rows[self._place[collapse(text)]])
 
@@ -96,7 +96,7 @@ class _TextVectors:
 
     def similar(self, shown: Shown, task: Sequence[str], texts: Sequence[str]) -> Similar:
         """Similarities of texts, by the prototype that the brief asks for; `task`: the task's passages."""
-        about, context = self.one(matter(shown)), self.many(task)
+        about, context = self.vector(matter(shown)), self.many(task)
         if shown.brief.subject is not msgspec.UNSET:
             context = relevant(about, context, shown.brief.subject.relevant_from)
         return similar(self.many(texts), prototype(about, context))
@@ -110,15 +110,15 @@ def matter(shown: Shown) -> str:
 
 def _pieces(documents: Sequence[Document], known: Sequence[str]) -> tuple[list[Piece], bool]:
     """(all passages that are not known yet, each text once; whether a sentence was left out)."""
-    seen = {collapse(text) for text in known}
+    keys = {collapse(text) for text in known}
     ranked: list[Piece] = []
     left_out = False
     for document in documents:
         pieces, bad = passages(document)
         left_out |= bad
         for piece in pieces:
-            if (key := collapse(piece.text)) not in seen:
-                seen.add(key)
+            if (key := collapse(piece.text)) not in keys:
+                keys.add(key)
                 ranked.append(piece)
     return ranked, left_out
 

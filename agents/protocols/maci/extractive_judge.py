@@ -49,16 +49,16 @@ _KINDS = (
 def crit(shown: Shown) -> tuple[Crit, bool]:
     """(three sub-scores for each argument, whether one of them talks to the judge as to a machine)."""
     brief: CritBrief = shown.brief
-    asked = frozenset(stems(shown.question))
-    injected = any(is_suspicious(t) for item in brief.items for t in _said(item))
-    return Crit(scores=tuple(_score(item, asked) for item in brief.items)), injected
+    question_stems = frozenset(stems(shown.question))
+    injected = any(is_suspicious(t) for item in brief.items for t in _texts_of(item))
+    return Crit(scores=tuple(_score(item, question_stems) for item in brief.items)), injected
 
 
-def _said(item: Item) -> tuple[str, ...]:
+def _texts_of(item: Item) -> tuple[str, ...]:
     return (item.claim, *item.reasons, *item.quotes)
 
 
-def _score(item: Item, asked: frozenset[str]) -> Score:
+def _score(item: Item, question_stems: frozenset[str]) -> Score:
     """What talks to the judge as to a machine is not read, and what is not read is worth nothing."""
     quotes = [q for q in item.quotes if not is_suspicious(q)]
     claim = "" if is_suspicious(item.claim) else item.claim
@@ -72,15 +72,15 @@ def _score(item: Item, asked: frozenset[str]) -> Score:
         for r, mine in zip(reasons, own, strict=True)
     )
     firm = sum(firmness(sentence(q)) for q in quotes) / len(quotes) / 1.3 if quotes else 0.0
-    covered = _share(claimed | frozenset().union(*own), quoted | asked) if quotes else 0.0
+    covered = _share(claimed | frozenset().union(*own), quoted | question_stems) if quotes else 0.0
     logic = sum(links) / len(links) if links else 0.0
     if item.rebuts and not is_suspicious(item.rebuts.claim):
-        asked |= _meaning(item.rebuts.claim)
+        question_stems |= _meaning(item.rebuts.claim)
     everything = claimed | quoted | frozenset().union(*own)
-    relevance = min(1.0, len(everything & asked) / max(1, min(ENOUGH, len(asked)))) if claim else 0.0
+    relevance = min(1.0, len(everything & question_stems) / max(1, min(ENOUGH, len(question_stems)))) if claim else 0.0
     evidence = firm * (0.4 + 0.6 * covered)
     why = (
-        f"{len(quotes)} quotations, {len(everything & asked)} words of the question, {len(links)} reasons. "
+        f"{len(quotes)} quotations, {len(everything & question_stems)} words of the question, {len(links)} reasons. "
         "Counted, no language model."
     )
     return Score(
@@ -93,8 +93,8 @@ def _meaning(text: str) -> frozenset[str]:
     return frozenset(stems(text))
 
 
-def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
-    return len(wanted & there) / len(wanted) if wanted else 0.0
+def _share(wanted: frozenset[str], present: frozenset[str]) -> float:
+    return len(wanted & present) / len(wanted) if wanted else 0.0
 
 
 def merge(shown: Shown) -> Merged:
@@ -118,17 +118,21 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
     read = reading(shown)
     outcomes = [s.outcome for s in brief.mixture]
     by_outcome = about(outcomes, read.lines) if len(outcomes) > 1 else []
-    asked = frozenset(stems(shown.question))
+    question_stems = frozenset(stems(shown.question))
     names = {s for o in outcomes for s in stems(o)}
-    known = asked | names
+    known = question_stems | names
     listed: list[tuple[int, float, Test]] = []
     for i, lines in enumerate(by_outcome):
-        others = frozenset().union(*(said for j, of in enumerate(by_outcome) if j != i for said in of.values()))
-        own = {line: said - others - known for line, said in lines.items()}
+        others = frozenset().union(
+            *(line_stems for j, of in enumerate(by_outcome) if j != i for line_stems in of.values())
+        )
+        own = {line: line_stems - others - known for line, line_stems in lines.items()}
         # What is said beside a word of the question is nearer to it.
-        worth = {line: len(own[line]) * (1 if said & asked else 0.4) for line, said in lines.items()}
+        worth = {
+            line: len(own[line]) * (1 if line_stems & question_stems else 0.4) for line, line_stems in lines.items()
+        }
         order = sorted(own, key=lambda x: (-worth[x] / (8 + len(x.sentence.stems)), x.passage, x.sentence.text))
-        unknown = (x for x in order if not _stated(frozenset(x.sentence.stems) - names, asked))
+        unknown = (x for x in order if not _stated(frozenset(x.sentence.stems) - names, question_stems))
         tests = (_test(line, own[line], i, outcomes) for line in unknown if len(own[line]) >= LEAST_TELLING)
         fresh = [t for t in tests if t.query not in brief.asked]
         listed += [(rank, -brief.mixture[i].p, t) for rank, t in enumerate(fresh)]
@@ -136,17 +140,17 @@ def plan(shown: Shown) -> tuple[Tests, bool]:
     return Tests(tests=tuple(t for _, _, t in chosen)), read.injected
 
 
-def _stated(said: frozenset[str], asked: frozenset[str]) -> bool:
+def _stated(line_stems: frozenset[str], question_stems: frozenset[str]) -> bool:
     """Whether the question states what a sentence says of an outcome."""
-    return len(said & asked) >= STATED * len(said)
+    return len(line_stems & question_stems) >= STATED * len(line_stems)
 
 
 def _test(line: PassageLine, telling: frozenset[str], of: int, outcomes: Sequence[str]) -> Test:
-    said = clean(line.sentence.text)
+    text = clean(line.sentence.text)
     words = [w for w in dict.fromkeys(line.sentence.words) if stem(w) in telling][:QUERY_WORDS]
-    kind = next((k for k, pattern in _KINDS if pattern.search(said)), "question")
+    kind = next((k for k, pattern in _KINDS if pattern.search(text)), "question")
     return Test(
-        what=f"Is this so here: “{said}”? It is said of {clean(outcomes[of])} and of no other answer in contention.",
+        what=f"Is this so here: “{text}”? It is said of {clean(outcomes[of])} and of no other answer in contention.",
         kind=kind,  # type: ignore[arg-type]
         query=" ".join([*words, clean(outcomes[of])])[:500],
         positive=tuple(Share(outcome=o, p=LIKELY if i == of else UNLIKELY) for i, o in enumerate(outcomes)),

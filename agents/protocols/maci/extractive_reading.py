@@ -92,11 +92,11 @@ def reading(shown: Shown) -> ShownEvidence:
         for s in _text(p.text).sentences
         if not is_instruction(s.text)
     )
-    spoken = (t for _, a in record for t in (a.claim, *a.reasons, *(s.quote for s in a.spans)))
+    texts = (t for _, a in record for t in (a.claim, *a.reasons, *(s.quote for s in a.spans)))
     headings = dict.fromkeys(
         clean(m[1]) for p in passages for m in _HEADING.finditer(p.text) if not is_instruction(m[1]) and stems(m[1])
     )
-    return ShownEvidence(lines, record, tuple(headings), suspicious([*(p.text for p in passages), *spoken]))
+    return ShownEvidence(lines, record, tuple(headings), suspicious([*(p.text for p in passages), *texts]))
 
 
 def _order(posts: Iterable[Passages]) -> dict[str, int]:
@@ -129,19 +129,19 @@ def speaking(question: str, outcomes: Sequence[str], lines: Sequence[PassageLine
     evidence: list[dict[PassageLine, OutcomeEvidence]] = [{} for _ in outcomes]
     stated = _stated(form, outcomes, lines)
     if not any(stated):
-        for i, said in _findings(form, outcomes, lines):
-            _add(evidence[i], said)
-    for i, said in stated:
-        _add(evidence[i], said)
+        for i, piece in _findings(form, outcomes, lines):
+            _add(evidence[i], piece)
+    for i, piece in stated:
+        _add(evidence[i], piece)
     return [
         tuple(sorted(f.values(), key=lambda s: (-abs(s.value), s.line.passage, s.line.sentence.text))) for f in evidence
     ]
 
 
-def _add(evidence: dict[PassageLine, OutcomeEvidence], said: OutcomeEvidence) -> None:
-    before = evidence.get(said.line)
-    terms = tuple(dict.fromkeys((*before.terms, *said.terms))) if before else said.terms
-    evidence[said.line] = OutcomeEvidence(said.value + (before.value if before else 0.0), said.line, terms)
+def _add(evidence: dict[PassageLine, OutcomeEvidence], piece: OutcomeEvidence) -> None:
+    before = evidence.get(piece.line)
+    terms = tuple(dict.fromkeys((*before.terms, *piece.terms))) if before else piece.terms
+    evidence[piece.line] = OutcomeEvidence(piece.value + (before.value if before else 0.0), piece.line, terms)
 
 
 def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[tuple[int, OutcomeEvidence]]:
@@ -154,9 +154,9 @@ def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine
         places = {o: i for i, o in enumerate(outcomes)}
         fitting = [(places[c.text], c) for c in candidates(replace(form, options=tuple(outcomes)), list(evidence))]
     elif form.kind not in (OPTIONS, OPEN, WHY):
-        said = [w for c in candidates(form, list(evidence)) for w in c.weighed]
+        weighed = [w for c in candidates(form, list(evidence)) for w in c.weighed]
         named = [
-            (i, w) for i, o in enumerate(outcomes) for w in said if set(stems(o)) <= set(w.evidence.sentence.stems)
+            (i, w) for i, o in enumerate(outcomes) for w in weighed if set(stems(o)) <= set(w.evidence.sentence.stems)
         ]
         return [(i, OutcomeEvidence(w.value, evidence[w.evidence])) for i, w in named]
     else:
@@ -207,12 +207,12 @@ def _findings(
     have = [set(line.sentence.stems) for line in lines]
     worth = {t: math.log(1 + (1 + len(have)) / (1 + sum(t in h for h in have))) for t in form.terms if t not in named}
     denied = {t for clause in _CLAUSE.split(form.text) for t, off in _terms(clause, worth) if off}
-    whole = sum(sorted(worth.values(), reverse=True)[:_REACH]) or 1.0
+    total = sum(sorted(worth.values(), reverse=True)[:_REACH]) or 1.0
     for c in _clauses(marks, lines):
         terms = _terms(c.text, worth)
         value = sum(worth[t] * (1 if off == (t in denied) else -1) for t, off in terms)
         if value:
-            weight = c.share * firmness(c.line.sentence) * source_weight(c.line.document) / whole
+            weight = c.share * firmness(c.line.sentence) * source_weight(c.line.document) / total
             for i in sorted(c.subjects | c.against):
                 signed = -0.5 * value if i in c.against else value
                 yield i, OutcomeEvidence(weight * signed, c.line, tuple(t for t, _ in terms))
@@ -258,16 +258,16 @@ def belief(
     weight
         How much this seat makes of each line, 0 to 1; FAINT where it is absent.
     """
-    scores = [_sum(said, weight) for said in evidence]
+    scores = [_sum(own, weight) for own in evidence]
     most = max(scores)
-    kept = len(outcomes) <= MOST_GIVEN or not any(evidence)
-    raised = [math.exp((s - most) / TEMPERATURE) if kept or f else 0.0 for s, f in zip(scores, evidence, strict=True)]
-    whole = sum(raised)
-    return tuple(r / whole for r in raised)
+    spread = len(outcomes) <= MOST_GIVEN or not any(evidence)
+    raised = [math.exp((s - most) / TEMPERATURE) if spread or f else 0.0 for s, f in zip(scores, evidence, strict=True)]
+    total = sum(raised)
+    return tuple(r / total for r in raised)
 
 
-def _sum(said: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> float:
-    values = sorted((s.value * weight.get(s.line, FAINT) for s in said), key=lambda v: -abs(v))
+def _sum(evidence: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> float:
+    values = sorted((s.value * weight.get(s.line, FAINT) for s in evidence), key=lambda v: -abs(v))
     return sum(v * DAMPING**i for i, v in enumerate(values))
 
 
@@ -293,20 +293,24 @@ def proposed(
     evidence = {Evidence(line.sentence, line.document, own=True): line for line in read.lines}
     headings = [h for h in read.headings if any(set(stems(h)) <= set(line.sentence.stems) for line in read.lines)]
     if form.kind == OPEN and headings:
-        spoken = speaking(question, headings, read.lines)
-        pairs = [(h, said) for h, said in zip(headings, spoken, strict=True) if any(s.value > 0 for s in said)]
+        evidence_by_heading = speaking(question, headings, read.lines)
+        pairs = [
+            (h, pieces)
+            for h, pieces in zip(headings, evidence_by_heading, strict=True)
+            if any(s.value > 0 for s in pieces)
+        ]
     else:
         pairs = [
             (name, tuple(OutcomeEvidence(w.value, evidence[w.evidence]) for w in c.weighed))
             for c in candidates(form, list(evidence))
             if c.score > 0 and (name := clean(c.text)[:200].strip())
         ]
-    scored = {outcome_key(name): (name, said) for name, said in reversed(pairs)}
+    scored = {outcome_key(name): (name, pieces) for name, pieces in reversed(pairs)}
     best = sorted(scored.values(), key=lambda pair: (-_sum(pair[1], weight), pair[0]))[:MOST_PROPOSED]
-    return [name for name, _ in best], [said for _, said in best]
+    return [name for name, _ in best], [pieces for _, pieces in best]
 
 
 def quotes_line(quote: str, passage: str, line: PassageLine) -> bool:
     """Whether a quotation is of this line."""
-    said = collapse(quote)
-    return passage == line.passage and (said in line.sentence.text or line.sentence.text in said)
+    text = collapse(quote)
+    return passage == line.passage and (text in line.sentence.text or line.sentence.text in text)

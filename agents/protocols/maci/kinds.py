@@ -70,7 +70,7 @@ def _belief(shares: Iterable[Share]) -> dict[str, Any]:
     return {"named": shares_by_name, "others": {"outcomes": len(rest), "together": round(sum(s.p for s in rest), 3)}}
 
 
-def _said(body: Any) -> Any:
+def _without_figures(body: Any) -> Any:
     """A post without figures that are the moderator's: they would be read as a reason to believe it."""
     if isinstance(body, Passages):
         return {"passages": [{"id": p.id, "document": p.document, "text": p.text} for p in body.passages]}
@@ -171,16 +171,16 @@ def _crit(brief: CritBrief) -> dict[str, Any]:
 
 
 def _item(item: Item) -> dict[str, Any]:
-    said: dict[str, Any] = {"item": item.item, "claim": item.claim, "reasons": item.reasons}
+    shown: dict[str, Any] = {"item": item.item, "claim": item.claim, "reasons": item.reasons}
     if item.rebuts is not msgspec.UNSET:
-        said["rebuts"] = msgspec.to_builtins(item.rebuts)
+        shown["rebuts"] = msgspec.to_builtins(item.rebuts)
     if item.sources is msgspec.UNSET:
-        return {**said, "quotes": item.quotes}
+        return {**shown, "quotes": item.quotes}
     evidence = [
         {"document": s.document, "quotation": quote, "passage": s.around}
         for quote, s in zip(item.quotes, item.sources, strict=True)
     ]
-    return {**said, "evidence": evidence}
+    return {**shown, "evidence": evidence}
 
 
 def _plan(brief: PlanBrief) -> dict[str, Any]:
@@ -228,12 +228,12 @@ KINDS = {
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
     "blind": Kind(
         brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
-        prompt_slots=_blind_orders, prompt_post=_said, labels=False, head="debater", narrow=_narrow_blind,
+        prompt_slots=_blind_orders, prompt_post=_without_figures, labels=False, head="debater", narrow=_narrow_blind,
         order=("reasoning", "spans", "belief"),
     ),
     "argue": Kind(
         brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
-        prompt_slots=_argue_orders, prompt_post=_said, labels=False, head="debater", narrow=_narrow_case,
+        prompt_slots=_argue_orders, prompt_post=_without_figures, labels=False, head="debater", narrow=_narrow_case,
         order=("arguments", "rebuts", "changed", "belief"),
     ),
     "crit": Kind(
@@ -242,7 +242,7 @@ KINDS = {
     ),
     "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst"),
     "plan": Kind(
-        brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders, prompt_post=_said,
-        labels=False, head="analyst",
+        brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders,
+        prompt_post=_without_figures, labels=False, head="analyst",
     ),
 }  # fmt: skip

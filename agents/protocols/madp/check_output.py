@@ -92,13 +92,13 @@ def _number(row: str, word: str) -> int:
 def _unittest(text: str, ran: int) -> tuple[int, int]:
     """Its summary counts failed subtests and errors of a class: tests that failed are counted by their names."""
     summary = ", ".join(_OF_RAN.findall(text))
-    said = {kind: 0 for kind in ("failures", "errors", "skipped", "expected failures", "unexpected successes")}
+    counts = {kind: 0 for kind in ("failures", "errors", "skipped", "expected failures", "unexpected successes")}
     for kind, n in re.findall(r"([a-z][a-z ]*)=(\d+)", summary):
-        said[kind] = said.get(kind, 0) + int(n)
+        counts[kind] = counts.get(kind, 0) + int(n)
     names = {match["test"] for match in _UNITTEST.finditer(text) if not _NO_TESTS.match(match["test"])}
-    unexpected = said["unexpected successes"] if "UNEXPECTED SUCCESS: " not in text else 0
+    unexpected = counts["unexpected successes"] if "UNEXPECTED SUCCESS: " not in text else 0
     failed = len(names) + unexpected
-    passed = max(0, ran - failed - said["skipped"] - said["expected failures"])
+    passed = max(0, ran - failed - counts["skipped"] - counts["expected failures"])
     return passed, passed + failed
 
 

@@ -55,30 +55,32 @@ async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifact
         return await run_check(shown, artifacts)
     shown = msgspec.structs.replace(shown, expert=worker.spec)
     if shown.kind == "review" and (not worker.words or not isinstance(shown.brief.folder, str)):
-        return await _said(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
+        return (
+            await _ask_for_words(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
+        )
     if shown.kind in STEPS:
         return await _worked(worker, shown, emit, artifacts)
-    return await _said(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
+    return await _ask_for_words(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
 
 
-async def _said(model: Model, shown: Shown, emit: Emit) -> Completion:
+async def _ask_for_words(model: Model, shown: Shown, emit: Emit) -> Completion:
     """A claim, challenges or a review in the model's words; who says it is not the model's to say."""
     brief = shown.brief
-    asked = msgspec.structs.replace(laid_out(shown), reply=ASKED.get(shown.kind, shown.reply))
-    done = await model.reply(asked, emit)
+    wanted = msgspec.structs.replace(laid_out(shown), reply=ASKED.get(shown.kind, shown.reply))
+    completion = await model.reply(wanted, emit)
     try:
-        match done.body:
+        match completion.body:
             case ClaimReply() as claim:
                 assert isinstance(brief, ClaimBrief)
-                return _with(done, claim.of(brief.expert, brief.declared.confidence))
+                return _with(completion, claim.of(brief.expert, brief.declared.confidence))
             case ChallengesReply() as challenges:
                 assert isinstance(brief, ChallengeBrief)
-                return _with(done, challenges.of(brief.expert))
+                return _with(completion, challenges.of(brief.expert))
             case ReviewReply() as review:
-                return _with(done, review.review())
+                return _with(completion, review.review())
     except InvalidValue as error:
-        raise ModelRefused(f"{model.name}: {error}", done.usage) from None
-    return done
+        raise ModelRefused(f"{model.name}: {error}", completion.usage) from None
+    return completion
 
 
 async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
@@ -104,15 +106,15 @@ async def _in_folder(
 ) -> Completion:
     brief: Brief = shown.brief
     if not worker.words:
-        done = await worker.model.reply(_with_files(worker, shown, folder, False), emit)
+        completion = await worker.model.reply(_with_files(worker, shown, folder, False), emit)
         diff = folder.diff()
-        if diff and isinstance(done.body, Work):
-            done = _with(done, fitting(msgspec.structs.replace(done.body, diff=diff, performed=True)))
-        return done
+        if diff and isinstance(completion.body, Work):
+            completion = _with(completion, fitting(msgspec.structs.replace(completion.body, diff=diff, performed=True)))
+        return completion
     budget: dict[str, Any] = {"tool_calls": brief.tool_calls, "steps": brief.model_calls}
     allowed = _allowed(worker, brief, folder)
-    async with AsyncExitStack() as held:
-        box = None if allowed is None else await held.enter_async_context(Toolbox(allowed, folder, _check(brief)))
+    async with AsyncExitStack() as stack:
+        box = None if allowed is None else await stack.enter_async_context(Toolbox(allowed, folder, _check(brief)))
         shown = laid_out(_with_files(worker, shown, folder, box is not None and bool(box.offered)))
         ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], box, **budget).run()
     try:
@@ -127,8 +129,8 @@ async def _in_folder(
 
 def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList | None:
     """The tools of this turn; None: there are none. A reviewer's only read, and an expert's are those that it names."""
-    begun = brief.folder or (brief.base if not isinstance(brief, SupportBrief) else "")
-    if worker.tools is None or not worker.uses_tools or (worker.tools.folder_only and not begun):
+    folder_id = brief.folder or (brief.base if not isinstance(brief, SupportBrief) else "")
+    if worker.tools is None or not worker.uses_tools or (worker.tools.folder_only and not folder_id):
         return None
     if not brief.tool_calls or not isinstance(brief.model_calls, int) or brief.model_calls < 2:
         return None
@@ -160,8 +162,8 @@ def _files(brief: Brief, folder: TaskFolder, tools: bool) -> tuple[Document, ...
     if isinstance(brief, ReviewBrief):
         return folder.files((*folder.changed_files(), *mentioned))
     if tools:
-        seen = brief.seen if isinstance(brief, WorkBrief) and isinstance(brief.seen, tuple) else ()
-        return folder.files(seen)
+        read_before = brief.seen if isinstance(brief, WorkBrief) and isinstance(brief.seen, tuple) else ()
+        return folder.files(read_before)
     return folder.documents(brief.task.prompt, mentioned)
 
 
@@ -169,23 +171,23 @@ async def _body(
     worker: Equipment, brief: Brief, ended: TurnEnd, folder: TaskFolder, artifacts: ArtifactAccess
 ) -> Work | Support | Review:
     """The reply with what was made."""
-    kept = await _results(ended, artifacts)
+    results = await _results(ended, artifacts)
     if isinstance(brief, ReviewBrief):
         review: Review = ended.reply.review()
-        return msgspec.structs.replace(review, calls=ended.calls, results=kept) if ended.calls else review
+        return msgspec.structs.replace(review, calls=ended.calls, results=results) if ended.calls else review
     if isinstance(brief, SupportBrief):
-        made = await _handed_in(folder, artifacts, bool(ended.calls)) | {"results": kept}
+        changes = await _handed_in(folder, artifacts, bool(ended.calls)) | {"results": results}
         support: Support = ended.reply.support()
-        return fitting(msgspec.structs.replace(support, calls=ended.calls, **made))
+        return fitting(msgspec.structs.replace(support, calls=ended.calls, **changes))
     work: Work = ended.reply.work()
     proposed = work.diff or diff_in(work.output)
     applied = ""
     if proposed and not any(c.ok for c in ended.calls) and worker.steps and folder.began:
         applied = await asyncio.to_thread(patch.try_apply, folder, proposed)
-    made = await _handed_in(folder, artifacts, bool(ended.calls) or applied == patch.APPLIED)
-    if worker.steps and not made["diff"] and not any(c.ok for c in ended.calls):
-        made |= {"performed": False, "diff": proposed}
-    return fitting(msgspec.structs.replace(work, calls=ended.calls, results=kept, **made))
+    changes = await _handed_in(folder, artifacts, bool(ended.calls) or applied == patch.APPLIED)
+    if worker.steps and not changes["diff"] and not any(c.ok for c in ended.calls):
+        changes |= {"performed": False, "diff": proposed}
+    return fitting(msgspec.structs.replace(work, calls=ended.calls, results=results, **changes))
 
 
 async def _results(ended: TurnEnd, artifacts: ArtifactAccess) -> Artifact | msgspec.UnsetType:
@@ -218,10 +220,10 @@ async def _handed_in(folder: TaskFolder, artifacts: ArtifactAccess, touched: boo
     if touched:
         await asyncio.to_thread(folder.clean)
         await asyncio.to_thread(folder.look)
-    made: dict[str, Any] = {"diff": await asyncio.to_thread(folder.diff)}
+    changes: dict[str, Any] = {"diff": await asyncio.to_thread(folder.diff)}
     if folder.changed:
-        made["folder"] = await artifacts.put(await asyncio.to_thread(folder.pack))
-    return made
+        changes["folder"] = await artifacts.put(await asyncio.to_thread(folder.pack))
+    return changes
 
 
 def _ours(error: Exception, usage: Any) -> ModelError:
@@ -229,8 +231,8 @@ def _ours(error: Exception, usage: Any) -> ModelError:
     return kind(str(error), usage)
 
 
-def _with(done: Completion, body: Any) -> Completion:
-    return msgspec.structs.replace(done, body=body)
+def _with(completion: Completion, body: Any) -> Completion:
+    return msgspec.structs.replace(completion, body=body)
 
 
 def laid_out(shown: Shown) -> Shown:

@@ -55,8 +55,8 @@ def challenge(shown: Shown, corpus: Corpus) -> tuple[Challenges, bool]:
 def words(shown: Shown, corpus: Corpus) -> tuple[Worded, bool]:
     """(what was declared, as it was; whether something that was read talks to its reader as to a machine)."""
     brief: WordsBrief = shown.brief
-    said = (*(c.claim for c in brief.claims), *(c.reason for c in brief.challenges))
-    return Worded(challenges=brief.challenges), suspicious((*_texts(brief.task), *said))
+    texts = (*(c.claim for c in brief.claims), *(c.reason for c in brief.challenges))
+    return Worded(challenges=brief.challenges), suspicious((*_texts(brief.task), *texts))
 
 
 def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
@@ -72,11 +72,12 @@ def work(shown: Shown, corpus: Corpus) -> tuple[Work, bool]:
     )
     lines = _lines(quotes) if quotes else _plan(brief.responsibility, brief.task, shown.expert)
     for support in brief.supported:
-        lines += ["", f"{support.agent_id} gave back, for: {_said(support.sub_task)}", _said(support.output)]
+        lines += ["", f"{support.agent_id} gave back, for: {_one_line(support.sub_task)}", _one_line(support.output)]
     if brief.findings:
         lines += ["", f"Findings of the last review. None is acted on, because {HERE}:"]
         lines += [
-            f"- {_said(f.description)}" + (f" ({_said(f.location)})" if f.location else "") for f in brief.findings
+            f"- {_one_line(f.description)}" + (f" ({_one_line(f.location)})" if f.location else "")
+            for f in brief.findings
         ]
     return Work(outcome="done", summary=_summary(quotes), output=_output(lines), performed=False), injected
 
@@ -120,18 +121,18 @@ def _summary(quotes: Sequence[tuple[str, Sentence]]) -> str:
 
 def _lines(quotes: Sequence[tuple[str, Sentence]]) -> list[str]:
     lines = [f"What the documents say about it, quoted ({HERE}: nothing beyond the quotations is claimed):", ""]
-    return lines + [f'- "{s.text}" ({_said(name)})' for name, s in quotes]
+    return lines + [f'- "{s.text}" ({_one_line(name)})' for name, s in quotes]
 
 
 def _plan(part: str, task: Task, spec: ExpertSpec | None) -> list[str]:
     who = "An expert" if spec is None else spec.name
-    lines = [f"Nothing was done: {HERE}. This is what would be done.", "", f"{who} would take: {_said(part)}"]
+    lines = [f"Nothing was done: {HERE}. This is what would be done.", "", f"{who} would take: {_one_line(part)}"]
     if task.files_mentioned:
-        lines += ["", "Files to look at:", *(f"- {_said(name)}" for name in task.files_mentioned)]
+        lines += ["", "Files to look at:", *(f"- {_one_line(name)}" for name in task.files_mentioned)]
     if spec is not None:
-        lines += ["", "What it owns, and would go through:", *(f"- {_said(what)}" for what in spec.domain.owns)]
+        lines += ["", "What it owns, and would go through:", *(f"- {_one_line(what)}" for what in spec.domain.owns)]
         if spec.deliberation.handoff_when:
-            lines += ["", "When it would hand over:", *(f"- {_said(w)}" for w in spec.deliberation.handoff_when)]
+            lines += ["", "When it would hand over:", *(f"- {_one_line(w)}" for w in spec.deliberation.handoff_when)]
     return lines
 
 
@@ -142,8 +143,8 @@ def review(shown: Shown, corpus: Corpus) -> tuple[Review, bool]:
     faults = _faults(brief) if brief.diff.strip() else []
     if not faults:
         raise ModelRefused(f"{HERE}: nobody judged whether it is right")
-    said = Review(verdict="revision_needed", findings=tuple(faults[:40]))
-    return said, suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
+    result = Review(verdict="revision_needed", findings=tuple(faults[:40]))
+    return result, suspicious((*_texts(brief.task), brief.summary, brief.output, brief.diff))
 
 
 def _faults(brief: ReviewBrief) -> list[Finding]:
@@ -155,10 +156,10 @@ def _faults(brief: ReviewBrief) -> list[Finding]:
         said_of = f"The work says nothing of files that the task names: {', '.join(silent[:20])}"[:4_000]
         fix = "Change them, or say why not."
         findings.append(Finding(severity="major", description=said_of, suggested_fix=fix))
-    said = set(stems(work))
+    work_stems = set(stems(work))
     for f in brief.findings:
         about = set(stems(f.description))
-        if f.severity in ("critical", "major") and about and len(about & said) < ANSWERED * len(about):
+        if f.severity in ("critical", "major") and about and len(about & work_stems) < ANSWERED * len(about):
             findings.append(
                 Finding(
                     severity="major", location=f.location, suggested_fix=f.suggested_fix,
@@ -172,7 +173,7 @@ def _texts(task: Task) -> tuple[str, ...]:
     return (task.prompt, *task.code_snippets, *(m.text for m in task.prior_conversation))
 
 
-def _said(text: str) -> str:
+def _one_line(text: str) -> str:
     """Somebody's words in one line; those that give orders to a machine are left out."""
     line = " ".join(text.split())
     return "(left out: it talks to its reader as to a machine)" if suspicious((text,)) else line[:4_000]

@@ -261,17 +261,17 @@ def _match(brief: Any) -> dict[str, Any]:
 def _claim(brief: ClaimBrief) -> dict[str, Any]:
     return {
         **_task(brief.task),
-        "your claim as declared": _said(brief.declared),
+        "your claim as declared": _claim_fields(brief.declared),
         "experts that may be relevant": brief.candidates,
     }
 
 
 def _challenge(brief: ChallengeBrief) -> dict[str, Any]:
-    return {**_task(brief.task), "you": brief.expert, "claims": {c.agent_id: _said(c) for c in brief.claims}}
+    return {**_task(brief.task), "you": brief.expert, "claims": {c.agent_id: _claim_fields(c) for c in brief.claims}}
 
 
 def _words(brief: WordsBrief) -> dict[str, Any]:
-    fields: dict[str, Any] = {**_task(brief.task), "claims": {c.agent_id: _said(c) for c in brief.claims}}
+    fields: dict[str, Any] = {**_task(brief.task), "claims": {c.agent_id: _claim_fields(c) for c in brief.claims}}
     objections = [[c.challenger_id, c.challenged_id, c.proposed_resolution, c.reason] for c in brief.challenges]
     return fields | ({"challenges so far": objections} if objections else {})
 
@@ -282,12 +282,12 @@ def _who_claimed(shown: Shown) -> dict[str, dict[str, Any]]:
     return {"claims.agent_id": who, "challenges.challenger_id": who, "challenges.challenged_id": who}
 
 
-def _said(claim: Claim) -> dict[str, Any]:
+def _claim_fields(claim: Claim) -> dict[str, Any]:
     """Of a claim what it says, without what is empty."""
     defers = {x: claim.topics.get(x, "") for x in claim.defers_to}
     requires = {x: claim.topics.get(x, "") for x in claim.requires}
-    said = {"claim": claim.claim, "relevance": claim.relevance, "defers to": defers, "requires": requires}
-    return {name: value for name, value in said.items() if value}
+    fields = {"claim": claim.claim, "relevance": claim.relevance, "defers to": defers, "requires": requires}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _field(spec: ExpertSpec) -> str:

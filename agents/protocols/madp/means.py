@@ -19,13 +19,13 @@ def of_work(shown: Shown) -> dict[str, str]:
     """Slots of prompts/work.md. What changes from one turn of a lead to the next stands behind what does not."""
     brief: WorkBrief = shown.brief
     tools = _tools(shown)
-    said: list[str] = []
+    rules: list[str] = []
     now: list[str] = []
     if tools:
-        said.append(f"- Look, change through your tools, look again. {_PATHS}")
+        rules.append(f"- Look, change through your tools, look again. {_PATHS}")
         now.append(_running(tools, bool(brief.checks)))
     else:
-        said.append(_NOTHING)
+        rules.append(_NOTHING)
     if brief.supported:
         now.append("- An expert's diff is of a copy: judge it, apply what you take.")
     if brief.findings:
@@ -43,7 +43,7 @@ def of_work(shown: Shown) -> dict[str, str]:
         )
         fields.append("- `support`: `agent_id`; `sub_task`, clear without your work.")
         fields.append("- `handoff`: `to_agent`, `reason`, `completed`, `remaining`: lists of short phrases.")
-    return {"means": _lines(said), "others_may": may, "fields": _lines(fields), "in_this_turn": _lines(now).rstrip()}
+    return {"means": _lines(rules), "others_may": may, "fields": _lines(fields), "in_this_turn": _lines(now).rstrip()}
 
 
 def of_support(shown: Shown) -> dict[str, str]:
@@ -61,37 +61,37 @@ def of_review(shown: Shown) -> dict[str, str]:
     """Slots of prompts/review.md."""
     brief: ReviewBrief = shown.brief
     tools = _tools(shown)
-    said: list[str] = _known(brief)
+    rules: list[str] = _known(brief)
     if tools:
-        said.append(
+        rules.append(
             "- Your tools read the folder as the lead left it, and run nothing: look at whatever your verdict rests on "
             "(callers, tests, the README's rules)."
         )
     if shown.missing:
-        said.append(
+        rules.append(
             "- What you could not look at since a tool is not there is no fault of the work, and no revision mends it: "
             "name it in one `suggestion` that asks for a new review."
         )
     elif not tools:
-        said.append("- What you would have to see is a finding: minor if the diff bears the work out, else major.")
+        rules.append("- What you would have to see is a finding: minor if the diff bears the work out, else major.")
     if brief.checks:
-        said.append("- What the check printed you may rely on: it shows what it tests, and nothing else.")
+        rules.append("- What the check printed you may rely on: it shows what it tests, and nothing else.")
     if isinstance(brief.checks, tuple) and any(isinstance(run.restored, tuple) for run in brief.checks):
-        said.append(
+        rules.append(
             "- The files that the check did not take as the work has them decide what a check runs: judge them by the "
             "diff alone. One that makes a check pass without testing is a critical finding."
         )
     if brief.findings:
-        said.append(
+        rules.append(
             "- Look first whether the findings of the review before were answered. Of what could have been said then, "
             "bring up only what is critical."
         )
     if shown.expert is not None and shown.expert.checklist:
-        said.append(
+        rules.append(
             "- For each item of your checklist look for the place in the work that decides it: an item that it breaks "
             "is a finding."
         )
-    return {"looking": _lines(said)}
+    return {"looking": _lines(rules)}
 
 
 def _known(brief: ReviewBrief) -> list[str]:
@@ -112,10 +112,10 @@ def _came_to(run: Checked) -> str:
     if run.exit is None:
         return "no result"
     failed = f", {len(run.failed)} named tests failed" if run.failed else ""
-    kept = ""
+    restored = ""
     if isinstance(run.restored, tuple):
-        kept = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
-    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + kept
+        restored = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
+    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored
 
 
 def _running(tools: Tools, checked: bool) -> str:
@@ -135,5 +135,5 @@ def _tools(shown: Shown) -> Tools | None:
     return tools if tools is not None and tools.offered else None
 
 
-def _lines(said: list[str]) -> str:
-    return "".join(f"{line}\n" for line in said)
+def _lines(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -49,10 +49,10 @@ def own_score(spec: ExpertSpec, task: Task) -> float:
     As 3.3, but by whole words in any inflection, and only by those that are wanted; a phrase that it owns, or an
     example of its tasks, most of whose words stand there, counts too.
     """
-    said = read_prompt(task.prompt).wanted
-    words = frozenset(said)
-    total = PRIMARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.primary) if own <= words)
-    total += SECONDARY * sum(stands_in(p, said) for p, own in keys(spec.triggers.secondary) if own <= words)
+    wanted = read_prompt(task.prompt).wanted
+    words = frozenset(wanted)
+    total = PRIMARY * sum(stands_in(p, wanted) for p, own in keys(spec.triggers.primary) if own <= words)
+    total += SECONDARY * sum(stands_in(p, wanted) for p, own in keys(spec.triggers.secondary) if own <= words)
     total += FILE * files(spec, task)
     phrases = (*keys(spec.domain.owns), *keys(spec.triggers.examples))
     near = max((len(own & words) / len(own) for _, own in phrases if len(own) > 1), default=0.0)
@@ -71,33 +71,33 @@ def vetoed(spec: ExpertSpec, task: Task) -> bool:
     return bool(reading.unwanted) and not _names(spec, reading.wanted) and _names(spec, reading.unwanted)
 
 
-def _names(spec: ExpertSpec, said: Sequence[str]) -> bool:
+def _names(spec: ExpertSpec, wanted: Sequence[str]) -> bool:
     phrases = [roots(p) for p in (*spec.triggers.primary, *spec.triggers.secondary)]
-    return any(stands_in(p, said) for p in phrases) or any(share(roots(p), said) >= _NEAR for p in spec.domain.owns)
+    return any(stands_in(p, wanted) for p in phrases) or any(share(roots(p), wanted) >= _NEAR for p in spec.domain.owns)
 
 
-def owned(spec: ExpertSpec, said: Sequence[str], most: int = 2) -> tuple[str, ...]:
+def owned(spec: ExpertSpec, wanted: Sequence[str], most: int = 2) -> tuple[str, ...]:
     """What it owns that a task speaks of, the most fitting first."""
-    shares = [(share(roots(p), said), p) for p in spec.domain.owns]
+    shares = [(share(roots(p), wanted), p) for p in spec.domain.owns]
     return tuple(p for value, p in sorted(shares, key=lambda s: -s[0]) if value > 0)[:most]
 
 
-def deferred(spec: ExpertSpec, said: Sequence[str]) -> dict[str, str]:
+def deferred(spec: ExpertSpec, wanted: Sequence[str]) -> dict[str, str]:
     """Experts to whom it leaves something that a task speaks of -> what, in the specification's words."""
     mine = {r for p in spec.triggers.primary for r in roots(p)}
     return {
         expert: what
         for expert, what in spec.domain.defers.items()
-        if share(set(roots(what)) - mine or roots(what), said) > 0
+        if share(set(roots(what)) - mine or roots(what), wanted) > 0
     }
 
 
 def claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass | None:
     """What it says to a task; None: nothing."""
-    said = _claim(spec, post, metered=metered)
-    if said is None and post.everyone is True and not spec.general:
+    reply = _claim(spec, post, metered=metered)
+    if reply is None and post.everyone is True and not spec.general:
         return Pass(agent_id=spec.id)
-    return said
+    return reply
 
 
 def _claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass | None:
@@ -108,24 +108,24 @@ def _claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass
         return None if named is None else Pass(agent_id=spec.id, why="The task says that this is not to be done.")
     own, medium = own_score(spec, task), spec.deliberation.confidence.medium
     leads = max(own, named.confidence) if named else own
-    said = max(leads, named.relevance) if named else own
+    score = max(leads, named.relevance) if named else own
     if named and post.candidates[0].expert == spec.id:
-        leads = said  # whoever intake puts first should lead, as far as intake can see
+        leads = score  # whoever intake puts first should lead, as far as intake can see
     if post.unmatched and own > 0:
         return _claimed(spec, post, own, own, metered=False, sent=True)
-    if said < medium:
-        return None if named is None else Pass(agent_id=spec.id, why=_short_of(spec, said))
+    if score < medium:
+        return None if named is None else Pass(agent_id=spec.id, why=_short_of(spec, score))
     # To have a part in a task is of medium relevance, however sure it is: high is for who should lead it.
-    said = leads if leads >= medium else medium
-    return _claimed(spec, post, said, named.confidence if named else own, metered=metered, sent=named is None)
+    score = leads if leads >= medium else medium
+    return _claimed(spec, post, score, named.confidence if named else own, metered=metered, sent=named is None)
 
 
 def _claimed(
     spec: ExpertSpec, post: TaskPosted, relevance: float, confidence: float, *, metered: bool, sent: bool = False
 ) -> Claim:
-    said = read_prompt(post.task.prompt).wanted
-    topics = deferred(spec, said)
-    mine = owned(spec, said) if post.claims == "full" else ()
+    wanted = read_prompt(post.task.prompt).wanted
+    topics = deferred(spec, wanted)
+    mine = owned(spec, wanted) if post.claims == "full" else ()
     words = " ".join([spec.deliberation.claim, *(["Here: " + "; ".join(mine) + "."] if mine else [])])
     return Claim(
         agent_id=spec.id,
@@ -139,9 +139,9 @@ def _claimed(
     )
 
 
-def _short_of(spec: ExpertSpec, said: float) -> str:
+def _short_of(spec: ExpertSpec, score: float) -> str:
     medium = spec.deliberation.confidence.medium
-    shown = floor(said * 100) / 100  # cut, not rounded: what is below a threshold never looks like it
+    shown = floor(score * 100) / 100  # cut, not rounded: what is below a threshold never looks like it
     return f"Its confidence, {shown:.2f}, is below {medium:.2f}, from which on it takes part."
 
 
@@ -174,23 +174,23 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptRead
             challenger_id=spec.id, challenged_id=theirs.agent_id, reason=reason[:600], proposed_resolution=resolution
         )
 
-    said = reading.wanted if reading is not None else roots_of(mine.claim)
-    ours = max((share(roots(p), said) for p in spec.domain.owns), default=0.0)
+    wanted = reading.wanted if reading is not None else roots_of(mine.claim)
+    ours = max((share(roots(p), wanted) for p in spec.domain.owns), default=0.0)
     if (topic := mine.topics.get(theirs.agent_id)) is not None:
-        if share(roots(topic), said) > ours and theirs.confidence >= mine.confidence - CLOSE:
+        if share(roots(topic), wanted) > ours and theirs.confidence >= mine.confidence - CLOSE:
             return says("lead", f"This task is about what I leave to {theirs.agent_id}: {topic}.")
         return None
     if spec.id in theirs.topics:
         return None  # it leaves to this expert what is this expert's: nothing to object to
     ahead = mine.confidence - theirs.confidence
     if ahead >= _CLEARLY:
-        if reading is not None and not share(roots_of(theirs.claim), said):
+        if reading is not None and not share(roots_of(theirs.claim), wanted):
             return says("exclude", f"The task names nothing of what {theirs.agent_id} claims.")
-        what = next(iter(owned(spec, said, 1)), "")
+        what = next(iter(owned(spec, wanted, 1)), "")
         return says("support", f"What this task is about is mine: {what or spec.deliberation.claim}")
     if abs(ahead) <= CLOSE:
-        both = owned(spec, roots_of(theirs.claim), 1)
-        return says("collaborate", f"We both own part of this{': ' + both[0] if both else ''}.")
+        shared = owned(spec, roots_of(theirs.claim), 1)
+        return says("collaborate", f"We both own part of this{': ' + shared[0] if shared else ''}.")
     return None
 
 
@@ -219,11 +219,11 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
             tasks[post.session] = task.task
             while len(tasks) > KEPT:
                 tasks.popitem(last=False)
-            said = claim(spec, task, metered=metered)
+            reply = claim(spec, task, metered=metered)
             return (
                 None
-                if said is None
-                else Speak(window=CLAIMS, kind="claim" if isinstance(said, Claim) else "pass", body=raw(said))
+                if reply is None
+                else Speak(window=CLAIMS, kind="claim" if isinstance(reply, Claim) else "pass", body=raw(reply))
             )
         if post.kind == "claims":
             posted, of = decode(post.body, ClaimsPosted), tasks.pop(post.session, None)

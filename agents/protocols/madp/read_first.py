@@ -16,9 +16,9 @@ def read_first(spec: ExpertSpec | None, folder: TaskFolder) -> tuple[Document, .
     if spec is None or not spec.context:
         return ()
     named = dict.fromkeys(p for pattern in spec.context for p in folder.paths if fnmatchcase(p, pattern))
-    documents, left = [], MOST
+    documents, room = [], MOST
     for document in folder.files(named):
-        if len(document.text) <= left:
+        if len(document.text) <= room:
             documents.append(document)
-            left -= len(document.text)
+            room -= len(document.text)
     return tuple(documents)

@@ -62,8 +62,8 @@ def as_checked(argv: Sequence[str], base: Files, files: Files) -> tuple[Files, t
     own = {p for p in _own(argv, module) if p in base}
     names = tuple(p for p in changed if p in own or _hides(p, module, base) or (base and _decides(p, base, files)))
     restored = {p: base[p] for p in names if p in base}
-    kept = {p: data for p, data in files.items() if p not in names and not any(_clash(p, r) for r in restored)}
-    return {**kept, **restored}, names
+    others = {p: data for p, data in files.items() if p not in names and not any(_clash(p, r) for r in restored)}
+    return {**others, **restored}, names
 
 
 def _clash(one: str, other: str) -> bool:
@@ -118,7 +118,7 @@ def _decides(path: str, base: Files, files: Files) -> bool:
     name = basename(path).lower()
     if _SETTINGS.fullmatch(name):
         return True
-    before, after = (given[path][0] if path in given else b"" for given in (base, files))
+    before, after = (state[path][0] if path in state else b"" for state in (base, files))
     match name:
         case "pyproject.toml":
             return _of_toml(before) != _of_toml(after)

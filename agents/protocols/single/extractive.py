@@ -4,7 +4,7 @@ with the passages that bear on the question."""
 from collections.abc import Iterable, Mapping
 
 from agents.context import Shown
-from agents.extractive.deciding import Found
+from agents.extractive.deciding import SearchResult
 from agents.extractive.evidence import Evidence
 from agents.extractive.gathering import gather
 from agents.extractive.searching import search
@@ -27,7 +27,7 @@ async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
     return Completion(body=body, usage=done.usage, flags=flags)
 
 
-def _answer(shown: Shown, answers: Found) -> Answer:
+def _answer(shown: Shown, answers: SearchResult) -> Answer:
     quoted = "; ".join(_quoted(e) for e in answers.rests_on[:3])
     count = len(shown.documents)
     return Answer(
@@ -41,7 +41,7 @@ def _answer(shown: Shown, answers: Found) -> Answer:
     )
 
 
-def _abstain(shown: Shown, answers: Found) -> Answer:
+def _abstain(shown: Shown, answers: SearchResult) -> Answer:
     if answers.bearing:
         listed = "; ".join(_quoted(e) for e in answers.bearing)
         why = f"No answer is sure enough. These passages bear on it, the nearest first: {listed}."

@@ -9,7 +9,7 @@ import msgspec
 
 from coordinator.protocols.competition.speech_words import count
 from schemas import log
-from schemas.post import Post, read
+from schemas.post import Post, decode_body
 from schemas.protocols.competition.format import TEAMS, Format, Free, Pace, seats_of
 from schemas.protocols.competition.messages import (
     AnswerBrief,
@@ -195,7 +195,7 @@ class Story:
 def body_of(post: Post) -> Any:
     """The post's body as its type; None for a kind that a competition has not, or a body that another protocol or
     version wrote."""
-    return read(post, KINDS)
+    return decode_body(post, KINDS)
 
 
 def is_reply(post: Post) -> bool:

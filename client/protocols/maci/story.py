@@ -9,7 +9,7 @@ import msgspec
 
 from client.text import line
 from schemas.belief import Belief, Share
-from schemas.post import Post, read
+from schemas.post import Post, decode_body
 from schemas.protocols.maci.messages import Blind, Case, Crit, Merged, Passage, Passages, Plan, Round, Ruled, Score
 
 replace = msgspec.structs.replace
@@ -64,7 +64,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
 def body_of(post: Post) -> Any:
     """The post's body as its type; None for a kind that MACI has not, or a body that another version wrote."""
-    return read(post, KINDS)
+    return decode_body(post, KINDS)
 
 
 def story(posts: Iterable[Post]) -> Story:

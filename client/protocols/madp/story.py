@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.post import Post, read
+from schemas.post import Post, decode_body
 from schemas.protocols.madp.messages import (
     Answered,
     Challenges,
@@ -136,4 +136,4 @@ def in_words(claims: ClaimsPosted, worded: Worded) -> ClaimsPosted:
 def body_of(post: Post) -> Any:
     """The post's body as its type; None for a kind that MADP has not, or a body that another protocol or version
     wrote."""
-    return read(post, KINDS)
+    return decode_body(post, KINDS)

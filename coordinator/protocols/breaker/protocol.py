@@ -61,15 +61,15 @@ def _outcome(event: Told) -> TaskOutcome:
         raise Illegal(f"{OUTCOME}: {error}") from error
 
 
-def _own_doing(told: TaskOutcome) -> bool:
-    return not told.ok and not told.counts
+def _own_doing(outcome: TaskOutcome) -> bool:
+    return not outcome.ok and not outcome.counts
 
 
 def _on_told_closed(state: State, event: Told, _: View) -> Step:
-    told = _outcome(event)
-    if _own_doing(told):
+    outcome = _outcome(event)
+    if _own_doing(outcome):
         return state, ()
-    last = (*state.last, told)[-WINDOW:]
+    last = (*state.last, outcome)[-WINDOW:]
     failures = tuple(t for t in last if not t.ok)
     if len(failures) <= MOST_FAILURES:
         return State(last=last), ()
@@ -85,10 +85,10 @@ def _on_told_closed(state: State, event: Told, _: View) -> Step:
 
 
 def _on_told_degraded(state: State, event: Told, _: View) -> Step:
-    told = _outcome(event)
-    if _own_doing(told):
+    outcome = _outcome(event)
+    if _own_doing(outcome):
         return state, ()
-    last = (*state.last, told) if told.ok else ()
+    last = (*state.last, outcome) if outcome.ok else ()
     if len(last) < RECOVERY:
         return State(phase=Phase.DEGRADED, last=last), ()
     text = f"{RECOVERY} tasks in a row went well: tasks are coordinated again"

@@ -29,7 +29,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         case Spoken():
             return _quotes(body.citations, turn.ask.seat, view)
         case Questions():
-            return _asked(body, decode(turn.ask.brief, QuestionBrief))
+            return _questions(body, decode(turn.ask.brief, QuestionBrief))
         case Decision():
             may = decode(turn.ask.brief, CaptainBrief).may
             return "" if body.speaker in may else f"speaker: got {body.speaker!r}; who may speak: {', '.join(may)}"
@@ -49,16 +49,16 @@ def _quotes(citations: tuple[Citation, ...], seat: str, view: View) -> str:
     return ""
 
 
-def _asked(q: Questions, brief: QuestionBrief) -> str:
+def _questions(q: Questions, brief: QuestionBrief) -> str:
     if q.answerer not in brief.answerers:
         return f"answerer: got {q.answerer!r}; who may answer: {', '.join(brief.answerers)}"
     if len(q.questions) < brief.least:
         return f"questions: got {len(q.questions)}, at least {brief.least} are wanted"
-    asked: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for i, question in enumerate(q.questions, 1):
         same = "".join(c for c in normalize("NFKC", question).casefold() if category(c)[0] in "LMN")
-        if asked.setdefault(same, i) != i:
-            return f"questions: number {i} is number {asked[same]} again; each must be one of its own"
+        if numbers.setdefault(same, i) != i:
+            return f"questions: number {i} is number {numbers[same]} again; each must be one of its own"
     return ""
 
 

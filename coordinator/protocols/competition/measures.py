@@ -9,8 +9,8 @@ from coordinator.table import Counted, Measured, Session, View
 def measured(session: Session, view: View) -> Measured:
     """Agreement is the share of the last ballots that the side with the most of them has; disagreement the rest."""
     s: State = session.inner
-    taken = votes(s, view)
-    cast = list(taken[-1].votes.values()) if taken else []
+    tallies = votes(s, view)
+    cast = list(tallies[-1].votes.values()) if tallies else []
     share = max(cast) / sum(cast) if any(cast) else None
     return Measured(agreement=share, disagreement=None if share is None else 1 - share)
 

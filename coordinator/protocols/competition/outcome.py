@@ -29,7 +29,7 @@ from coordinator.protocols.competition.state import (
     body_of,
     format_of,
     marks,
-    said,
+    speech_of,
 )
 from coordinator.table import View
 from schemas.protocols.competition.format import DIMENSIONS, Format
@@ -71,9 +71,9 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     f, scored = format_of(v), points(s, v)
     kinds: Counter[str] = Counter()
     for line in s.lines:
-        given = marks(v, (), line)
-        kinds.update(b.kind for b in given.violations) if given else None
-    taken = votes(s, v)
+        speech_marks = marks(v, (), line)
+        kinds.update(b.kind for b in speech_marks.violations) if speech_marks else None
+    tallies = votes(s, v)
     result = Outcome(
         format=f.name,
         winner=winner(s, v),
@@ -85,8 +85,8 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         best=best(s, v),
         fines=fines(s, v),
         violations=dict(sorted(kinds.items())),
-        votes=taken,
-        swing=swing(taken),
+        votes=tallies,
+        swing=swing(tallies),
         silent=tuple(_silent(x, f) for x in s.silent),
         unscored=unscored(s, v, ()),
         to_score=len(due(s, v)) if v.opened.version >= LEAVES_IT_OPEN else msgspec.UNSET,
@@ -109,10 +109,10 @@ def _stage(n: int, s: State, v: View) -> dict[str, Any]:
 
 def _speech(line: Utterance, v: View) -> dict[str, Any]:
     """A line of the debate without its text, which its post has."""
-    f, speech = format_of(v), said(v, (), line)
+    f, speech = format_of(v), speech_of(v, (), line)
     if speech is None:
         return {"post": None, "seat": line.seat, "act": line.act, "seconds": line.seconds}
-    given = marks(v, (), line)
+    speech_marks = marks(v, (), line)
     return {
         "post": line.post,
         "seat": line.seat,
@@ -122,8 +122,8 @@ def _speech(line: Utterance, v: View) -> dict[str, Any]:
         "seconds": speech.seconds,
         "overtime": speech.overtime,
         "answerer": speech.answerer,
-        "score": score(given, f) if given else None,
-        "marks": {name: getattr(given, name) for name in DIMENSIONS} if given else None,
-        "violations": [b.kind for b in given.violations] if given else [],
-        "fines": msgspec.to_builtins(fines_for(line.seat, speech, given, f)),
+        "score": score(speech_marks, f) if speech_marks else None,
+        "marks": {name: getattr(speech_marks, name) for name in DIMENSIONS} if speech_marks else None,
+        "violations": [b.kind for b in speech_marks.violations] if speech_marks else [],
+        "fines": msgspec.to_builtins(fines_for(line.seat, speech, speech_marks, f)),
     }

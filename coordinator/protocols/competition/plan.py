@@ -29,16 +29,16 @@ Turns = Counter[tuple[str, str]]
 def plan(v: View) -> Plan:
     """At least: the whole format, each turn asked once, speeches in free debate at their full length. At most: every
     turn as often as it may be asked, whichever of its seats is chosen."""
-    f, again = format_of(v), v.settings.attempts
-    least, most = _whole(f, False), _whole(f, True)
+    f, attempts = format_of(v), v.settings.attempts
+    least, most = _all_turns(f, False), _all_turns(f, True)
     return Plan(
         rounds=len(f.stages),
         least=tuple(Planned(seat, kind, caps(v), n) for (seat, kind), n in least.items()),
-        most=tuple(Planned(seat, kind, caps(v), n * again) for (seat, kind), n in most.items()),
+        most=tuple(Planned(seat, kind, caps(v), n * attempts) for (seat, kind), n in most.items()),
     )
 
 
-def _whole(f: Format, most: bool) -> Turns:
+def _all_turns(f: Format, most: bool) -> Turns:
     turns: Turns = Counter()
     for stage in f.stages:
         if stage.confer:

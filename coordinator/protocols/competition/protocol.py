@@ -308,9 +308,11 @@ def _score(s: State, v: View, says: Says) -> Step:
 
 
 def _on_scored(s: State, e: Answered, v: View) -> Step:
-    given: Marks = e.body
-    says: Says = (say(s, JUDGE_NOTES, "note", Note(text=given.comment), e.seat),) if given.comment.strip() else ()
-    s, says = settle(s, v, replace(given, comment=""), says)  # the comment stands in the judge's notes alone
+    judge_marks: Marks = e.body
+    says: Says = (
+        (say(s, JUDGE_NOTES, "note", Note(text=judge_marks.comment), e.seat),) if judge_marks.comment.strip() else ()
+    )
+    s, says = settle(s, v, replace(judge_marks, comment=""), says)  # the comment stands in the judge's notes alone
     return _after_score(s, v, says)
 
 
@@ -327,8 +329,8 @@ def _after_score(s: State, v: View, says: Says) -> Step:
     match item:
         case Exchange() if line.act == "question":
             assert line.post is not None
-            asked = body_of(v, says, line.post, Said)
-            return replace(s, phase=Phase.ANSWERING), (*says, ask_answer(s, v, says, item, asked))
+            question = body_of(v, says, line.post, Said)
+            return replace(s, phase=Phase.ANSWERING), (*says, ask_answer(s, v, says, item, question))
         case Free():
             return _next_place(s, v, says)
     return _next_item(s, v, says)
@@ -384,8 +386,8 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _on_reviewed(s: State, e: Answered, v: View) -> Step:
-    said = say(s, PUBLIC, "review", e.body, e.seat)
-    return replace(s, phase=Phase.DONE, review=v.next_post), (said, Finish())
+    review = say(s, PUBLIC, "review", e.body, e.seat)
+    return replace(s, phase=Phase.DONE, review=v.next_post), (review, Finish())
 
 
 def _on_not_reviewed(s: State, e: Missed | Unaffordable, v: View) -> Step:

@@ -18,9 +18,9 @@ from coordinator.protocols.competition.state import (
     body_of,
     format_of,
     free_of,
-    left,
     new_post,
     stage_of,
+    time_left,
 )
 from coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER, SCORE, SUMMARIZE
 from coordinator.table import Missed, View
@@ -44,9 +44,9 @@ def say(s: State, channel: str, kind: str, body: object, seat_: str = "") -> Say
 def silence(s: State, e: Missed, v: View, says: Says = ()) -> tuple[State, Says]:
     """A turn that came to nothing is recorded, for whoever watches."""
     why = (NONE_CAME if e.late else WITHHELD) if e.kind in UNHEARD else e.why
-    told = Silence(seat=e.seat, asked=e.kind, stage=stage_of(s, v).title, why=why)
+    post = Silence(seat=e.seat, asked=e.kind, stage=stage_of(s, v).title, why=why)
     s = replace(s, silent=(*s.silent, Silent(seat=e.seat, asked=e.kind, stage=s.stage)))
-    return s, (*says, say(s, SCORES, "silent", told))
+    return s, (*says, say(s, SCORES, "silent", post))
 
 
 def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **more: object) -> tuple[State, Says]:
@@ -58,7 +58,7 @@ def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **mor
     s = replace(s, lines=(*s.lines, line))
     post = Said(
         seat=seat_, stage=stage_of(s, v).title, act=act, text=text, words=words, limit=limit, seconds=took,
-        overtime=words > limit, left=left(s, free_of(s, v)) if act == "free" else {}, **more,  # type: ignore[arg-type]
+        overtime=words > limit, left=time_left(s, free_of(s, v)) if act == "free" else {}, **more,  # type: ignore[arg-type]
     )  # fmt: skip
     return s, (say(s, PUBLIC, "speech", post, seat_),)
 
@@ -71,12 +71,14 @@ def overtime_alone(s: State, v: View, says: Says) -> Says:
     return tuple(say(s, SCORES, "fine", fine, line.seat) for fine in fines)
 
 
-def settle(s: State, v: View, given: Marks | None, says: Says) -> tuple[State, Says]:
+def settle(s: State, v: View, judge_marks: Marks | None, says: Says) -> tuple[State, Says]:
     """Marks, fines and totals of what was just said, posted where debaters do not read."""
     line, f = s.lines[-1], format_of(v)
     assert line.post is not None, "silence is not scored"
-    fines = fines_for(line.seat, body_of(v, says, line.post, Said), given, f)
-    post = Scored(post=line.post, seat=line.seat, marks=given, score=score(given, f), fines=fines, totals={})
+    fines = fines_for(line.seat, body_of(v, says, line.post, Said), judge_marks, f)
+    post = Scored(
+        post=line.post, seat=line.seat, marks=judge_marks, score=score(judge_marks, f), fines=fines, totals={}
+    )
     s = replace(s, lines=(*s.lines[:-1], replace(line, scored=new_post(v, says))))
     totals = points(s, v, (*says, say(s, SCORES, "scored", post, line.seat))).all()
     return s, (*says, say(s, SCORES, "scored", replace(post, totals=totals), line.seat))

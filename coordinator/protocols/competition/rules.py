@@ -18,7 +18,7 @@ from coordinator.protocols.competition.state import (
     format_of,
     item_of,
     marks,
-    said,
+    speech_of,
     team_of,
 )
 from coordinator.table import View
@@ -57,24 +57,24 @@ def possible(act: Act) -> tuple[Violation, ...]:
     return tuple(kind for kind in _VIOLATIONS if act in OF_ACT.get(kind, (act,)))
 
 
-def score(given: Marks | None, f: Format) -> float:
+def score(judge_marks: Marks | None, f: Format) -> float:
     """Points of one speech: the weighted sum of its marks, 1 to 10; 0 without marks."""
-    if given is None:
+    if judge_marks is None:
         return 0.0
-    return round(sum(f.weights[name] * float(getattr(given, name)) for name in DIMENSIONS), 4)
+    return round(sum(f.weights[name] * float(getattr(judge_marks, name)) for name in DIMENSIONS), 4)
 
 
-def fines_for(seat: str, speech: Said, given: Marks | None, f: Format) -> tuple[Fine, ...]:
+def fines_for(seat: str, speech: Said, judge_marks: Marks | None, f: Format) -> tuple[Fine, ...]:
     """What one speech costs: overtime, and each kind of violation found in it once."""
-    out = []
+    costs = []
     if speech.overtime:
         note = f"{figure(speech.words)} words, {speech.limit:,} allowed"
-        out.append(_fine(OVERTIME, seat, f, note))
-    if given is not None:
-        for kind in dict.fromkeys(b.kind for b in given.violations):
-            quote = next(b.quote for b in given.violations if b.kind == kind)
-            out.append(_fine(kind, seat, f, quote[:300]))
-    return tuple(x for x in out if x.team_points or x.individual_points)
+        costs.append(_fine(OVERTIME, seat, f, note))
+    if judge_marks is not None:
+        for kind in dict.fromkeys(b.kind for b in judge_marks.violations):
+            quote = next(b.quote for b in judge_marks.violations if b.kind == kind)
+            costs.append(_fine(kind, seat, f, quote[:300]))
+    return tuple(x for x in costs if x.team_points or x.individual_points)
 
 
 def interrupting(seat: str, f: Format) -> Fine:
@@ -92,16 +92,16 @@ def _fine(rule: str, seat: str, f: Format, note: str) -> Fine:
 def fines(s: State, v: View, says: Says = ()) -> tuple[Fine, ...]:
     """All fines so far, in the order of what they are for."""
     f = format_of(v)
-    out: list[Fine] = []
+    costs: list[Fine] = []
     for i, line in enumerate(s.lines):
-        out += (interrupting(x.seat, f) for x in s.interruptions if x.after == i)
-        out += _of_line(v, says, line, f)
-    out += (interrupting(x.seat, f) for x in s.interruptions if x.after == len(s.lines))
-    return tuple(out)
+        costs += (interrupting(x.seat, f) for x in s.interruptions if x.after == i)
+        costs += _of_line(v, says, line, f)
+    costs += (interrupting(x.seat, f) for x in s.interruptions if x.after == len(s.lines))
+    return tuple(costs)
 
 
 def _of_line(v: View, says: Says, line: Utterance, f: Format) -> tuple[Fine, ...]:
-    speech = said(v, says, line)
+    speech = speech_of(v, says, line)
     return () if speech is None else fines_for(line.seat, speech, marks(v, says, line), f)
 
 
@@ -142,13 +142,15 @@ def votes(s: State, v: View, says: Says = ()) -> tuple[Tally, ...]:
     return tuple(body_of(v, says, n, Tally) for n in s.tallies)
 
 
-def swing(taken: tuple[Tally, ...]) -> dict[str, int]:
+def swing(tallies: tuple[Tally, ...]) -> dict[str, int]:
     """Votes that each team won between the first and the last vote, of those who voted both times; empty before."""
-    named = {t.name: t.ballots for t in taken}
+    named = {t.name: t.ballots for t in tallies}
     if set(named) != {"before", "after"}:
         return {}
-    both = named["before"].keys() & named["after"].keys()
-    return {team: sum((named["after"][x] == team) - (named["before"][x] == team) for x in both) for team in TEAMS}
+    voted_twice = named["before"].keys() & named["after"].keys()
+    return {
+        team: sum((named["after"][x] == team) - (named["before"][x] == team) for x in voted_twice) for team in TEAMS
+    }
 
 
 def due(s: State, v: View) -> tuple[Utterance, ...]:
@@ -179,8 +181,8 @@ def winner(s: State, v: View, says: Says = ()) -> str:
     if not s.complete:
         return ""
     if format_of(v).decided_by == "votes":
-        taken = votes(s, v, says)
-        totals: dict[str, float] = dict(swing(taken)) if all(t.ballots for t in taken) else {}
+        tallies = votes(s, v, says)
+        totals: dict[str, float] = dict(swing(tallies)) if all(t.ballots for t in tallies) else {}
     else:
         totals = points(s, v, says).team if any(marks(v, says, x) for x in s.lines) else {}
         if v.opened.version >= LEAVES_IT_OPEN and _open(s, v, says):

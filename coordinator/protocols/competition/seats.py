@@ -71,10 +71,10 @@ def _served(seated: tuple[Seat, ...], named: dict[str, Seat], workers: tuple[Ann
         mine = [s for s in seated if s.role == role]
         missing = [s.seat for s in mine if s.seat not in named and (s.role, s.queue) not in alive]
         if missing:
-            there = len(mine) - len(missing)
+            present = len(mine) - len(missing)
             start = "; ".join(f"parley agent {name}" for name in missing)
             raise Inadmissible(
-                "seats", f"{what}: {len(mine)} due, {there} there; missing {', '.join(missing)}; start: {start}"
+                "seats", f"{what}: {len(mine)} due, {present} there; missing {', '.join(missing)}; start: {start}"
             )
 
 

@@ -179,8 +179,8 @@ def body_of(v: View, says: Says, post: int, as_type: type[T]) -> T:
     """The body of a post, which may be one of this transition."""
     if post < v.next_post:
         return decode(v.posts[post].body, as_type)
-    said = [w for w in says if isinstance(w, SayOn)]
-    return decode(said[post - v.next_post].body, as_type)
+    new_posts = [w for w in says if isinstance(w, SayOn)]
+    return decode(new_posts[post - v.next_post].body, as_type)
 
 
 def author(v: View, says: Says, post: int) -> str:
@@ -190,7 +190,7 @@ def author(v: View, says: Says, post: int) -> str:
     return [w for w in says if isinstance(w, SayOn)][post - v.next_post].seat
 
 
-def said(v: View, says: Says, line: Utterance) -> Said | None:
+def speech_of(v: View, says: Says, line: Utterance) -> Said | None:
     """What was said; None for silence."""
     return None if line.post is None else body_of(v, says, line.post, Said)
 
@@ -214,10 +214,10 @@ def through(s: State, v: View, team: Team) -> bool:
     free = free_of(s, v)
     if sum(x.team == team for x in s.here()) >= free.speeches:
         return True
-    return not must_speak(s, v, team) and left(s, free)[team] < seconds(LEAST_WORDS, format_of(v).pace)
+    return not must_speak(s, v, team) and time_left(s, free)[team] < seconds(LEAST_WORDS, format_of(v).pace)
 
 
-def left(s: State, free: Free) -> dict[str, float]:
+def time_left(s: State, free: Free) -> dict[str, float]:
     """Seconds that each team has left in a free debate."""
     spent = {team: sum(x.seconds for x in s.here() if x.team == team) for team in TEAMS}
     return {team: round(max(0.0, free.seconds - spent[team]), 2) for team in TEAMS}

@@ -21,11 +21,11 @@ from coordinator.protocols.competition.state import (
     format_of,
     free_of,
     item_of,
-    left,
     must_speak,
     on_channel,
     stage_of,
     team_of,
+    time_left,
     unspoken,
 )
 from coordinator.table import View
@@ -74,8 +74,8 @@ def caps(v: View) -> Caps:
 
 def stances(v: View) -> dict[Team, str]:
     """What each team holds."""
-    given: dict[Team, str] = v.settings.stances
-    return {"pro": given.get("pro", "for the motion"), "con": given.get("con", "against the motion")}
+    configured: dict[Team, str] = v.settings.stances
+    return {"pro": configured.get("pro", "for the motion"), "con": configured.get("con", "against the motion")}
 
 
 def identity(v: View, seat: str) -> Identity:
@@ -160,12 +160,13 @@ def ask_question(s: State, v: View, says: Says, item: Exchange) -> AskSeat:
     return _ask(v, says, s, item.asker, QUESTION, brief)
 
 
-def ask_answer(s: State, v: View, says: Says, item: Exchange, asked: Said) -> AskSeat:
+def ask_answer(s: State, v: View, says: Says, item: Exchange, question: Said) -> AskSeat:
     """Whom the asker chose; the questions are the last post shown."""
     brief = AnswerBrief(
-        me=identity(v, asked.answerer), stage=stage_of(s, v).title, questions=asked.questions, words=item.answer_words
+        me=identity(v, question.answerer), stage=stage_of(s, v).title, questions=question.questions,
+        words=item.answer_words,
     )  # fmt: skip
-    return _ask(v, says, s, asked.answerer, ANSWER, brief)
+    return _ask(v, says, s, question.answerer, ANSWER, brief)
 
 
 # ---------------------------------------------------------------- free debate
@@ -180,7 +181,7 @@ def limit_of(s: State, v: View, team: str) -> int:
     """Words of the next speech: the format's limit, or what the team's time still holds; each that must still speak has
     an equal share of that, and never less than a team's least."""
     free = free_of(s, v)
-    share = words_in(left(s, free)[team], format_of(v).pace) // max(1, len(must_speak(s, v, team)))
+    share = words_in(time_left(s, free)[team], format_of(v).pace) // max(1, len(must_speak(s, v, team)))
     return max(LEAST_WORDS, min(free.words, share))
 
 
@@ -190,7 +191,7 @@ def ask_bids(s: State, v: View, says: Says, team: str) -> tuple[AskSeat, ...]:
     asks = []
     for seat in seats_of(format_of(v), team):
         brief = BidBrief(
-            me=identity(v, seat), stage=stage_of(s, v).title, seconds_left=left(s, free)[team],
+            me=identity(v, seat), stage=stage_of(s, v).title, seconds_left=time_left(s, free)[team],
             words=limit_of(s, v, team),
         )  # fmt: skip
         ask = _ask(v, says, s, seat, BID, brief, own=True)
@@ -208,7 +209,7 @@ def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) 
     wanting = tuple(x for x in may if x in bids and bids[x].wants)
     brief = CaptainBrief(
         me=identity(v, seat), stage=stage_of(s, v).title, spoken=spoken, unspoken=unspoken(s, f, team),
-        may=wanting or may, seconds_left=left(s, free)[team], words=limit_of(s, v, team), bids=bids,
+        may=wanting or may, seconds_left=time_left(s, free)[team], words=limit_of(s, v, team), bids=bids,
     )  # fmt: skip
     return _ask(v, says, s, seat, CAPTAIN, brief, own=True)
 
@@ -220,7 +221,7 @@ def ask_debater(s: State, v: View, says: Says, seat: str, direction: str = "") -
     task = f"Speak in the free debate: answer what {other(team)} said last{along}."
     brief = SpeechBrief(
         me=identity(v, seat), stage=stage_of(s, v).title, act="free", task=task, words=limit_of(s, v, team),
-        seconds_left=left(s, free)[team], direction=direction,
+        seconds_left=time_left(s, free)[team], direction=direction,
     )  # fmt: skip
     return _ask(v, says, s, seat, SPEAK, brief)
 

@@ -31,7 +31,7 @@ Says = tuple[Wish, ...]
 
 
 def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
-    """The round assessed without an analyst."""
+    """Assess the round without an analyst."""
     current, w = voters(v, s.held), weights(v)
     parts = lexical.dimensions(list(current.values()), [w[seat] for seat in current])
     if by_meaning(v):
@@ -60,12 +60,12 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
 
 
 def shares(v: View) -> dict[str, float]:
-    """What each dimension counts in the score, 0 to 1; they add up to 1."""
+    """The weight of each dimension in the score, 0 to 1; the weights add up to 1."""
     return {name: getattr(v.settings, name) for name in DIMENSIONS}
 
 
 def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tuple[State, Says, Assessment]:
-    """The answers named, and the score that follows; as `_assess`."""
+    """Name the answers, and compute the score; returns as `assess`."""
     spelled = {normalise(label): label for label in s.labels.values()}
     named = {str(post): spelled.setdefault(normalise(g.label), squeeze(g.label)) for g in c.groups for post in g.posts}
     s = msgspec.structs.replace(s, called={**s.labels, **named})
@@ -92,21 +92,21 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
         key_disagreements=c.key_disagreements,
         comment=c.comment,
     )
-    told = tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups)
-    return assess(s, v, analysis, source, before, told)
+    named_sides = tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups)
+    return assess(s, v, analysis, source, before, named_sides)
 
 
 def _changed(s: State, seat: str, post: int) -> bool:
-    """Whether a seat's answer is another than before; to abstain, or to come back from it, is no change."""
+    """Whether a seat's answer differs from the one before. To abstain, or to answer again after that, is no change."""
     earlier = last_held(s, seat)
     before, now = "" if earlier is None else s.label(earlier), s.label(post)
     return bool(before and now) and before != now
 
 
 def assess(
-    s: State, v: View, a: Analysis, source: str, before: Says, told: tuple[Side, ...] | None = None
+    s: State, v: View, a: Analysis, source: str, before: Says, named_sides: tuple[Side, ...] | None = None
 ) -> tuple[State, Says, Assessment]:
-    """The moderator's reading of the round, posted behind `before`; (state, posts, assessment)."""
+    """Post the assessment of the round after `before`. Returns (state, posts, assessment)."""
     played = s.rounds[-1]
     trend = (*s.trend(), a.score)
     changes = {seat: position(v, post).change for seat, post in played.posts.items()}
@@ -122,23 +122,23 @@ def assess(
         changes={**changes, **dict.fromkeys(played.missing, "missing")},
         flips_without_evidence=played.bare_flips,
         comment=a.comment,
-        should_continue=a.should_continue if source == "analyst" and told is None else None,
-        groups=msgspec.UNSET if told is None else told,
-        moved=msgspec.UNSET if told is None else played.moved,
+        should_continue=a.should_continue if source == "analyst" and named_sides is None else None,
+        groups=msgspec.UNSET if named_sides is None else named_sides,
+        moved=msgspec.UNSET if named_sides is None else played.moved,
     )
-    said = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
+    assessment_post = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
     n = v.next_post + len(before)
     played = msgspec.structs.replace(
         played, assessment=n, score=a.score, source=source, key_disagreements=a.key_disagreements
     )
-    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, said), assessment
+    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
 
 
 def figures(s: State, v: View) -> dict[str, Any]:
     """What every certificate holds."""
     trend = s.trend()
     more: dict[str, Any] = {}
-    if by_meaning(v) and all(post < v.next_post for post in s.held.values()):  # else they come with this very step
+    if by_meaning(v) and all(post < v.next_post for post in s.held.values()):  # else they are posted in this very step
         answer_groups = sides(s, v)
         more = {"groups": {g.label: len(g.seats) for g in answer_groups}, "changed": changes_by(s)}
     return {

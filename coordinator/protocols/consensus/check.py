@@ -14,9 +14,9 @@ from schemas.wire import decode
 Fault = tuple[str, str]
 """What is wrong, and what to do about it."""
 BY_MEANING = 4
-"""Since this version what a seat says of its change is held against the analyst's groups, not against its words."""
+"""The first version in which a change is checked against the analyst's groups, and not against the answers' words."""
 SAYS_THE_WAY_OUT = 3
-"""Since this version a fault says what to do about it."""
+"""The first version in which a fault says what to do about it."""
 
 
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
@@ -63,25 +63,25 @@ def _earlier(turn: OpenTurn, view: View) -> Position | None:
 
 
 def _first(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    """Who has not answered before changes nothing."""
+    """A seat that has not answered before cannot have changed."""
     if p.change == "kept" or _earlier(turn, view):
         return None
     return f"change: {p.change}, but you have no earlier position", "say kept"
 
 
 def _change(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    """What a seat says about its change of position is true of its answers' words."""
+    """What a seat says about its change of position must be true of its answers' words."""
     own = _earlier(turn, view)
     if own is None or p.abstains:
         return None
-    kept = same(p.answer, own.answer)
-    if p.change == "kept" and not kept:
+    unchanged = same(p.answer, own.answer)
+    if p.change == "kept" and not unchanged:
         return (
             f"change: kept, but the answer was {own.answer!r} and now is {p.answer!r}",
             "repeat the former word for word and put what you would add into reasoning, or say partly",
         )
     if p.change == "adopted":
-        if kept:
+        if unchanged:
             return f"change: adopted, but the answer is still {own.answer!r}", "say kept"
         if not any(same(p.answer, position(view, n).answer) for n in turn.ask.sees):
             return (
@@ -92,7 +92,8 @@ def _change(turn: OpenTurn, p: Position, view: View) -> Fault | None:
 
 
 def _moved(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    """Evidence that moved a seat is new to it: from a document that it does not hold, or not what it cited before."""
+    """Evidence that moved a seat must be new to it: from a document that it does not hold, or not cited by it
+    before."""
     if not p.moved_by:
         return None
     if turn.ask.kind == "answer":
@@ -113,7 +114,7 @@ def _key(c: Citation) -> tuple[str, str]:
 
 
 def _argument(turn: OpenTurn, p: Position) -> Fault | None:
-    """An argument that moved a seat stands in a position that it was shown."""
+    """An argument that moved a seat must stand in a position that it was shown."""
     if p.argument and p.argument.post not in turn.ask.sees:
         shown = ", ".join(map(str, sorted(turn.ask.sees)))
         return (
@@ -124,7 +125,7 @@ def _argument(turn: OpenTurn, p: Position) -> Fault | None:
 
 
 def _partition(turn: OpenTurn, c: Comparison) -> str:
-    """Every position is in exactly one group, and groups have labels of their own."""
+    """Every position must be in exactly one group, and each group has a label of its own."""
     brief = decode(turn.ask.brief, CompareBrief)
     wanted = {w.post for w in brief.positions}
     named = Counter(post for g in c.groups for post in g.posts)
@@ -147,14 +148,15 @@ def _partition(turn: OpenTurn, c: Comparison) -> str:
 
 
 def departs(c: Conclusion, answer_groups: Sequence[Group]) -> str:
-    """The label of the answer that a conclusion words in the place of the one that prevailed; empty if it does not."""
-    said = normalise(c.answer)
-    other = next((g.label for g in answer_groups[1:] if said in (normalise(g.answer), normalise(g.label))), "")
+    """The label of the answer that a conclusion words instead of the prevailing one; empty: it words that one."""
+    answer = normalise(c.answer)
+    other = next((g.label for g in answer_groups[1:] if answer in (normalise(g.answer), normalise(g.label))), "")
     return other or ("" if normalise(c.group) == normalise(answer_groups[0].label) else c.group)
 
 
 def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
-    """It words the answer that prevailed. Refused once; given again, it is shown as departing (outcome.departing)."""
+    """The conclusion must word the prevailing answer. Another one is refused once; if it comes again, the result shows
+    that it departs (outcome.departing)."""
     answer_groups = sides(state, view)
     other = departs(c, answer_groups)
     if turn.ask.attempt > 1 or not other:
@@ -166,7 +168,7 @@ def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
 
 
 def _panel_answer(state: State, s: Synthesis, view: View) -> str:
-    """A synthesis may word the panel's answer better; it may not put another seat's in its place."""
+    """A synthesis may word the panel's answer better. It must not put another seat's answer in its place."""
     answer_groups = groups(voters(view, state.held), weights(view))
     wrong = normalise(s.answer) in {normalise(g.answer) for g in answer_groups[1:]}
     return f"answer: the panel's answer is {answer_groups[0].answer!r}; {s.answer!r} is a minority's" if wrong else ""

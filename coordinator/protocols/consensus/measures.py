@@ -46,12 +46,12 @@ def _flips(s: State) -> dict[str, int]:
 
 def _rules(s: State, view: View) -> dict[str, int]:
     """A round that was not played to its end is not looked at."""
-    whole = [r for r in s.rounds if r.posts]
+    complete = [r for r in s.rounds if r.posts]
     counts = {}
-    if whole:
-        counts[NO_DEBATE] = whole[0].number
+    if complete:
+        counts[NO_DEBATE] = complete[0].number
     for name, holds in ((UNANIMITY, _unanimous), (UNCHANGED, _unchanged)):
-        first = next((r.number for r in whole if holds(s, view, r)), None)
+        first = next((r.number for r in complete if holds(s, view, r)), None)
         if first is not None:
             counts[name] = first
     return counts
@@ -59,10 +59,10 @@ def _rules(s: State, view: View) -> dict[str, int]:
 
 def _unanimous(s: State, view: View, r: Round) -> bool:
     """Every seat has an answer in this round, and all the same."""
-    held = voters(view, r.posts)
-    if len(held) < len(view.seats(PANELIST)):
+    positions = voters(view, r.posts)
+    if len(positions) < len(view.seats(PANELIST)):
         return False
-    return len(groups(held, weights(view), labelled(s, view, r.posts))) == 1
+    return len(groups(positions, weights(view), labelled(s, view, r.posts))) == 1
 
 
 def _unchanged(s: State, view: View, r: Round) -> bool:

@@ -26,8 +26,7 @@ from schemas.wire import decode
 
 _MOST_PASSAGES = 5
 _FULL_BYTES = 1_000_000
-"""Positions of all rounds together; above it the result names their posts in place of repeating them: it is one
-message."""
+"""Bytes of all positions. Above it, the result names their posts and does not repeat them: it is one message."""
 
 
 def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -68,24 +67,24 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
 
 
 def _worded(state: State, view: View, answer_groups: list[Group]) -> tuple[Synthesis | Conclusion | None, str]:
-    """(What the analyst wrote of the panel's answer, if anything; what it wrote of another in its place)."""
+    """(What the analyst wrote of the panel's answer, or None; another answer that it wrote in its place)."""
     if state.synthesis is None:
         return None, ""
     body = view.posts[state.synthesis].body
     if view.opened.version <= 3:
         return decode(body, Synthesis), ""
-    said = decode(body, Conclusion)
-    return (None, said.answer) if departs(said, answer_groups) else (said, "")
+    conclusion = decode(body, Conclusion)
+    return (None, conclusion.answer) if departs(conclusion, answer_groups) else (conclusion, "")
 
 
 def _without_empty(outcome: Outcome) -> dict[str, Any]:
-    """As builtins; without `passages` where there are none, which is how sessions before version 3 said it."""
+    """As builtins; without `passages` if there are none: sessions before version 3 have the same form."""
     fields: dict[str, Any] = _builtins(outcome)
     return fields if outcome.passages else {name: value for name, value in fields.items() if name != "passages"}
 
 
 def _bearing(state: State, view: View) -> tuple[Citation, ...]:
-    """What seats without an answer quote: the first of each, then the second of each; each once."""
+    """Quotations of seats without an answer: the first of each seat, then the second of each; each once."""
     quoted = [position(view, post).citations for post in state.held.values()]
     ranked = (c for layer in zip_longest(*quoted) for c in layer if c is not None)
     return tuple({(c.document, c.quote): c for c in ranked}.values())[:_MOST_PASSAGES]
@@ -97,12 +96,12 @@ def ends_round(post: log.Say) -> str:
 
 
 def confidence(answer_groups: list[Group]) -> float:
-    """Of the leading group: its confidence times its share of the weight, 0 to 1."""
+    """The confidence of the leading group times its share of the weight, 0 to 1."""
     return answer_groups[0].confidence * answer_groups[0].weight / sum(g.weight for g in answer_groups)
 
 
 def first_round_majority(state: State, view: View) -> str | None:
-    """The answer that more than half of the seats that answered gave in the first round, one seat one vote."""
+    """The answer that more than half of the answering seats gave in the first round, one vote for each seat."""
     if not state.rounds:
         return None
     first = voters(view, state.rounds[0].posts)

@@ -68,8 +68,7 @@ from schemas.wire import decode, raw
 
 Says = tuple[Wish, ...]
 SHUFFLED = 5
-"""Since this version the positions of a round are posted in an order drawn by seed, so that no number gives a seat
-away."""
+"""The first version in which positions of a round are posted in an order drawn by seed: no number gives a seat away."""
 
 
 # ---------------------------------------------------------------- asking
@@ -86,7 +85,7 @@ def _start(v: View) -> Step:
 
 
 def _on_position(s: State, e: Answered, v: View) -> Step:
-    """Kept back until the round's last seat has answered or missed."""
+    """A position came. It is kept back until the round's last seat has answered or missed."""
     body: Position = e.body
     if not by_meaning(v):
         body = msgspec.structs.replace(body, argument=msgspec.UNSET)
@@ -95,7 +94,7 @@ def _on_position(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_absent(s: State, e: Missed, v: View) -> Step:
-    """The seat keeps its last position, and is marked missing."""
+    """The seat keeps its last position, and is marked as missing."""
     s = msgspec.structs.replace(s, short=s.short or e.short)
     return (s, ()) if v.open_turns else _close_round(s, v)
 
@@ -117,15 +116,16 @@ def _close_round(s: State, v: View) -> Step:
 
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
-    """Whether seats that abstained in the blind round may make up the quorum once they read what the others quote: with
-    documents that are dealt, one seat may hold the only one that answers. Versions 1 and 2 did not wait for them."""
+    """Whether seats that abstained in the blind round may still make up the quorum once they read the others'
+    quotations: with dealt documents one seat may hold the only one that answers. Versions 1 and 2 did not wait for
+    them."""
     settings: Settings = v.settings
     first = s.round == 1 and settings.round_limit > 1 and not s.short
     return v.opened.version > 2 and first and 0 < speaking < heard and heard >= settings.quorum
 
 
 def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
-    """Posts what came in this round, all at once; (state, posts, current position of every seat that has one)."""
+    """Post all positions of this round at once. Returns (state, posts, current position of every seat that has one)."""
     fresh = [seat for seat in weights(v) if seat in s.pending]
     order = shown_order(v, s.round, "", fresh) if v.opened.version >= SHUFFLED else fresh
     posts = {seat: v.next_post + order.index(seat) for seat in fresh}
@@ -150,7 +150,7 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
 
 
 def _on_scored(s: State, e: Answered, v: View) -> Step:
-    """What the analyst found is posted, and the round assessed by it."""
+    """Post what the analyst found, and assess the round by it."""
     shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
     if isinstance(e.body, Comparison):
         s, says, assessment = compared(s, v, e.body, "analyst", (shown,))
@@ -166,7 +166,7 @@ def _on_unscored(s: State, e: Missed, v: View) -> Step:
 
 
 def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
-    """Agreement, stuck, the last round, or another one: in this order."""
+    """Decide, in this order: agreement, stuck, the last round, or another round."""
     settings: Settings = v.settings
     if a.score >= settings.threshold:
         return _conclude(s, v, "threshold", says, {})
@@ -192,13 +192,13 @@ def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
 
 
 def _conclude(s: State, v: View, reason: str, says: Says, more: dict[str, Any]) -> Step:
-    """The stop decision with its certificate, and the one turn that words the result."""
+    """Post the stop decision with its certificate, and ask the one turn that words the result."""
     stop = Stop(reason=reason, certificate=raw({**figures(s, v), **more}))
     return msgspec.structs.replace(s, phase=Phase.SYNTHESIZING), (*says, stop, ask_conclusion(s, v, reason))
 
 
 def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
-    """The next round cannot be had, or time is over in the middle of one: what came is posted, and the session ends."""
+    """The next round does not fit, or the time is over within one: post what came, and end the session."""
     says: Says = ()
     if s.pending:
         s, says, _ = _reveal(s, v)
@@ -206,13 +206,13 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _on_score_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
-    """The round just played is measured without the analyst, for the record; then the session ends."""
+    """Measure the last round without the analyst, for the record; then the session ends."""
     s, says, _ = by_words(s, v)
     return _out_of_budget(s, e, v, says)
 
 
 def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
-    """Synthesis is still asked, from what was held back for it; when time is over nothing is."""
+    """The synthesis is still asked, from the budget that was held back for it; but not if the time is over."""
     if not e.seconds:
         return _conclude(s, v, "budget", says, {"what": e.what})
     stop = Stop(reason="budget", certificate=raw({**figures(s, v), "what": e.what}))
@@ -220,18 +220,18 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
 
 
 def _on_synthesized(s: State, e: Answered, v: View) -> Step:
-    said = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
-    return msgspec.structs.replace(s, phase=Phase.DONE, synthesis=v.next_post), (said, Finish())
+    post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
+    return msgspec.structs.replace(s, phase=Phase.DONE, synthesis=v.next_post), (post, Finish())
 
 
 def _on_no_synthesis(s: State, e: Missed | Unaffordable, v: View) -> Step:
-    """The result falls back on the plurality's most confident position."""
+    """The synthesis failed: the result is the most confident position of the plurality."""
     return msgspec.structs.replace(s, phase=Phase.DONE), (Finish(),)
 
 
 def _plan(v: View) -> Plan:
     """One round: every panelist, the analyst's score, its synthesis."""
-    most, rounds, again = caps(v.settings), v.settings.round_limit, v.settings.attempts
+    most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     last = analyst(v)
     compare, conclude = (COMPARE, CONCLUDE) if by_meaning(v) else (SCORE, SYNTHESIZE)
@@ -240,10 +240,10 @@ def _plan(v: View) -> Plan:
         rounds=rounds,
         least=(*(Planned(seat, ANSWER, most) for seat in panel), *ends),
         most=(
-            *(Planned(seat, ANSWER, most, again) for seat in panel),
-            *(Planned(seat, REVISE, most, (rounds - 1) * again) for seat in panel),
-            Planned(last, compare, most, rounds * again),
-            Planned(last, conclude, most, again),
+            *(Planned(seat, ANSWER, most, attempts) for seat in panel),
+            *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
+            Planned(last, compare, most, rounds * attempts),
+            Planned(last, conclude, most, attempts),
         ),
     )
 

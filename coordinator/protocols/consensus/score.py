@@ -25,9 +25,9 @@ def facts(sides: Sequence[Sequence[float]]) -> float:
     sides
         The weights of the seats of each answer, above 0.
     """
-    whole = sum(map(sum, sides))
+    total = sum(map(sum, sides))
     alone = sum(w * w for side in sides for w in side)
-    pairs = whole * whole - alone
+    pairs = total * total - alone
     if sum(map(len, sides)) < 2:
         return 100.0
     return 100 * (sum(sum(side) ** 2 for side in sides) - alone) / pairs

@@ -62,11 +62,11 @@ def _weighed(s: Seat, question: str, settings: Settings, workers: tuple[Announce
 
 
 def occurs(expertise: str, question: str) -> bool:
-    """Whether the declared words occur in the question, whole, in order, whatever their case and number (`database` is
-    found in "Which databases scale?")."""
+    """Whether the declared words occur in the question: whole, in order, in any case and number (`database` occurs in
+    "Which databases scale?")."""
     wanted = [_singular(t) for t in tokens(expertise)]
-    there = [_singular(t) for t in tokens(question)]
-    return bool(wanted) and any(there[i : i + len(wanted)] == wanted for i in range(len(there)))
+    question_words = [_singular(t) for t in tokens(question)]
+    return bool(wanted) and any(question_words[i : i + len(wanted)] == wanted for i in range(len(question_words)))
 
 
 def _singular(word: str) -> str:

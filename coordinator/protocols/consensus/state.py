@@ -28,12 +28,12 @@ class Phase(StrEnum):
     REVISING = auto()
     SCORING = auto()
     SYNTHESIZING = auto()
-    """The stop decision has fallen; the analyst words the result."""
+    """The stop is decided; the analyst words the result."""
     DONE = auto()
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """One round, kept (seed, "DebateMemory"): numbers of posts and what was measured."""
+    """A round as it is kept (seed, "DebateMemory"): numbers of posts, and what was measured."""
 
     number: int
     posts: dict[str, int]
@@ -42,14 +42,14 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     flips: tuple[str, ...] = ()
     """Seats whose answer changed."""
     bare_flips: tuple[str, ...] = ()
-    """Those of them that no new evidence moved, and no argument that the analyst found."""
+    """Those of them that changed without new evidence, and without an argument that the analyst found."""
     moved: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     """Seats whose answer changed -> quotation | argument | unexplained; unset before version 4."""
     assessment: int | None = None
-    """None: the round was not scored: too few answered, or the session ended."""
+    """None: the round was not scored; too few seats answered, or the session ended."""
     score: float | None = None
     source: str = ""
-    """analyst | lexical_fallback: where the score came from."""
+    """analyst | lexical_fallback: where the score is from."""
     key_disagreements: tuple[str, ...] = ()
 
 
@@ -59,15 +59,15 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     round: int = 1
     pending: dict[str, Json] = {}
-    """Positions that came in this round; nobody is shown them before all are in."""
+    """Positions of this round so far; nobody is shown them before all are in."""
     held: dict[str, int] = {}
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()
     synthesis: int | None = None
     called: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    """Number of a position's post -> what its answer is called; unset before version 4, and before a comparison."""
+    """Number of a position's post -> the name of its answer; unset before version 4, and before a comparison."""
     short: str = ""
-    """Which limit of the budget kept a seat from being asked again; empty: none did."""
+    """The limit of the budget that kept a seat from being asked again; empty: none did."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -75,7 +75,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return self.called or {}
 
     def label(self, post: int) -> str:
-        """What the answer of a position is called; empty: it has not been compared."""
+        """The name of a position's answer; empty: it has not been compared."""
         return self.labels.get(str(post), "")
 
     def trend(self) -> tuple[float, ...]:
@@ -87,20 +87,20 @@ class Group(msgspec.Struct, frozen=True):
     """Seats that give the same answer."""
 
     answer: str
-    """As its most confident holder words it."""
+    """The answer, as its most confident holder words it."""
     seats: tuple[str, ...]
-    """The most confident first."""
+    """The seats, the most confident first."""
     weight: float
     """Sum of the holders' weights."""
     confidence: float
     """Weighted median of the holders' confidence, 0 to 1; before version 4 their weighted mean."""
     label: str
-    """What the answer is called; before version 4 the words under which answers are compared."""
+    """The name of the answer; before version 4 the words by which answers are compared."""
 
 
 def round_limit_names(view: View) -> tuple[str, str]:
-    """(reason of the stop after the last round allowed, name of the setting in its certificate): version 1 had other
-    names, and a session of it keeps them."""
+    """(Reason of the stop after the last round, name of the setting in its certificate). Version 1 had other names, and
+    its sessions keep them."""
     return ("cap", "max_rounds") if view.opened.version == 1 else ("round_limit", "round_limit")
 
 
@@ -110,26 +110,26 @@ def position(view: View, post: int) -> Position:
 
 
 def weights(view: View) -> dict[str, float]:
-    """Panelist -> weight, in the order of the opening; where records are known, times what its record is worth."""
+    """Panelist -> weight, in the order of the opening. If records are known: times the worth of its record."""
     seats = view.seats(PANELIST)
     factors = trust(view.opened, seats)
     return {s.seat: s.weight * factors[s.seat] if factors else s.weight for s in seats}
 
 
-def voters(view: View, held: Mapping[str, int]) -> dict[str, Position]:
-    """Seat -> current position, in the order of the opening; who abstains has none."""
-    current = {seat: position(view, held[seat]) for seat in weights(view) if seat in held}
+def voters(view: View, posts: Mapping[str, int]) -> dict[str, Position]:
+    """Seat -> current position, in the order of the opening; seats that abstain have none."""
+    current = {seat: position(view, posts[seat]) for seat in weights(view) if seat in posts}
     return {seat: p for seat, p in current.items() if not p.abstains}
 
 
-def weighted(view: View, held: Mapping[str, int], order: Iterable[str]) -> tuple[Weighted, ...]:
+def weighted(view: View, posts: Mapping[str, int], order: Iterable[str]) -> tuple[Weighted, ...]:
     """The seats' current posts with their weights, without names, in this order."""
     w = weights(view)
-    return tuple(Weighted(post=held[seat], weight=w[seat]) for seat in order)
+    return tuple(Weighted(post=posts[seat], weight=w[seat]) for seat in order)
 
 
 def shown_order(view: View, round_: int, reader: str, seats: Iterable[str]) -> list[str]:
-    """The order in which a reader is shown the others: differs by seat and round, so that no place is favoured."""
+    """The order in which a reader is shown the others. It differs by seat and round, so that no place is favoured."""
 
     def key(seat: str) -> bytes:
         return blake2b(f"{view.opened.seed}|{round_}|{reader}|{seat}".encode(), digest_size=8).digest()
@@ -166,19 +166,19 @@ def groups(
 
 
 def sides(state: State, view: View) -> list[Group]:
-    """The current positions by answer; empty where nobody holds one."""
+    """The current positions by answer; empty if nobody holds one."""
     return groups(voters(view, state.held), weights(view), labelled(state, view, state.held))
 
 
 def labelled(state: State, view: View, posts: Mapping[str, int]) -> dict[str, str] | None:
-    """Seat -> what its position is called, of those that have been compared; None before version 4."""
+    """Seat -> the name of its answer, for compared positions; None before version 4."""
     if view.opened.version < 4:
         return None
     return {seat: label for seat, post in posts.items() if (label := state.label(post))}
 
 
 def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[str, str]:
-    """Number of the post -> label, where no analyst compared: that of a position with the same words, else the answer
+    """Number of the post -> label, without an analyst: that of a position with the same words, else the answer
     itself."""
     known = {normalise(position(view, int(post)).answer): label for post, label in state.labels.items()}
     labels = {}
@@ -190,14 +190,14 @@ def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[
 
 
 def is_flip(before: Position | None, now: Position) -> bool:
-    """Whether a seat changed its answer; to abstain, or to come back from it, is none."""
+    """Whether a seat changed its answer. To abstain, or to answer again after that, is no change."""
     if before is None or before.abstains or now.abstains:
         return False
     return normalise(before.answer) != normalise(now.answer)
 
 
 def last_held(state: State, seat: str) -> int | None:
-    """The seat's position before the round that is played now."""
+    """The seat's position before the present round."""
     earlier = [r.posts[seat] for r in state.rounds[:-1] if seat in r.posts]
     return earlier[-1] if earlier else None
 
@@ -208,7 +208,7 @@ def changes_by(state: State) -> dict[str, int]:
 
 
 def disagreements(answer_groups: Sequence[Group]) -> tuple[str, ...]:
-    """What stands against the leading answer, in words: for when there is no analyst."""
+    """The arguments against the leading answer, in words: for a session without an analyst."""
     return tuple(
         f"{g.answer} ({len(g.seats)}) against {answer_groups[0].answer} ({len(answer_groups[0].seats)})"
         for g in answer_groups[1:]

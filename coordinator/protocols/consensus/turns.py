@@ -40,12 +40,12 @@ from schemas.wire import raw
 
 ANSWER, REVISE, COMPARE, CONCLUDE = "answer", "revise", "compare", "conclude"
 SCORE, SYNTHESIZE = "score", "synthesize"
-"""Of the analyst, up to version 3."""
+"""Output tokens of the analyst, up to version 3."""
 PUBLIC = "public"
 TELLS_ROUNDS = 3
-"""Since this version a panelist is told how many rounds there may be."""
+"""The first version in which a panelist is told how many rounds there may be."""
 BY_MEANING = 4
-"""Since this version the analyst says which positions are the same answer."""
+"""The first version in which the analyst says which positions are the same answer."""
 
 
 def caps(settings: Settings) -> Caps:
@@ -99,7 +99,8 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | SoFa
 
 
 def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
-    """To compare, or, up to version 3, to score the positions. `current`: seat -> position, of those with an answer."""
+    """Ask the analyst to compare the positions; up to version 3, to score them. `current`: seat -> position, of those
+    with an answer."""
     return _ask_compare(s, v, current) if by_meaning(v) else _ask_score(s, v, current)
 
 
@@ -124,8 +125,8 @@ def _ask_compare(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
 
 
 def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
-    """Positions of this round that name the argument that moved them. `current`: seat -> its position; who abstains has
-    none."""
+    """Positions of this round that name the argument that moved them. `current`: seat -> its position; seats that
+    abstain have none."""
     positions = ((post, current[seat]) for seat, post in s.rounds[-1].posts.items() if seat in current)
     return tuple(Moved(post=post, by=p.argument) for post, p in positions if p.argument)
 
@@ -146,7 +147,7 @@ def _ask_score(s: State, v: View, speaking: Iterable[str]) -> AskSeat:
 
 
 def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
-    """To word the answer that prevailed. `reason`: why the session stops."""
+    """Ask the analyst to word the answer that prevailed. `reason`: why the session stops."""
     if not by_meaning(v):
         return _ask_synthesis(s, v, reason)
     order = shown_order(v, len(s.rounds) + 1, analyst(v), voters(v, s.held))
@@ -167,11 +168,11 @@ def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
 
 
 def _stood(s: State, v: View) -> tuple[Stood, ...]:
-    """Every answer that was held in some round, the one that most hold now first."""
+    """Every answer that was held in some round, the one that most seats hold now first."""
     holds = Counter(s.label(post) for post in s.held.values())
     best: dict[str, tuple[Position, int]] = {}
     moving: dict[str, Position] = {}
-    left: dict[str, list[str]] = {}
+    reasons_left: dict[str, list[str]] = {}
     before: dict[str, str] = {}
     for played in s.rounds:
         for seat, post in played.posts.items():
@@ -183,7 +184,7 @@ def _stood(s: State, v: View) -> tuple[Stood, ...]:
             if p.argument and (played.moved or {}).get(seat) == "argument" and s.label(p.argument.post) == label:
                 moving.setdefault(label, position(v, p.argument.post))
             if before.get(seat, label) != label:
-                left.setdefault(before[seat], []).append(p.change_reason)
+                reasons_left.setdefault(before[seat], []).append(p.change_reason)
             before[seat] = label
     ranked = sorted(best, key=lambda label: -holds[label])
     return tuple(
@@ -191,7 +192,7 @@ def _stood(s: State, v: View) -> tuple[Stood, ...]:
             label=x,
             seats=holds[x],
             argument=moving.get(x, best[x][0]).reasoning,
-            left=tuple(filter(None, left.get(x, ()))),
+            left=tuple(filter(None, reasons_left.get(x, ()))),
         )
         for x in ranked
     )

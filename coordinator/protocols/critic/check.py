@@ -94,13 +94,13 @@ def departs(verdict: Verdict, s: State, v: View) -> str:
 def _own_words(r: Rewritten, view: View) -> str:
     """Before version 4 the user's own question never enters the debate (seed, "Architecture"); from then on it does
     where the judge keeps it as neutral. One about something else never does."""
-    asked = squeeze(view.opened.question).casefold()
+    original = squeeze(view.opened.question).casefold()
     if view.opened.version >= KEEPS_AS_ASKED and same(r.question, view.opened.question):
         return ""
-    if squeeze(r.question).casefold() == asked:
+    if squeeze(r.question).casefold() == original:
         return "question: this is the question word for word; put it in neutral, precise words"
     if view.opened.version >= KEEPS_THE_QUESTION:
-        wanted = _subjects(asked)
+        wanted = _subjects(original)
         if wanted and wanted.isdisjoint(_subjects(r.question)):
             return "question: this asks something else; keep what the question is about, and ask it in neutral words"
     return ""

@@ -78,9 +78,9 @@ def of_state(s: State, v: View) -> float:
     """Confidence in the state as it is, once its round has been counted."""
     weights = [weight_of(o) for o in s.profile if not o.answered]
     standing = answer(v, s.answer)
-    whole, tested = survived(s)
+    unbroken, tested = survived(s)
     quotes = standing is not None and bool(standing.citations)
-    return confidence(weights, survived=whole, tested=tested, quotes=quotes, start=v.settings.start)
+    return confidence(weights, survived=unbroken, tested=tested, quotes=quotes, start=v.settings.start)
 
 
 def _tested(r: Round) -> bool:

@@ -63,8 +63,8 @@ def _bias(biases: list[Bias]) -> dict[str, Any]:
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(Outcome as builtins, one object a round)."""
-    said = [r.answer for r in s.rounds if r.answer is not None]
-    full = sum(len(bytes(v.posts[n].body)) for n in said) <= _FULL_BYTES
+    answer_posts = [r.answer for r in s.rounds if r.answer is not None]
+    full = sum(len(bytes(v.posts[n].body)) for n in answer_posts) <= _FULL_BYTES
     standing, written = answer(v, s.answer), verdict(v, s.verdict)
     why = departs(written, s, v) if written is not None else ""
     last = None if why else written
@@ -91,14 +91,14 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
 
 
 def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
-    given, judged, tally = answer(v, r.answer), body_of(v, r.judgement, Judgement), body_of(v, r.tally, Tally)
-    told: dict[str, Any] | None = None
-    if given is not None:
-        told = _builtins(given) | {"post": r.answer}
-        told["reasoning"] = given.reasoning if full else given.reasoning[:200]
+    round_answer, judged, tally = answer(v, r.answer), body_of(v, r.judgement, Judgement), body_of(v, r.tally, Tally)
+    answer_shown: dict[str, Any] | None = None
+    if round_answer is not None:
+        answer_shown = _builtins(round_answer) | {"post": r.answer}
+        answer_shown["reasoning"] = round_answer.reasoning if full else round_answer.reasoning[:200]
     return {
         "round": r.number,
-        "answer": told,
+        "answer": answer_shown,
         "raised": [_builtins(raised(v, n)) | {"post": n} for n in r.raised],
         "comparisons": [_builtins(comparison(v, n)) for n in r.comparisons],
         "pressed": r.pressed,

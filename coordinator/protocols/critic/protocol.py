@@ -109,10 +109,10 @@ def _on_not_rewritten(s: State, e: Missed, v: View) -> Step:
     """The question stands as it was asked, and the post says so; nothing is asked further where the budget is short."""
     if e.short or v.opened.version < FALLS_BACK:
         return _fail(s, e, v, "the judge did not rewrite the question")
-    kept = Rewritten(
+    original = Rewritten(
         question=v.opened.question, note=f"as it was asked, since no rewriting could be used: {e.why}"[:4_000]
     )
-    return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, kept, ""),))
+    return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, original, ""),))
 
 
 def _next_round(s: State, v: View, says: Says) -> Step:
@@ -170,32 +170,32 @@ def _on_compared(s: State, e: Answered, v: View) -> Step:
     similar: Similarities = e.body
     by = next((flag for flag in (BY_ENCODER, BY_WORDS) if flag in e.flags), "helper")
     why = next((flag.removeprefix(WHY) for flag in e.flags if flag.startswith(WHY)), "")
-    said, comparison = _compare(s, v, similar.values, by, why)
-    return _compared(s, v, said, comparison)
+    raised_post, comparison = _compare(s, v, similar.values, by, why)
+    return _compared(s, v, raised_post, comparison)
 
 
 def _on_not_compared(s: State, e: Missed, v: View) -> Step:
     """The helper failed: by words alone, marked as such, and the session goes on."""
-    said, comparison = _compare(s, v, _lexical(s, v), "lexical_fallback", f"{e.seat}: {e.why}"[:300])
-    return _compared(s, v, said, comparison)
+    raised_post, comparison = _compare(s, v, _lexical(s, v), "lexical_fallback", f"{e.seat}: {e.why}"[:300])
+    return _compared(s, v, raised_post, comparison)
 
 
 def _lexical(s: State, v: View) -> tuple[float, ...]:
-    said = raised(v, s.now.raised[-1])
-    assert said is not None
-    return tuple(round(paraphrase.similarity(said.objection, o.text), 4) for o in s.profile)
+    raised_post = raised(v, s.now.raised[-1])
+    assert raised_post is not None
+    return tuple(round(paraphrase.similarity(raised_post.objection, o.text), 4) for o in s.profile)
 
 
 def _compare(s: State, v: View, values: tuple[float, ...], source: str, why: str) -> tuple[Raised, Comparison]:
     """The nearest objection of the profile; the same words are the same objection whatever the helper says."""
-    said = raised(v, s.now.raised[-1])
-    assert said is not None
-    similar = [1.0 if same(said.objection, o.text) else x for x, o in zip(values, s.profile, strict=True)]
+    raised_post = raised(v, s.now.raised[-1])
+    assert raised_post is not None
+    similar = [1.0 if same(raised_post.objection, o.text) else x for x, o in zip(values, s.profile, strict=True)]
     nearest = max(range(len(similar)), key=lambda i: similar[i])
     of_source = {"helper": v.settings.duplicate_at, BY_ENCODER: v.settings.duplicate_at_encoder}
     threshold = of_source.get(source, v.settings.duplicate_at_lexical)
-    return said, Comparison(
-        objection=said.objection,
+    return raised_post, Comparison(
+        objection=raised_post.objection,
         nearest=s.profile[nearest].number,
         nearest_text=s.profile[nearest].text,
         similarity=similar[nearest],
@@ -206,7 +206,7 @@ def _compare(s: State, v: View, values: tuple[float, ...], source: str, why: str
     )
 
 
-def _compared(s: State, v: View, said: Raised, c: Comparison) -> Step:
+def _compared(s: State, v: View, raised_post: Raised, c: Comparison) -> Step:
     says = (_say("comparison", s.now.number, c),)
     s = s.mark(comparisons=(*s.now.comparisons, v.next_post))
     if c.duplicate:
@@ -250,9 +250,9 @@ def _on_unjudged(s: State, e: Missed, v: View) -> Step:
 def _on_rejudged(s: State, e: Answered, v: View) -> Step:
     """The first judgement counts; the second one measures."""
     j: Judgement = e.body
-    one = s.now.score
-    assert one is not None
-    first, second = (one, j.score) if answer_first(v, s.now.number) else (j.score, one)
+    first_score = s.now.score
+    assert first_score is not None
+    first, second = (first_score, j.score) if answer_first(v, s.now.number) else (j.score, first_score)
     bias = Bias(round=e.round, answer_first=first, objection_first=second, difference=round(first - second, 4))
     s, says = _count(s.mark(bias=bias), v, _counted(s, v), (_say("judgement_swapped", e.round, j, e.seat),))
     return _decide(s, v, says)
@@ -272,13 +272,15 @@ def _counted(s: State, v: View) -> Judgement | None:
 
 def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, Says]:
     """Append the round's objection to the profile, count confidence, and post both behind `says`; None: unjudged."""
-    said = raised(v, s.now.objection)
+    raised_post = raised(v, s.now.objection)
     moved = Moved(confidence=s.confidence)
     if j is not None:
-        moved = move(s, j, said is not None, v.settings)
+        moved = move(s, j, raised_post is not None, v.settings)
         s = replace(s, profile=tuple(_ruled(o, j) for o in s.profile))
-    if said is not None:
-        new = Objection(number=said.number, round=s.now.number, text=said.objection, citations=said.citations)
+    if raised_post is not None:
+        new = Objection(
+            number=raised_post.number, round=s.now.number, text=raised_post.objection, citations=raised_post.citations
+        )
         s = replace(s, profile=(*s.profile, _weighed(new, j, moved.weight) if final_state(v) else new))
     source = "unjudged" if j is None else "judge"
     s = s.mark(source=source)
@@ -288,7 +290,8 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
     tally = Tally(
         confidence=moved.confidence, trend=trend, direction=direction(trend, v.settings.start),
         label=label(moved.confidence), answered=moved.answered, reopened=moved.reopened,
-        found=said.number if said else 0, weight=moved.weight, profile=s.profile, source=source, missing=s.now.missing,
+        found=raised_post.number if raised_post else 0, weight=moved.weight, profile=s.profile, source=source,
+        missing=s.now.missing,
         bias=s.now.bias,
     )  # fmt: skip
     s = replace(s, confidence=moved.confidence)
@@ -371,8 +374,8 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
 
 
 def _on_verdict(s: State, e: Answered, v: View) -> Step:
-    said = _say("verdict", e.round, e.body, e.seat)
-    return replace(s, phase=Phase.DONE, verdict=v.next_post), (said, Finish())
+    post = _say("verdict", e.round, e.body, e.seat)
+    return replace(s, phase=Phase.DONE, verdict=v.next_post), (post, Finish())
 
 
 def _on_no_verdict(s: State, e: Missed | Unaffordable, v: View) -> Step:

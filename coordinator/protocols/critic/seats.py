@@ -31,21 +31,21 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     for s in request.seats:
         if s.role not in names:
             raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; roles are {', '.join(names)}")
-    return tuple(_one(name, [s for s in request.seats if s.role == name], workers) for name in names)
+    return tuple(_only_seat(name, [s for s in request.seats if s.role == name], workers) for name in names)
 
 
-def contradiction(given: Mapping[str, Any]) -> tuple[str, str] | None:
+def contradiction(settings: Mapping[str, Any]) -> tuple[str, str] | None:
     """(setting, why) of what cannot be meant in settings as they were given; None: nothing. A default is no wish:
     `round_limit` alone may be below that of `min_rounds`."""
     for name in FORMER:
-        if name in given:
+        if name in settings:
             why = (
                 f"critic.{name}: from version 4 of critic on it does nothing: confidence follows from the final state,"
                 " not from steps; leave it out. What ends a debate is critic.threshold, and critic.start is the"
                 " confidence before anything was tested"
             )
             return name, why
-    least, most = (_number(given.get(name)) for name in ("min_rounds", "round_limit"))
+    least, most = (_number(settings.get(name)) for name in ("min_rounds", "round_limit"))
     if least is None or most is None or least <= most:
         return None
     return (
@@ -58,7 +58,7 @@ def _number(value: Any) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _one(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Seat:
+def _only_seat(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Seat:
     if len(named) > 1:
         raise Inadmissible("seats", f"role {role}: got {len(named)}, allowed is 1")
     if named:

@@ -104,7 +104,7 @@ def plan(v: View) -> Plan:
     """One round: rewriting, answer, objection, judgement, verdict. The helper compares from the second round on; in a
     round before `min_rounds` the critic may be asked again."""
     settings, c = v.settings, caps(v)
-    rounds, again = settings.round_limit, settings.attempts
+    rounds, attempts = settings.round_limit, settings.attempts
     pressed = min(rounds, settings.min_rounds - 1)
     judged = 2 if settings.measure_bias else 1
     answerer, critic, judge, helper = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE, HELPER))
@@ -113,9 +113,9 @@ def plan(v: View) -> Plan:
         Planned(judge, JUDGING, c, judged), Planned(judge, VERDICT, c),
     )  # fmt: skip
     most = (
-        Planned(judge, REWRITE, c, again), Planned(answerer, ANSWER, c, rounds * again),
-        Planned(critic, CRITIQUE, c, rounds * again), Planned(critic, PRESS, c, pressed * again),
-        Planned(helper, COMPARE, c, (rounds - 1 + max(0, pressed - 1)) * again),
-        Planned(judge, JUDGING, c, rounds * judged * again), Planned(judge, VERDICT, c, again),
+        Planned(judge, REWRITE, c, attempts), Planned(answerer, ANSWER, c, rounds * attempts),
+        Planned(critic, CRITIQUE, c, rounds * attempts), Planned(critic, PRESS, c, pressed * attempts),
+        Planned(helper, COMPARE, c, (rounds - 1 + max(0, pressed - 1)) * attempts),
+        Planned(judge, JUDGING, c, rounds * judged * attempts), Planned(judge, VERDICT, c, attempts),
     )  # fmt: skip
     return Plan(rounds=rounds, least=least, most=most)

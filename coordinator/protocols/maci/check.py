@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from coordinator.protocols.maci.state import DEBATER, HELPER, State, one, passages
+from coordinator.protocols.maci.state import DEBATER, HELPER, State, only_seat, passages
 from coordinator.signals.beliefs import parse_belief
 from coordinator.table import OpenTurn, View
 from schemas.belief import Belief, outcome_key
@@ -29,7 +29,7 @@ from schemas.text import squeeze, stands_in
 from schemas.wire import InvalidValue, decode
 
 _WITHIN = 1e-6
-"""By so much a cosine may pass 1."""
+"""A cosine may pass 1 by so much."""
 
 
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
@@ -37,7 +37,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     brief = turn.ask.brief
     match body:
         case Retrieved():
-            return _found(body, decode(brief, RetrieveBrief), view)
+            return _retrieval(body, decode(brief, RetrieveBrief), view)
         case Blind():
             return _proposed(body.belief, view) or _spans(body.spans, state, view)
         case Merged():
@@ -56,7 +56,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 # ---------------------------------------------------------------- helper
 
 
-def _found(r: Retrieved, brief: RetrieveBrief, view: View) -> str:
+def _retrieval(r: Retrieved, brief: RetrieveBrief, view: View) -> str:
     """Every passage stands in a document that the helper holds, and none is there twice."""
     most = brief.k * max(1, len(brief.queries))
     if len(r.passages) > most:
@@ -73,7 +73,7 @@ def _found(r: Retrieved, brief: RetrieveBrief, view: View) -> str:
 
 
 def _stands(p: Found, view: View) -> str:
-    helper = one(view, HELPER)
+    helper = only_seat(view, HELPER)
     document = next((d for d in view.opened.documents if d.name == p.document and helper in d.holders), None)
     if document is None:
         return f"passages.document: there is no document {p.document!r}"
@@ -106,18 +106,20 @@ def _case(c: Case, state: State, view: View) -> str:
 
 
 def _rebuts(c: Case, brief: ArgueBrief) -> str:
-    """What is rebutted is an argument of another debater that was shown."""
-    there = brief.rebuttable or ()
+    """Only an argument of another debater that was shown may be rebutted."""
+    rebuttable = brief.rebuttable or ()
     for a in c.arguments:
-        if a.rebuts and a.rebuts not in there:
-            named = ", ".join(map(str, there))
-            allowed = f"posts of the others' arguments are {named}" if there else "there is none of another debater yet"
+        if a.rebuts and a.rebuts not in rebuttable:
+            named = ", ".join(map(str, rebuttable))
+            allowed = (
+                f"posts of the others' arguments are {named}" if rebuttable else "there is none of another debater yet"
+            )
             return f"arguments.rebuts: got {a.rebuts}; {allowed}; leave it out where the argument rebuts none"
     return ""
 
 
 def _proposed(belief: Belief, view: View) -> str:
-    """Over the outcomes given; where they are open, over names of its own."""
+    """The belief is over the given outcomes; if these are open, over names of its own."""
     if view.settings.outcomes:
         return _belief(belief, view.settings.outcomes)
     most = MOST_OUTCOMES // len(view.seats(DEBATER))
@@ -140,8 +142,8 @@ def _spans(spans: Iterable[Span], state: State, view: View) -> str:
     known = {p.id: p.text for p in passages(state, view)}
     for span in spans:
         if span.passage not in known:
-            there = f"passages are p1 to p{len(known)}" if known else "there are none"
-            return f"spans.passage: there is no passage {span.passage!r}; {there}"
+            known_ids = f"passages are p1 to p{len(known)}" if known else "there are none"
+            return f"spans.passage: there is no passage {span.passage!r}; {known_ids}"
         if not stands_in(span.quote, known[span.passage]):
             return f"spans.quote: this does not stand in {span.passage}, quote it word for word: {span.quote[:200]!r}"
     return ""
@@ -151,7 +153,7 @@ def _spans(spans: Iterable[Span], state: State, view: View) -> str:
 
 
 def _scores(c: Crit, brief: CritBrief) -> str:
-    """One score for each argument, and in it one figure for each reason."""
+    """One score for each argument, with one figure for each reason."""
     reasons = {item.item: len(item.reasons) for item in brief.items}
     seen: set[int] = set()
     for score in c.scores:
@@ -187,8 +189,8 @@ def _groups(m: Merged, brief: MergeBrief) -> str:
             if key in placed:
                 return f"groups.members: {member!r} is in a group already"
             placed.add(key)
-    left = [name for key, name in proposed.items() if key not in placed]
-    return f"groups: {left[0]!r} is in no group" if left else ""
+    ungrouped = [name for key, name in proposed.items() if key not in placed]
+    return f"groups: {ungrouped[0]!r} is in no group" if ungrouped else ""
 
 
 def _tests(t: Tests, brief: PlanBrief) -> str:
@@ -207,9 +209,9 @@ def _tests(t: Tests, brief: PlanBrief) -> str:
             if not 0 <= share.p <= 1:
                 return f"tests.positive: {share.outcome!r} got {share.p}, allowed is 0 to 1"
             seen.add(key)
-        left = [name for key, name in wanted.items() if key not in seen]
-        if left:
-            return f"tests.positive: {test.what[:80]!r} says nothing of {_named(left)}"
+        unmentioned = [name for key, name in wanted.items() if key not in seen]
+        if unmentioned:
+            return f"tests.positive: {test.what[:80]!r} says nothing of {_named(unmentioned)}"
     return ""
 
 

@@ -33,10 +33,10 @@ def measured(session: Session, view: View) -> Measured:
 
 
 def _sharing(control: controller.State) -> int:
-    """Debaters that hold the most widely held answer most probable; in the paper's reading it is counted here."""
-    said = control.rounds[-1].sharing
-    if isinstance(said, int):
-        return said
+    """The number of debaters that share the most widely held answer; in the paper's reading it is counted here."""
+    sharing = control.rounds[-1].sharing
+    if isinstance(sharing, int):
+        return sharing
     leading = Counter(belief.index(max(belief)) for belief in control.beliefs.values() if _decided(belief))
     return max(leading.values(), default=0)
 
@@ -46,7 +46,7 @@ def _decided(belief: tuple[float, ...]) -> bool:
 
 
 def _rules(view: View, rounds: tuple[Signals, ...]) -> dict[str, int]:
-    """By the dials of the session; those of the debate's reading are not known in the paper's."""
+    """Other stop rules, by the dials of the session. Those of the debate's reading are not known in the paper's."""
     config = control(view)
     holds: dict[str, Callable[[int], bool]] = {
         NO_DEBATE: lambda t: True,
@@ -55,21 +55,21 @@ def _rules(view: View, rounds: tuple[Signals, ...]) -> dict[str, int]:
         PLATEAU: lambda t: all(test["holds"] for test in stop_rule.plateau(config, rounds[: t + 1])),
     }
     counts = {}
-    for name, held in holds.items():
-        first = next((rounds[t].round for t in range(len(rounds)) if held(t)), None)
+    for name, condition in holds.items():
+        first = next((rounds[t].round for t in range(len(rounds)) if condition(t)), None)
         if first is not None:
             counts[name] = first
     return counts
 
 
 def _flips(s: State, view: View) -> dict[str, int]:
-    """Debaters whose most probable answer is another one than a round before. Quoted: an argument of somebody else with
-    evidence was admitted in that round, which the debater was shown; argued: one without."""
+    """Debaters whose most probable answer has changed since the round before. Quoted: in that round an argument of
+    somebody else with evidence was admitted, which the debater was shown. Argued: one without evidence."""
     counts: Counter[str] = Counter()
     for before, now in zip(s.rounds, s.rounds[1:], strict=False):
-        held, holds = (body_of(view, r.post, Post).beliefs for r in (before, now))
-        for seat in held.keys() & holds.keys():
-            if _leading(held[seat]) != _leading(holds[seat]):
+        beliefs_before, beliefs_now = (body_of(view, r.post, Post).beliefs for r in (before, now))
+        for seat in beliefs_before.keys() & beliefs_now.keys():
+            if _leading(beliefs_before[seat]) != _leading(beliefs_now[seat]):
                 counts[_because(view, before, seat)] += 1
     return dict(counts)
 

@@ -28,7 +28,8 @@ from schemas.protocols.maci.messages import Round as Post
 from schemas.wire import decode
 
 _FULL_BYTES = 2_000_000
-"""What the result repeats of posts; above it beliefs and the texts of arguments are cut: it is one message."""
+"""Bytes of posts that the result repeats. Above it, beliefs and the texts of arguments are cut: the result is one
+message."""
 
 
 def ends_round(post: log.Say) -> str:
@@ -68,12 +69,12 @@ def figures(s: State, v: View) -> dict[str, Any]:
         },
         "cross_family": cross_family(v),
         **({"judges": {"wanted": v.settings.judges, "seated": len(v.seats(JUDGE))}} if minds_move(v) else {}),
-        **({"advocates": told} if (told := _advocates(s)) else {}),
+        **({"advocates": advocates} if (advocates := _advocates(s)) else {}),
     }
 
 
 def _advocates(s: State) -> list[dict[str, Any]]:
-    """Who was devil's advocate in which round, and what of its arguments came through."""
+    """The devil's advocate of each round, and which of its arguments were admitted."""
     advocates = []
     for r in s.rounds:
         if r.attacks is not msgspec.UNSET:
@@ -127,28 +128,32 @@ def _regime(s: State, v: View) -> dict[str, Any]:
         control(v), outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
         overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
     )  # fmt: skip
-    told: dict[str, Any] = msgspec.to_builtins(classified)
-    return told
+    regime_fields: dict[str, Any] = msgspec.to_builtins(classified)
+    return regime_fields
 
 
 def _ruled(post: int, v: View, full: bool) -> Ruled:
-    said = body_of(v, post, Ruled)
-    return said if full else msgspec.structs.replace(said, claim=said.claim[:200], reasons=(), spans=(), scores=())
+    argument = body_of(v, post, Ruled)
+    return (
+        argument
+        if full
+        else msgspec.structs.replace(argument, claim=argument.claim[:200], reasons=(), spans=(), scores=())
+    )
 
 
 def _figures(post: int, v: View) -> dict[str, Any]:
-    said = body_of(v, post, Ruled)
-    return {name: getattr(said, name) for name in ("id", "q", "crit", "tau_q", "tau_crit")} | {"post": post}
+    argument = body_of(v, post, Ruled)
+    return {name: getattr(argument, name) for name in ("id", "q", "crit", "tau_q", "tau_crit")} | {"post": post}
 
 
 def _round(r: Round, v: View, full: bool, ended: str) -> dict[str, Any]:
-    """The post `signals` of a round, with the figures of what was refused in it: debaters read the result, so the words
-    are on `scores` alone."""
-    told: dict[str, Any] = msgspec.to_builtins(body_of(v, r.post, Post))
-    told["round"] = r.number
-    told["refused"] = [_figures(n, v) for n in r.refused]
+    """The post `signals` of a round, with the figures of its refused arguments. Debaters read the result, so the words
+    of these are on `scores` alone."""
+    shown: dict[str, Any] = msgspec.to_builtins(body_of(v, r.post, Post))
+    shown["round"] = r.number
+    shown["refused"] = [_figures(n, v) for n in r.refused]
     if ended:
-        told["signals"]["stop"] = ended
+        shown["signals"]["stop"] = ended
     if not full:
-        told["beliefs"] = {}
-    return told
+        shown["beliefs"] = {}
+    return shown

@@ -1,4 +1,4 @@
-"""maci: the retrieval plan, that is which findings would tell the outcomes in contention apart, and how well."""
+"""maci: the retrieval plan: which findings would separate the outcomes in contention, and how well."""
 
 import math
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ from schemas.protocols.maci.messages import Plan, Ranked, Test
 from schemas.protocols.maci.settings import Settings
 
 LEAST_SHARE = 0.1
-"""Of the uniform probability 1/|Y|: an outcome below it is no longer in contention."""
+"""Share of the uniform probability 1/|Y| below which an outcome is no longer in contention."""
 
 
 def contention(dials: controller.State, settings: Settings) -> Belief:
-    """The most probable outcomes of the mixture, at most `top_k`, those with next to nothing left out; two at least.
-    Renormalised."""
+    """The most probable outcomes of the mixture, renormalised: at most `top_k`, without those that are next to nothing,
+    but at least two."""
     ranked = top(dials, max(2, settings.top_k))
     floor = LEAST_SHARE / len(dials.outcomes)
     kept = [share for i, share in enumerate(ranked) if i < 2 or share.p > floor]
@@ -24,14 +24,14 @@ def contention(dials: controller.State, settings: Settings) -> Belief:
 
 
 def top(dials: controller.State, k: int) -> Belief:
-    """The k most probable outcomes of the mixture; of equals, the one that is listed first."""
+    """The k most probable outcomes of the mixture; among equals the one that is listed first."""
     mixture = dials.rounds[-1].mixture
     ranked = sorted(dials.outcomes, key=lambda name: -mixture[name])[:k]
     return tuple(Share(outcome=name, p=mixture[name]) for name in ranked)
 
 
 def rank(tests: Iterable[Test], mixture: Belief) -> Plan:
-    """The plan, the most telling test first; of equals, the one that was named first."""
+    """The plan, the most telling test first; among equals the one that was named first."""
     ranked = []
     for t in tests:
         bits = round(gain(mixture, likelihoods(t, mixture)), 6)
@@ -43,8 +43,8 @@ def rank(tests: Iterable[Test], mixture: Belief) -> Plan:
 
 def likelihoods(test: Test, mixture: Belief) -> tuple[float, ...]:
     """P(positive | outcome) in the order of the mixture."""
-    given = {outcome_key(share.outcome): share.p for share in test.positive}
-    return tuple(given[outcome_key(share.outcome)] for share in mixture)
+    by_outcome = {outcome_key(share.outcome): share.p for share in test.positive}
+    return tuple(by_outcome[outcome_key(share.outcome)] for share in mixture)
 
 
 def gain(mixture: Belief, positive: tuple[float, ...]) -> float:
@@ -65,10 +65,10 @@ def gain(mixture: Belief, positive: tuple[float, ...]) -> float:
     """
     total = math.fsum(share.p for share in mixture)
     prior = [share.p / total for share in mixture]
-    left = 0.0
+    remaining = 0.0
     for finding in (positive, tuple(1 - x for x in positive)):
         joint = [p * x for p, x in zip(prior, finding, strict=True)]
         probability = math.fsum(joint)
         if probability > 0:
-            left += probability * entropy([p / probability for p in joint])
-    return max(0.0, entropy(prior) - left)
+            remaining += probability * entropy([p / probability for p in joint])
+    return max(0.0, entropy(prior) - remaining)

@@ -31,7 +31,7 @@ from coordinator.protocols.maci.state import (
     body_of,
     caps,
     control,
-    one,
+    only_seat,
     passages,
     round_limit_name,
     settles,
@@ -93,13 +93,13 @@ def _say(channel: str, kind: str, round_: int, body: object, seat_: str = "") ->
 
 
 def _start(v: View) -> Step:
-    """What may be cited comes first."""
+    """The session begins by looking for the passages that may be cited."""
     s = State(phase=Phase.RETRIEVING)
     return s, (ask_retrieve(s, v),)
 
 
 def _on_retrieved(s: State, e: Answered, v: View) -> Step:
-    """The task's passages are numbered, their Q(0) taken, and everybody is asked what it believes."""
+    """The task's passages came: number them, take their Q(0), and ask every debater what it believes."""
     r: Retrieved = e.body
     passages = tuple(Passage(id=f"p{i}", document=p.document, text=p.text) for i, p in enumerate(r.passages, 1))
     body = Passages(passages=passages, q=maci_round.passages_quality(r.similar))
@@ -108,7 +108,7 @@ def _on_retrieved(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_nothing_retrieved(s: State, e: Missed, v: View) -> Step:
-    """Nothing could be cited, so nothing could be admitted: there is no debate."""
+    """Nothing can be cited, so that no argument could be admitted: there is no debate."""
     return _fail(replace(s, missing=_with(s.missing, e.seat)), e.short, v, "the helper retrieved no passages", ())
 
 
@@ -116,13 +116,13 @@ def _on_nothing_retrieved(s: State, e: Missed, v: View) -> Step:
 
 
 def _on_blind(s: State, e: Answered, v: View) -> Step:
-    """Kept back until the last debater has answered or missed."""
+    """A blind belief came. It is kept back until the last debater has answered or missed."""
     s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
     return (s, ()) if v.open_turns else _close_blind(s, v)
 
 
 def _on_not_blind(s: State, e: Missed, v: View) -> Step:
-    """Without a blind belief a debater is left out for good."""
+    """A debater without a blind belief is left out for good."""
     s = replace(s, missing=_with(s.missing, e.seat), short=s.short or e.short)
     return (s, ()) if v.open_turns else _close_blind(s, v)
 
@@ -141,14 +141,14 @@ def _close_blind(s: State, v: View) -> Step:
 
 
 def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Blind]]:
-    """Posts the blind replies, all at once, where debaters do not read; (state, posts, replies by debater)."""
+    """Post the blind replies, all at once, where debaters do not read. Returns (state, posts, replies by debater)."""
     seats = [d.seat for d in v.seats(DEBATER)]
-    there = tuple(name for name in seats if name in s.pending)
-    blind = {name: decode(s.pending[name], Blind) for name in there}
-    says = tuple(_say(SCORES, "blind", 0, blind[name], name) for name in there)
+    replied = tuple(name for name in seats if name in s.pending)
+    blind = {name: decode(s.pending[name], Blind) for name in replied}
+    says = tuple(_say(SCORES, "blind", 0, blind[name], name) for name in replied)
     s = replace(
-        s, pending={}, debaters=there, left_out=tuple(name for name in seats if name not in there),
-        blind={name: v.next_post + i for i, name in enumerate(there)},
+        s, pending={}, debaters=replied, left_out=tuple(name for name in seats if name not in replied),
+        blind={name: v.next_post + i for i, name in enumerate(replied)},
     )  # fmt: skip
     return remember(s, v, 0, blind), says, blind
 
@@ -158,13 +158,13 @@ def _on_merged(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_not_merged(s: State, e: Missed, v: View) -> Step:
-    """The analyst failed: what has the same name is the same, and nothing else; marked as such."""
+    """The analyst failed: only outcomes of one name are merged, and this is marked."""
     s = replace(s, missing=_with(s.missing, e.seat))
     return _merge(s, v, _blind(s, v), _by_name(s, v), "names", ())
 
 
 def _on_merge_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
-    """Merged by name, so that round 0 counts; then the session ends."""
+    """Outcomes are merged by name, so that round 0 counts; then the session ends."""
     return _merge(s, v, _blind(s, v), _by_name(s, v), "names", (), end=e)
 
 
@@ -180,7 +180,7 @@ def _merge(
     s: State, v: View, blind: dict[str, Blind], groups: tuple[Group, ...], by: str, says: Says, seat_: str = "",
     end: Unaffordable | None = None,
 ) -> Step:  # fmt: skip
-    """From here on the outcomes are these. To a single one `none of these` is added: with one nothing is measured."""
+    """The outcomes are fixed from here on. A single one gets `none of these` beside it: else nothing is measured."""
     if len(groups) == 1:
         groups = (*groups, Group(name=NONE_OF_THESE, members=()))
     says = (*says, _say(PUBLIC, "outcomes", 0, Merged(groups=groups), seat_))
@@ -195,9 +195,9 @@ def _begin(
     """The signals of round 0, and the dials that follow from them."""
     beliefs = {name: maci_round.merged(body.belief, names) for name, body in blind.items()}
     q = body_of(v, s.passages[0], Passages).q or 0.0
-    seen = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
-    dials = maci_round.begin(s, v, seen)
-    s = replace(s, control=dials, vote=maci_round.vote(seen, dials))
+    observation = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
+    dials = maci_round.begin(s, v, observation)
+    s = replace(s, control=dials, vote=maci_round.vote(observation, dials))
     return _decide(s, v, says, Round(number=0, post=0, missing=s.missing), end)
 
 
@@ -211,13 +211,13 @@ def _next_round(s: State, v: View, says: Says) -> Step:
 
 
 def _on_argued(s: State, e: Answered, v: View) -> Step:
-    """Kept back until the round is closed: what a gate refuses is seen by no debater."""
+    """An argument came. It is kept back until the round is closed: no debater sees what a gate refuses."""
     s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
     return (s, ()) if v.open_turns else _judge(s, v)
 
 
 def _on_not_argued(s: State, e: Missed, v: View) -> Step:
-    """The debater sits the round out, with its last belief and without an argument."""
+    """A debater sits the round out: it keeps its last belief, and makes no argument."""
     s = replace(s, missing=_with(s.missing, e.seat))
     if e.short:
         return _drop(s, Unaffordable(what=e.short), v)
@@ -225,14 +225,14 @@ def _on_not_argued(s: State, e: Missed, v: View) -> Step:
 
 
 def _judge(s: State, v: View) -> Step:
-    said = listed(s, cases(s))
-    if not said:
+    arguments = listed(s, cases(s))
+    if not arguments:
         return _close_round(s, v)
-    return replace(s, phase=Phase.JUDGING), ask_judges(s, v, said)
+    return replace(s, phase=Phase.JUDGING), ask_judges(s, v, arguments)
 
 
 def _on_judged(s: State, e: Answered, v: View) -> Step:
-    """A judge's scores, or the helper's similarities."""
+    """A judge's scores came, or the helper's similarities."""
     if e.kind == MEASURE:
         measured: Measured = e.body
         s = replace(s, similar=measured.similar)
@@ -242,7 +242,7 @@ def _on_judged(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_not_judged(s: State, e: Missed, v: View) -> Step:
-    """A judge is left out of the mean. Without similarities the evidence of every argument is 0."""
+    """A judge that failed is left out of the mean. Without similarities the evidence of every argument is 0."""
     s = replace(s, missing=_with(s.missing, e.seat))
     if e.short:
         return _drop(s, Unaffordable(what=e.short), v)
@@ -250,43 +250,43 @@ def _on_not_judged(s: State, e: Missed, v: View) -> Step:
 
 
 def _close_round(s: State, v: View) -> Step:
-    """The dual gate, the posts of the round, the controller's next state."""
+    """Close the round: the dual gate, the round's posts, and the controller's next state."""
     debaters = cases(s)
-    said = listed(s, debaters)
-    scored = _scored(s, v, said)
-    judged = maci_round.judge(s, v, said, tuple(scored.values()))
-    says, admitted, refused = _posts(s, v, debaters, scored, said, judged)
+    arguments = listed(s, debaters)
+    scored = _scored(s, v, arguments)
+    judged = maci_round.judge(s, v, arguments, tuple(scored.values()))
+    says, admitted, refused = _posts(s, v, debaters, scored, arguments, judged)
     dials = controller.advance(control(v), s.dials, maci_round.observe(s, v, debaters, judged))
     closed = Round(
         number=s.round, post=0, admitted=admitted, refused=refused, missing=s.missing,
-        unjudged=bool(said) and not scored, unmeasured=bool(said) and s.similar is None,
+        unjudged=bool(arguments) and not scored, unmeasured=bool(arguments) and s.similar is None,
         attacks=len(debaters[s.advocate].arguments) if s.advocate and s.advocate in debaters else msgspec.UNSET,
     )  # fmt: skip
-    s = replace(s, control=dials, arguments=s.arguments + len(said), pending={}, scores={}, similar=None)
+    s = replace(s, control=dials, arguments=s.arguments + len(arguments), pending={}, scores={}, similar=None)
     return _decide(remember(s, v, s.round, debaters), v, says, closed)
 
 
-def _scored(s: State, v: View, said: tuple[NumberedArgument, ...]) -> dict[str, tuple[Score, ...]]:
-    """Judge -> its scores in the order of `said`, each with the argument's number where the brief had another."""
-    out = {}
+def _scored(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> dict[str, tuple[Score, ...]]:
+    """Judge -> its scores in the order of `arguments`, each with the argument's own number."""
+    by_judge = {}
     for judge in (j.seat for j in v.seats(JUDGE) if j.seat in s.scores):
-        order = item_order(v, s.round, judge, said)
-        given = {score.item: score for score in decode(s.scores[judge], Crit).scores}
-        by_number = {a.number: replace(given[i], item=a.number) for i, a in enumerate(order, 1)}
-        out[judge] = tuple(by_number[a.number] for a in said)
-    return out
+        order = item_order(v, s.round, judge, arguments)
+        by_item = {score.item: score for score in decode(s.scores[judge], Crit).scores}
+        by_number = {a.number: replace(by_item[i], item=a.number) for i, a in enumerate(order, 1)}
+        by_judge[judge] = tuple(by_number[a.number] for a in arguments)
+    return by_judge
 
 
 def _posts(
     s: State, v: View, debaters: dict[str, Case], scored: dict[str, tuple[Score, ...]],
-    said: tuple[NumberedArgument, ...], judged: Judged,
+    arguments: tuple[NumberedArgument, ...], judged: Judged,
 ) -> tuple[Says, tuple[AdmittedArgument, ...], tuple[int, ...]]:  # fmt: skip
-    """(posts, the admitted, posts of the refused). Debaters may read the admitted alone, and these without scores."""
+    """(Posts, the admitted arguments, posts of the refused ones). Debaters read only the admitted, without scores."""
     says = [_say(SCORES, "case", s.round, case, name) for name, case in debaters.items()]
     says += [_say(SCORES, "crit", s.round, Crit(scores=scores), judge) for judge, scores in scored.items()]
     admitted: list[AdmittedArgument] = []
     refused: list[int] = []
-    for a, ruled in zip(said, judged.ruled, strict=True):
+    for a, ruled in zip(arguments, judged.ruled, strict=True):
         post = v.next_post + len(says)
         if ruled.admitted:
             admitted.append(AdmittedArgument(post=post, id=ruled.id, seat=a.seat))
@@ -301,7 +301,7 @@ def _posts(
 
 
 def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
-    """Post the round's signals, and stop or go on as the controller says."""
+    """Post the round's signals; then stop or go on, as the controller says."""
     short = end.what if end else v.affords(next_round(s, v))
     verdict = controller.verdict(control(v), s.dials, short, round_limit_name(v), settles=settles(v))
     closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))
@@ -330,7 +330,7 @@ def _signals(s: State, v: View, closed: Round, verdict: Verdict | None) -> Post:
 
 
 def _on_planned(s: State, e: Answered, v: View) -> Step:
-    """The plan's queries that were not run yet are run."""
+    """Run those queries of the plan that were not run before."""
     t: Tests = e.body
     ranked = maci_plan.rank(t.tests, maci_plan.contention(s.dials, v.settings))
     says: Says = (_say(PUBLIC, "plan", e.round, ranked, e.seat),)
@@ -348,7 +348,7 @@ def _on_planned(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_found_more(s: State, e: Answered, v: View) -> Step:
-    """What is new may be cited from the next round on."""
+    """New passages may be cited from the next round on."""
     r: Retrieved = e.body
     queries = s.looking
     s = replace(s, asked=(*s.asked, *queries), looking=())
@@ -363,7 +363,7 @@ def _on_found_more(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_nothing_more(s: State, e: Missed, v: View) -> Step:
-    """Without a plan, or without what it looks for, the next round is as any other; whose fault it was is noted."""
+    """Without a plan, or without its passages, the next round is like any other. Whose fault it was is noted."""
     s, asks = _next_round(replace(s, looking=()), v, ())
     return replace(s, missing=(e.seat,)), asks
 
@@ -372,7 +372,7 @@ def _on_nothing_more(s: State, e: Missed, v: View) -> Step:
 
 
 def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = False) -> Step:
-    """The stop decision with its certificate, and the retrieval plan; when time is over nothing is asked."""
+    """Post the stop decision with its certificate, and ask the retrieval plan unless the time is over."""
     s = replace(s, ended=verdict.reason)
     stop = Stop(
         reason=verdict.reason, certificate=raw({**verdict.certificate, **figures(s, v)}), converged=verdict.converged
@@ -383,8 +383,8 @@ def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = Fals
 
 
 def _fail(s: State, short: str, v: View, why: str, says: Says) -> Step:
-    """Before round 0 is whole there is nothing to go on; where it was the budget that kept a seat from another attempt,
-    that is why."""
+    """Round 0 is not complete, so the session cannot go on. If the budget kept a seat from another attempt, that is the
+    reason."""
     reason = "budget" if short else "quorum"
     s = replace(s, phase=Phase.DONE, ended=reason)
     certificate = {"reason": reason, "what": short or why, "converged": False, **figures(s, v)}
@@ -392,7 +392,7 @@ def _fail(s: State, short: str, v: View, why: str, says: Says) -> Step:
 
 
 def _on_no_beginning(s: State, e: Unaffordable, v: View) -> Step:
-    """The first turns cannot be had, or time is over before round 0 is whole. What came is posted."""
+    """The first turns do not fit, or the time is over before round 0 is complete. Post what came."""
     says: Says = ()
     if s.phase == Phase.BLIND:
         s, says, _ = _reveal(s, v)
@@ -400,8 +400,8 @@ def _on_no_beginning(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _drop(s: State, e: Unaffordable, v: View) -> Step:
-    """The running round cannot be had to its end, so it counts for nothing. What was said in it is posted for the
-    record, where debaters do not read."""
+    """The running round cannot be finished, so it does not count. What was said in it is posted for the record, where
+    debaters do not read."""
     running = s.round >= len(s.rounds)
     says = tuple(_say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
     s = replace(s, pending={}, scores={}, similar=None, dropped=s.round if running else None)
@@ -413,12 +413,12 @@ def _drop(s: State, e: Unaffordable, v: View) -> Step:
 def _on_final_plan(s: State, e: Answered, v: View) -> Step:
     t: Tests = e.body
     ranked = maci_plan.rank(t.tests, maci_plan.contention(s.dials, v.settings))
-    said = _say(PUBLIC, "plan", e.round, ranked, e.seat)
-    return replace(s, phase=Phase.DONE, plan=v.next_post), (said, Finish())
+    post = _say(PUBLIC, "plan", e.round, ranked, e.seat)
+    return replace(s, phase=Phase.DONE, plan=v.next_post), (post, Finish())
 
 
 def _on_no_plan(s: State, e: Missed | Unaffordable, v: View) -> Step:
-    """The result has none."""
+    """The closing plan failed: the result has none."""
     return replace(s, phase=Phase.DONE), (Finish(),)
 
 
@@ -488,7 +488,7 @@ PROTOCOL = Protocol(
     channel=PUBLIC,
     seat=seat,
     start=_start,
-    final=lambda v: ((one(v, ANALYST), caps(v)),),
+    final=lambda v: ((only_seat(v, ANALYST), caps(v)),),
     check=check,
     outcome=outcome,
     stops=("agreement", "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),

@@ -1,5 +1,5 @@
-"""maci: the result of a round. Its arguments with their evidence and scores, the dual gate, and the observation that
-the controller is given."""
+"""maci: the result of a round. Its arguments with their evidence and scores, the dual gate, and the controller's
+observation."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -21,50 +21,52 @@ from schemas.text import squeeze
 from schemas.wire import decode
 
 MOST_MEASURED = 200
-"""Quotations that are measured at once: each is compared with each."""
+"""Quotations that are measured at once, at most: each is compared with each."""
 
 
 class NumberedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """An argument of the running round."""
 
     number: int
-    """7 of `a7`; over all rounds."""
+    """The 7 of `a7`; numbers go on over all rounds."""
     seat: str
     argument: Argument
     members: tuple[int, ...]
-    """Which of the round's quotations it cites, each once (eq. 1 is of a set)."""
+    """The round's quotations that it cites, each once (eq. 1 is of a set)."""
 
 
 def cases(s: State) -> dict[str, Case]:
-    """What the running round's debaters said; those that missed are not in it."""
+    """The running round's cases, without debaters that missed."""
     return {seat: decode(s.pending[seat], Case) for seat in s.debaters if seat in s.pending}
 
 
-def listed(s: State, said: Mapping[str, Case]) -> tuple[NumberedArgument, ...]:
+def listed(s: State, case_of: Mapping[str, Case]) -> tuple[NumberedArgument, ...]:
     """The running round's arguments, numbered in the order of seats."""
     places: dict[tuple[str, str], int] = {}
-    out: list[NumberedArgument] = []
-    for seat, case in said.items():
+    numbered: list[NumberedArgument] = []
+    for seat, case in case_of.items():
         for argument in case.arguments:
             members = {places.setdefault(_key(span), len(places)) for span in argument.spans}
-            number = s.arguments + len(out) + 1
-            out.append(NumberedArgument(number=number, seat=seat, argument=argument, members=tuple(sorted(members))))
-    return tuple(out)
+            number = s.arguments + len(numbered) + 1
+            numbered.append(
+                NumberedArgument(number=number, seat=seat, argument=argument, members=tuple(sorted(members)))
+            )
+    return tuple(numbered)
 
 
-def quotations(said: Iterable[NumberedArgument]) -> tuple[Span, ...]:
+def quotations(arguments: Iterable[NumberedArgument]) -> tuple[Span, ...]:
     """The round's quotations, each once, in the order that `members` count in."""
     spans: dict[tuple[str, str], Span] = {}
-    for a in said:
+    for a in arguments:
         for span in a.argument.spans:
             spans.setdefault(_key(span), span)
     return tuple(spans.values())
 
 
-def measured(s: State, v: View, said: Iterable[NumberedArgument]) -> tuple[Span, ...]:
-    """What the helper is to measure: the round's quotations, then those of the record that are not among them, the
-    newest first, up to MOST_MEASURED altogether."""
-    spans = {_key(span): span for span in quotations(said)}
+def measured(s: State, v: View, arguments: Iterable[NumberedArgument]) -> tuple[Span, ...]:
+    """The quotations that the helper measures: the round's, then other ones of the record, the newest first, up to
+    MOST_MEASURED altogether."""
+    spans = {_key(span): span for span in quotations(arguments)}
     for span in reversed(_recorded(s, v)):
         if len(spans) < MOST_MEASURED:
             spans.setdefault(_key(span), span)
@@ -72,14 +74,14 @@ def measured(s: State, v: View, said: Iterable[NumberedArgument]) -> tuple[Span,
 
 
 def _recorded(s: State, v: View) -> tuple[Span, ...]:
-    """Quotations of the record before the round, the oldest first; the paper's reading looks at the round alone."""
+    """Quotations of the record before the round, the oldest first. The paper's reading uses the round alone."""
     if control(v).reading == "paper":
         return ()
     return tuple(span for entry in s.record for span in body_of(v, entry.post, Ruled).spans)
 
 
 def _stood(s: State, v: View) -> float:
-    """Q where nothing was measured: that of the record as it stood, which the paper's reading does not look at."""
+    """Q if nothing was measured: that of the record before the round, which the paper's reading does not use."""
     last = s.dials.rounds[-1]
     return last.q if last.round and control(v).reading != "paper" else 0.0
 
@@ -89,7 +91,7 @@ def _key(span: Span) -> tuple[str, str]:
 
 
 def cited(spans: Iterable[Span]) -> tuple[str, ...]:
-    """Evidence as overlap counts it (eq. 3): two quotations of one passage are the same evidence."""
+    """Evidence in the form that overlap counts (eq. 3): two quotations of one passage are the same evidence."""
     return tuple(dict.fromkeys(span.passage for span in spans))
 
 
@@ -97,31 +99,32 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """The round's arguments after the dual gate."""
 
     ruled: tuple[Ruled, ...]
-    """In the order of `said`, with the judges' scores."""
+    """In the order of the arguments, with the judges' scores."""
     q: float
-    """Of all quotations of the record together (eq. 1); in the paper's reading, of those admitted in the round."""
+    """Q of all quotations of the record together (eq. 1); in the paper's reading, of those admitted in the round."""
     crit: dict[str, float]
     crit_mean: float | None
     crit_variance: float | None
     judges: int
 
 
-def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[tuple[Score, ...], ...]) -> Judged:
+def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tuple[tuple[Score, ...], ...]) -> Judged:
     """The dual gate (3.2): admitted is an argument whose q_i and CRIT_i reach the gates in force.
 
     Parameters
     ----------
-    said
+    arguments
         The round's arguments.
     scores
-        Of each judge that replied, one score an argument, in the order of `said`. None replied: there is no CRIT, and
-        an argument is admitted only where that gate is off. The same holds of q where nothing was measured.
+        One row for each judge that replied: its score of each argument, in the order of `arguments`. Without any
+        row there is no CRIT, and an argument is admitted only where that gate is off. Without any
+        measurement the same holds of q.
     """
     settings, dials = v.settings, s.dials
     evidence = Similarities(s.similar) if s.similar is not None else None
     panel = crit.panel([[score.composite for score in row] for row in scores])
     ruled = []
-    for i, a in enumerate(said):
+    for i, a in enumerate(arguments):
         q = evidence.quality(a.members) if evidence else None
         quality = panel.means[i] if panel.means else None
         arg, admitted = a.argument, controller.admits(settings, dials, q, quality)
@@ -132,47 +135,47 @@ def judge(s: State, v: View, said: tuple[NumberedArgument, ...], scores: tuple[t
             rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else msgspec.UNSET,
         )  # fmt: skip
         ruled.append(rule)
-    members = {m for a, r in zip(said, ruled, strict=True) if r.admitted for m in a.members}
-    places = {_key(span): i for i, span in enumerate(measured(s, v, said))}
+    members = {m for a, r in zip(arguments, ruled, strict=True) if r.admitted for m in a.members}
+    places = {_key(span): i for i, span in enumerate(measured(s, v, arguments))}
     members |= {places[key] for span in _recorded(s, v) if (key := _key(span)) in places}
     return Judged(
         ruled=tuple(ruled),
         q=evidence.quality(sorted(members)) if evidence else _stood(s, v),
-        crit=crit.by_agent(panel.means, [a.seat for a in said]) if panel.means else {},
+        crit=crit.by_agent(panel.means, [a.seat for a in arguments]) if panel.means else {},
         crit_mean=panel.mean,
         crit_variance=panel.variance,
         judges=len(scores),
     )
 
 
-def observe(s: State, v: View, said: Mapping[str, Case], judged: Judged) -> controller.Observation:
-    """What the controller is told of the round. A debater that missed keeps its belief. The evidence is that of the
-    record, this round's with it; in the paper's reading, what was cited in the round."""
-    spans = {seat: [span for a in case.arguments for span in a.spans] for seat, case in said.items()}
+def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> controller.Observation:
+    """What the controller observes of the round. A debater that missed keeps its belief. The evidence is that of the
+    record with this round; in the paper's reading, what was cited in the round."""
+    spans = {seat: [span for a in case.arguments for span in a.spans] for seat, case in case_of.items()}
     if control(v).reading == "debate":
         spans = {seat: [] for seat in s.debaters}
         for entry in s.record:
             spans[entry.seat] += body_of(v, entry.post, Ruled).spans
-        for a, ruled in zip(listed(s, said), judged.ruled, strict=True):
+        for a, ruled in zip(listed(s, case_of), judged.ruled, strict=True):
             spans[a.seat] += ruled.spans if ruled.admitted else ()
     return controller.Observation(
-        beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in said.items()},
+        beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in case_of.items()},
         evidence={seat: cited(own) for seat, own in spans.items()},
         crit=judged.crit,
         crit_mean=judged.crit_mean,
         crit_variance=judged.crit_variance,
         judges=judged.judges if minds_move(v) else msgspec.UNSET,
         q=judged.q,
-        advocate=s.advocate if s.advocate and s.advocate in said else "",
+        advocate=s.advocate if s.advocate and s.advocate in case_of else "",
         arguments=len(judged.ruled),
         reached_q=tuple(r.q for r in judged.ruled if r.q is not None),
         reached_crit=tuple(r.crit for r in judged.ruled if r.crit is not None),
         tokens=tokens(v) - s.spent,
-        left=left(v),
+        tokens_left=tokens_left(v),
     )
 
 
-def left(v: View) -> float | None:
+def tokens_left(v: View) -> float | None:
     """Tokens of the budget that the rounds may still use; None: there is no such limit."""
     limit = v.opened.budget.tokens
     if limit is None:
@@ -183,7 +186,7 @@ def left(v: View) -> float | None:
 
 
 def tokens(v: View) -> int:
-    """What the session's turns used so far, and at most may have, where their calls were lost."""
+    """Tokens that the session's turns have used. If a turn's calls were lost: the most that it may have used."""
     return v.ledger.used().tokens + v.ledger.lost.tokens
 
 
@@ -200,7 +203,7 @@ def proposals(blind: Mapping[str, Blind]) -> tuple[str, ...]:
 
 
 def merged(belief: Belief, names: Mapping[str, str]) -> Belief:
-    """A blind belief over the merged outcomes, renormalised; `names` leads from each proposal's key to its group."""
+    """A blind belief over the merged outcomes, renormalised. `names` maps each proposal's key to its group."""
     total = math.fsum(share.p for share in belief)
     parts: dict[str, list[float]] = {}
     for share in belief:
@@ -211,7 +214,7 @@ def merged(belief: Belief, names: Mapping[str, str]) -> Belief:
 def blind_observation(
     v: View, q: float, outcomes: tuple[str, ...], blind: Mapping[str, Blind], beliefs: Mapping[str, Belief]
 ) -> controller.Observation:
-    """What the controller begins with: Q(0) of the passages, D(0) and the overlap of what was said blind."""
+    """What the controller begins with: Q(0) of the passages, D(0) and the overlap of the blind round."""
     return controller.Observation(
         beliefs={seat: parse_belief(belief, outcomes) for seat, belief in beliefs.items()},
         evidence={seat: cited(body.spans) for seat, body in blind.items()},
@@ -220,17 +223,18 @@ def blind_observation(
     )
 
 
-def begin(s: State, v: View, seen: controller.Observation) -> controller.State:
-    """The dials after the blind round; debaters whose records are known weigh by them, and the bandit carries over."""
+def begin(s: State, v: View, observation: controller.Observation) -> controller.State:
+    """The dials after the blind round. Debaters with known records are weighted by them, and the bandit carries
+    over."""
     settings = v.settings
     return controller.begin(
-        control(v), s.outcomes, seen, ordered=settings.ordered, positions=settings.positions,
+        control(v), s.outcomes, observation, ordered=settings.ordered, positions=settings.positions,
         trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)), arms=policy.arms(v.opened),
     )  # fmt: skip
 
 
 def vote(observation: controller.Observation, dials: controller.State) -> str:
-    """Majority of the debaters' most probable outcomes; ties by the mixture, then by the order of the outcomes."""
+    """The majority of the debaters' most probable outcomes; ties by the mixture, then by the order of the outcomes."""
     mixture = dials.rounds[0].mixture
     names = dials.outcomes
     votes = dict.fromkeys(names, 0)

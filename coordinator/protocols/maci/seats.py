@@ -48,7 +48,7 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
 
 
 def foreign(judges: Iterable[str], debaters: Iterable[str]) -> bool:
-    """Whether every judge is of another model family than every debater (E.1). One whose family is not known is not."""
+    """Whether every judge is of another model family than every debater (E.1). No if a family is unknown."""
     theirs = set(debaters)
     return "" not in theirs and all(family and family not in theirs for family in judges)
 
@@ -84,7 +84,7 @@ def _judges(
     if settings.cross_family != "ignore":
         theirs, alive = [_family(s.queue, DEBATER, workers) for s in debaters], _alive(JUDGE, workers)
         used = [
-            # one that is named and not alive is no reason to do without it: admission says so
+            # a named queue that is not alive is refused by admission, not left out here
             s for s in offered if s.queue not in alive or foreign([_family(s.queue, JUDGE, workers)], theirs)
         ] or offered  # fmt: skip
         if settings.cross_family == "demand" and not foreign((_family(s.queue, JUDGE, workers) for s in used), theirs):
@@ -107,7 +107,8 @@ def _judges(
 
 
 def _ranks(families: list[str]) -> list[int]:
-    """For each, how many of its family stand before it: by them the first of each comes before the second of any."""
+    """For each, how many of its family stand before it. Sorted by this, the first of each family comes before the
+    second of any."""
     return [families[:i].count(family) for i, family in enumerate(families)]
 
 
@@ -127,9 +128,10 @@ def _only(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Se
 
 
 def _citable(request: OpenSession, helper: Seat) -> None:
-    """Arguments are gated by evidence, and the helper alone says what may be cited."""
-    held = [d for d in request.documents if not d.holders or {EVERYBODY, helper.seat} & set(d.holders)]
-    if not any(d.text.strip() for d in held):
-        what = f"got {len(held)} documents, all empty" if held else "got none that the helper holds"
+    """Refuse a request without evidence that can be cited: arguments are gated by evidence, and only the helper may
+    cite."""
+    citable = [d for d in request.documents if not d.holders or {EVERYBODY, helper.seat} & set(d.holders)]
+    if not any(d.text.strip() for d in citable):
+        what = f"got {len(citable)} documents, all empty" if citable else "got none that the helper holds"
         why = f"evidence: {what}; maci gates arguments by the documents that they cite: give some"
         raise Inadmissible("evidence", why)

@@ -24,14 +24,13 @@ from schemas.wire import Json, decode
 DEBATER, JUDGE, ANALYST, HELPER = "debater", "judge", "analyst", "helper"
 LEAST_DEBATERS = 2
 NONE_OF_THESE = "none of these"
-"""Joined to an only proposal: with one outcome nothing can be measured."""
+"""Added to a single proposal: with one outcome nothing can be measured."""
 
 _MINDS_MOVE = 3
-"""The version from which on a stated belief stands, agreement ends a debate, and every judge is another worker."""
+"""The first version in which a stated belief stands, agreement ends a debate, and every judge is another worker."""
 
 _SETTLES = 4
-"""The version from which on a debate that holds several outcomes as most probable has no answer, and has not converged.
-"""
+"""The first version in which a debate with several most probable outcomes has no answer, and has not converged."""
 
 T = TypeVar("T")
 
@@ -51,9 +50,9 @@ class Phase(StrEnum):
     PLANNING = auto()
     """Between rounds: the analyst says what would separate the outcomes."""
     RETRIEVING_MORE = auto()
-    """The plan's queries are run."""
+    """The plan's queries run."""
     CONCLUDING = auto()
-    """The stop decision has fallen; the analyst draws up the retrieval plan."""
+    """The stop is decided; the analyst draws up the retrieval plan."""
     DONE = auto()
 
 
@@ -66,22 +65,22 @@ class AdmittedArgument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """A round that was closed."""
+    """A closed round."""
 
     number: int
     post: int
-    """Of its `signals`."""
+    """Post of its `signals`."""
     admitted: tuple[AdmittedArgument, ...] = ()
     refused: tuple[int, ...] = ()
-    """Posts."""
+    """Posts of refused arguments."""
     missing: tuple[str, ...] = ()
     """Seats whose turn came to nothing."""
     unjudged: bool = False
-    """There were arguments, and no judge's reply."""
+    """There were arguments, but no judge replied."""
     unmeasured: bool = False
-    """There were arguments, and no similarities."""
+    """There were arguments, but no similarities."""
     attacks: int | msgspec.UnsetType = msgspec.UNSET
-    """Arguments that the round's devil's advocate brought; unset: there was none, or it missed its turn."""
+    """Arguments of the round's devil's advocate; unset: there was none, or it missed its turn."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,40 +88,40 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase
     passages: tuple[int, ...] = ()
-    """Posts."""
+    """Posts with the passages."""
     outcomes: tuple[str, ...] = ()
-    """Open ones: none until they are merged."""
+    """The outcomes. Open ones: empty until they are merged."""
     merged_by: str = ""
-    """analyst | names; empty: nothing was to be merged."""
+    """analyst | names; empty: nothing had to be merged."""
     debaters: tuple[str, ...] = ()
-    """Those with a blind belief."""
+    """Debaters with a blind belief."""
     left_out: tuple[str, ...] = ()
     vote: str = ""
     blind: dict[str, int] = {}
-    """Debater -> post."""
+    """Debater -> post of its blind belief."""
     control: controller.State | None = None
-    """From the end of the blind round on."""
+    """The controller's state, from the end of the blind round on."""
     round: int = 0
-    """Being played, or played last."""
+    """Number of the round that runs, or ran last."""
     pending: dict[str, Json] = {}
     """What the running round's debaters replied."""
     similar: Similar | None = None
-    """Of the running round's spans."""
+    """Similarities of the running round's spans."""
     scores: dict[str, Json] = {}
     """What the running round's judges replied."""
     missing: tuple[str, ...] = ()
-    """In the running round."""
+    """Seats that missed in the running round."""
     short: str = ""
-    """Which limit kept a blind debater from another attempt."""
+    """The limit that kept a blind debater from another attempt."""
     spent: int = 0
     """Tokens when the last round was closed."""
     arguments: int = 0
-    """Numbered so far."""
+    """Arguments numbered so far."""
     rounds: tuple[Round, ...] = ()
     dropped: int | None = None
     """The round that the budget did not hold to its end."""
     looking: tuple[str, ...] = ()
-    """Queries that are being run."""
+    """Queries that are running."""
     asked: tuple[str, ...] = ()
     """Queries that were run."""
     plan: int | None = None
@@ -130,18 +129,18 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     ended: str = ""
     """The reason of the stop decision."""
     said: dict[str, tuple[Earlier, ...]] | msgspec.UnsetType = msgspec.UNSET
-    """Debater -> its own words of each round, of which it is told again; unset before version 3."""
+    """Debater -> its own words of each round, which it is shown again; unset before version 3."""
     advocate: str | msgspec.UnsetType = msgspec.UNSET
-    """Debater that argues in the running round as devil's advocate; unset: nobody does, as before version 3."""
+    """Devil's advocate of the running round; unset: nobody, as before version 3."""
 
     @property
     def record(self) -> tuple[AdmittedArgument, ...]:
-        """The curated record: what was admitted, the oldest first."""
+        """The curated record: the admitted arguments, the oldest first."""
         return tuple(entry for r in self.rounds for entry in r.admitted)
 
     @property
     def dials(self) -> controller.State:
-        """The controller's state, where there is one."""
+        """The controller's state, once there is one."""
         assert self.control is not None, "the blind round comes first"
         return self.control
 
@@ -152,33 +151,33 @@ def body_of(view: View, post: int, as_type: type[T]) -> T:
 
 
 def passages(s: State, view: View) -> tuple[Passage, ...]:
-    """All that may be cited, in the order of their numbers."""
+    """All passages that may be cited, in the order of their numbers."""
     return tuple(p for post in s.passages for p in body_of(view, post, Passages).passages)
 
 
-def one(view: View, role: str) -> str:
+def only_seat(view: View, role: str) -> str:
     """The only seat of a role."""
     return view.seats(role)[0].seat
 
 
 def shares(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> Belief:
-    """A belief as it is shown: six decimals, what is nothing by them left out."""
+    """A belief as it is shown: six decimals, without outcomes that are then 0."""
     rounded = ((name, round(p, 6)) for name, p in zip(outcomes, belief, strict=True))
     return tuple(Share(outcome=name, p=p) for name, p in rounded if p > 0)
 
 
 def caps(v: View) -> Caps:
-    """Of every turn of a session."""
+    """Caps of every turn of a session."""
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
 
 
 def minds_move(v: View) -> bool:
-    """Whether the session is of version 3 or a later one: what a debater states stands, and it is told what it said."""
+    """Whether the session is of version 3 or later: what a debater states stands, and it is shown what it said."""
     return v.opened.version >= _MINDS_MOVE
 
 
 def settles(v: View) -> bool:
-    """Whether the session is of version 4 or a later one: it converges on one answer, or not at all."""
+    """Whether the session is of version 4 or later: it converges on one answer, or not at all."""
     return v.opened.version >= _SETTLES
 
 
@@ -196,8 +195,8 @@ def in_force(settings: Settings, version: int) -> Settings:
 
 
 def steered(settings: Settings, learned: Policy) -> Policy | None:
-    """What a session uses of what was learned of the controller: the arms of the bandit that it has, without the
-    matrices that its policy does not look at; None: nothing."""
+    """What a session uses of the learned policy: the arms of the bandit that it has, without matrices that its policy
+    does not use. None: nothing."""
     arms = learned.arms if settings.schedule == "learned" and learning.fits(settings, learned.arms) else ()
     if settings.policy != "linucb":
         arms = tuple(msgspec.structs.replace(arm, inverse=(), earned=()) for arm in arms)
@@ -205,6 +204,5 @@ def steered(settings: Settings, learned: Policy) -> Policy | None:
 
 
 def round_limit_name(v: View) -> str:
-    """What the stop after the last round allowed is called: version 1 had another name, and a session of it keeps
-    it."""
+    """The reason of the stop after the last round. Version 1 had another name, and a session of it keeps that."""
     return "max_rounds" if v.opened.version == 1 else ROUND_LIMIT

@@ -23,7 +23,7 @@ from coordinator.protocols.maci.state import (
     caps,
     control,
     minds_move,
-    one,
+    only_seat,
     passages,
     shares,
 )
@@ -56,34 +56,34 @@ from schemas.turn import Caps
 from schemas.wire import raw
 
 MOST_RECALLED = 1_500
-"""Characters of its reasoning in a round that a debater is shown again."""
+"""Characters of a debater's earlier reasoning that it is shown again."""
 AROUND = 300
 """Characters of a passage that a judge is shown on either side of a quotation."""
 MOST_TOLD = 40
-"""Outcomes of another's belief that a debater is told."""
+"""Outcomes of another debater's belief that a debater is told."""
 RETRIEVE, BLIND, MERGE, ARGUE = "retrieve", "blind", "merge", "argue"
 MEASURE, CRIT, PLAN = "measure", "crit", "plan"
 
 
 def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
-    """The task's passages, or those that a plan's queries find beside them."""
+    """Ask for the task's passages, or for those that a plan's queries find in addition."""
     known = tuple(p.text for p in passages(s, v))
     brief = RetrieveBrief(
         queries=queries, k=v.settings.k_ret, tokens=v.settings.context_tokens, known=known,
         subject=msgspec.UNSET if queries else _subject(v),
     )  # fmt: skip
-    return AskSeat(seat=one(v, HELPER), kind=RETRIEVE, round=s.round, brief=raw(brief), caps=caps(v))
+    return AskSeat(seat=only_seat(v, HELPER), kind=RETRIEVE, round=s.round, brief=raw(brief), caps=caps(v))
 
 
 def _subject(v: View) -> Subject | msgspec.UnsetType:
-    """What the prototype is made of. Open outcomes are not in it: when the passages are looked for there are none."""
+    """The text of the prototype. Open outcomes are not in it: when passages are looked for there are none yet."""
     if not control(v).by_relevance:
         return msgspec.UNSET
     return Subject(outcomes=v.settings.outcomes, relevant_from=v.settings.relevant_from)
 
 
 def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
-    """Everybody at once, with the passages and no word of another."""
+    """Ask all debaters at once, with the passages and no word of another debater."""
     seats, settings = v.seats(DEBATER), v.settings
     frames = settings.frames or (msgspec.UNSET,) * len(seats)
     return tuple(
@@ -96,16 +96,18 @@ def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
 
 
 def ask_merge(v: View, proposed: tuple[str, ...]) -> AskSeat:
-    """Names alone."""
-    return AskSeat(seat=one(v, ANALYST), kind=MERGE, round=0, brief=raw(MergeBrief(proposed=proposed)), caps=caps(v))
+    """Ask the analyst to merge the proposals; it is shown only their names."""
+    return AskSeat(
+        seat=only_seat(v, ANALYST), kind=MERGE, round=0, brief=raw(MergeBrief(proposed=proposed)), caps=caps(v)
+    )
 
 
 def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
-    """The anchor A(t) (3.1) to everybody at once: record, contentiousness, gates, and what the others hold. Never
-    streamed: an argument that a gate refuses is seen by nobody."""
+    """Send the anchor A(t) (3.1) to all debaters at once: record, contentiousness, gates, and what the others believe.
+    It is never streamed: nobody may see an argument that a gate refuses."""
     settings, dials = v.settings, s.dials
-    held = {seat: shares(s.outcomes, dials.beliefs[seat]) for seat in s.debaters}
-    told = {seat: gist(belief) for seat, belief in held.items()}
+    shares_of = {seat: shares(s.outcomes, dials.beliefs[seat]) for seat in s.debaters}
+    gist_of = {seat: gist(belief) for seat, belief in shares_of.items()}
     labelled = drawn(v, 0, "labels", s.debaters) if minds_move(v) else ()
     near = control(v).reading == "debate" and dials.rounds[-1].jsd <= settings.near_consensus
     asks = []
@@ -115,8 +117,8 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
         brief = ArgueBrief(
             round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl,
             tone=QUIET if quiet else tone(dials.cl), quiet=quiet or msgspec.UNSET,
-            tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=held[me],
-            opponents=tuple(told[seat] for seat in others if seat != me),
+            tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=shares_of[me],
+            opponents=tuple(gist_of[seat] for seat in others if seat != me),
             own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.max_arguments,
             speakers=_speakers(s, labelled, me) if labelled else msgspec.UNSET,
             earlier=(s.said or {}).get(me, ()) if labelled else msgspec.UNSET,
@@ -128,27 +130,27 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
 
 
 def rebuttable(s: State, v: View, me: str) -> tuple[int, ...] | msgspec.UnsetType:
-    """Posts of admitted arguments that this debater may rebut: the others'. Unset in the paper's reading, in which no
-    judge is shown what another debater said (E.4)."""
+    """Posts of admitted arguments that this debater may rebut: those of the others. Unset in the paper's reading, in
+    which no judge is shown what another debater said (E.4)."""
     if control(v).reading == "paper":
         return msgspec.UNSET
     return tuple(entry.post for entry in s.record if entry.seat != me)
 
 
 def _speakers(s: State, labelled: tuple[str, ...], me: str) -> tuple[Speaker, ...]:
-    """The debaters by their labels, with what each has in the record."""
+    """The debaters by their labels, with the arguments that each has in the record."""
     return tuple(
         Speaker(label=label, own=seat == me, arguments=tuple(entry.id for entry in s.record if entry.seat == seat))
         for label, seat in zip(ascii_uppercase, labelled, strict=False)
     )
 
 
-def remember(s: State, v: View, round_: int, said: Mapping[str, Blind | Case]) -> State:
-    """The state with what debaters said in a round: they are told their own words again."""
+def remember(s: State, v: View, round_: int, replies: Mapping[str, Blind | Case]) -> State:
+    """The state with what debaters said in a round: each is shown its own words again."""
     if not minds_move(v):
         return s
     known = s.said or {}
-    now = {seat: (*known.get(seat, ()), _earlier(round_, body)) for seat, body in said.items()}
+    now = {seat: (*known.get(seat, ()), _earlier(round_, body)) for seat, body in replies.items()}
     return msgspec.structs.replace(s, said={**known, **now})
 
 
@@ -160,13 +162,14 @@ def _earlier(round_: int, body: Blind | Case) -> Earlier:
 
 
 def advocate(s: State, v: View, round_: int) -> str:
-    """Who is devil's advocate in the coming round, drawn by seed and round; empty: nobody, for they do not agree."""
+    """The devil's advocate of the coming round, drawn by seed and round; empty: none, since the debaters do not
+    agree."""
     return drawn(v, round_, "advocate", s.debaters)[0] if controller.agrees(control(v), s.dials) else ""
 
 
 def gist(belief: Belief) -> Belief:
-    """The most probable outcomes of a belief, in their order: what the others are told of it. Each debater is told
-    seven, and all turns of a round are asked in one message."""
+    """The most probable outcomes of a belief, in their order: this is what other debaters are told of it. Seven at most
+    are told, and all turns of a round are asked in one message."""
     if len(belief) <= MOST_TOLD:
         return belief
     least = sorted((share.p for share in belief), reverse=True)[MOST_TOLD - 1]
@@ -178,25 +181,27 @@ def _curated(s: State) -> tuple[int, ...]:
     return (*s.passages, *(entry.post for entry in s.record))
 
 
-def ask_judges(s: State, v: View, said: tuple[NumberedArgument, ...]) -> tuple[AskSeat, ...]:
-    """The helper measures the round's quotations; each judge is shown its arguments, whosever they are (E.4)."""
+def ask_judges(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> tuple[AskSeat, ...]:
+    """Ask the helper to measure the round's quotations, and each judge to score all arguments (E.4)."""
     measure = AskSeat(
-        seat=one(v, HELPER), kind=MEASURE, round=s.round,
-        brief=raw(MeasureBrief(spans=measured(s, v, said), subject=_subject(v))),
+        seat=only_seat(v, HELPER), kind=MEASURE, round=s.round,
+        brief=raw(MeasureBrief(spans=measured(s, v, arguments), subject=_subject(v))),
         sees=s.passages[:1], caps=caps(v),
     )  # fmt: skip
     judges = (
-        AskSeat(seat=j.seat, kind=CRIT, round=s.round, brief=raw(_items(s, v, s.round, j.seat, said)), caps=caps(v))
+        AskSeat(
+            seat=j.seat, kind=CRIT, round=s.round, brief=raw(_items(s, v, s.round, j.seat, arguments)), caps=caps(v)
+        )
         for j in v.seats(JUDGE)
     )
     return (measure, *judges)
 
 
-def _items(s: State, v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> CritBrief:
+def _items(s: State, v: View, round_: int, judge: str, arguments: tuple[NumberedArgument, ...]) -> CritBrief:
     items = []
     known = {p.id: p for p in passages(s, v)} if minds_move(v) else {}
-    for i, said_ in enumerate(item_order(v, round_, judge, said), 1):
-        a = said_.argument
+    for i, numbered in enumerate(item_order(v, round_, judge, arguments), 1):
+        a = numbered.argument
         quotes = tuple(span.quote for span in a.spans)
         sources = tuple(_source(known[span.passage], span.quote) for span in a.spans) if known else msgspec.UNSET
         items.append(
@@ -208,12 +213,12 @@ def _items(s: State, v: View, round_: int, judge: str, said: tuple[NumberedArgum
 def _rebutted(v: View, a: Argument) -> Rebutted | msgspec.UnsetType:
     if not a.rebuts:
         return msgspec.UNSET
-    there = body_of(v, a.rebuts, Ruled)
-    return Rebutted(claim=there.claim, reasons=there.reasons, quotes=tuple(span.quote for span in there.spans))
+    ruled = body_of(v, a.rebuts, Ruled)
+    return Rebutted(claim=ruled.claim, reasons=ruled.reasons, quotes=tuple(span.quote for span in ruled.spans))
 
 
 def _source(passage: Passage, quote: str) -> Source:
-    """Document and passage of a quotation, cut where much stands before or behind it."""
+    """Document and passage of a quotation. The passage is cut if much stands before or after the quotation."""
     text, wanted = squeeze(passage.text), squeeze(quote)
     at = max(0, text.find(wanted))
     first, last = max(0, at - AROUND), min(len(text), at + len(wanted) + AROUND)
@@ -221,41 +226,44 @@ def _source(passage: Passage, quote: str) -> Source:
     return Source(document=passage.document, around=around)
 
 
-def item_order(v: View, round_: int, judge: str, said: tuple[NumberedArgument, ...]) -> tuple[NumberedArgument, ...]:
+def item_order(
+    v: View, round_: int, judge: str, arguments: tuple[NumberedArgument, ...]
+) -> tuple[NumberedArgument, ...]:
     """The round's arguments in the order in which this judge is shown them."""
-    numbers = {str(a.number): a for a in said}
+    numbers = {str(a.number): a for a in arguments}
     return tuple(numbers[n] for n in drawn(v, round_, judge, numbers))
 
 
 def drawn(v: View, round_: int, seat: str, names: Iterable[str]) -> tuple[str, ...]:
-    """An order drawn by seed, round and seat: nobody can tell who is who from where it stands."""
+    """An order drawn by seed, round and seat: a place tells nobody whose argument it is."""
     key = f"{v.opened.seed}|{round_}|{seat}|"
     return tuple(sorted(names, key=lambda name: blake2b((key + name).encode(), digest_size=8).digest()))
 
 
 def ask_plan(s: State, v: View, final: bool = False) -> AskSeat:
-    """What would separate the outcomes in contention? The closing one is paid from what was held back for it."""
+    """Ask what would separate the outcomes in contention. The closing plan is paid from the budget that was held
+    back."""
     brief = PlanBrief(mixture=maci_plan.contention(s.dials, v.settings), asked=s.asked, most=v.settings.plan_size)
     return AskSeat(
-        seat=one(v, ANALYST), kind=PLAN, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v),
+        seat=only_seat(v, ANALYST), kind=PLAN, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v),
         final=final,
     )  # fmt: skip
 
 
 def next_round(s: State, v: View) -> tuple[tuple[str, Caps], ...]:
-    """(seat, caps) of every turn that another round takes, each asked once."""
-    asked = [*s.debaters, one(v, HELPER), *(judge.seat for judge in v.seats(JUDGE))]
+    """(seat, caps) of every turn that another round needs, each once."""
+    seats = [*s.debaters, only_seat(v, HELPER), *(judge.seat for judge in v.seats(JUDGE))]
     if v.settings.close_the_loop and s.round:
-        asked += [one(v, ANALYST), one(v, HELPER)]
-    return tuple((seat, caps(v)) for seat in asked)
+        seats += [only_seat(v, ANALYST), only_seat(v, HELPER)]
+    return tuple((seat, caps(v)) for seat in seats)
 
 
 def plan(v: View) -> Plan:
-    """One round: passages, blind beliefs, arguments, scores, the closing plan. Between two rounds, where the loop is
-    closed, a plan and its retrieval."""
+    """One round: passages, blind beliefs, arguments, scores, the closing plan. If the loop is closed: also a plan and
+    its retrieval between two rounds."""
     settings, c = v.settings, caps(v)
-    rounds, again = settings.round_limit, settings.attempts
-    helper, analyst = one(v, HELPER), one(v, ANALYST)
+    rounds, attempts = settings.round_limit, settings.attempts
+    helper, analyst = only_seat(v, HELPER), only_seat(v, ANALYST)
     merge = () if settings.outcomes else (Planned(analyst, MERGE, c),)
     once = (
         Planned(helper, RETRIEVE, c),
@@ -269,7 +277,7 @@ def plan(v: View) -> Plan:
         *(Planned(j.seat, CRIT, c) for j in v.seats(JUDGE)),
     )
     between = (Planned(analyst, PLAN, c), Planned(helper, RETRIEVE, c)) if settings.close_the_loop else ()
-    most = (*_times(once, again), *_times(a_round, again * rounds), *_times(between, again * (rounds - 1)))
+    most = (*_times(once, attempts), *_times(a_round, attempts * rounds), *_times(between, attempts * (rounds - 1)))
     return Plan(rounds=rounds, least=(*once, *a_round), most=most)
 
 

@@ -66,10 +66,10 @@ def claim_fault(body: Claim, expert: str, view: View) -> str:
             return f"{field}: got {expert!r}; an expert does not name itself"
         if len(set(ids)) < len(ids):
             return f"{field}: got {', '.join(ids)}; each expert is named once"
-    there = announced(view)
-    unknown = [x for x in body.requires if x not in there]
+    experts = announced(view)
+    unknown = [x for x in body.requires if x not in experts]
     if unknown:
-        return f"requires: got {named(unknown)}; experts that are there: {named(there)}"
+        return f"requires: got {named(unknown)}; experts that are there: {named(experts)}"
     about = [x for x in body.topics if x not in (*body.defers_to, *body.requires)]
     if about:
         return f"topics: got {named(about)}; they are of those named in defers_to and requires"
@@ -116,7 +116,7 @@ def _work(body: Work, seat: str, state: State, view: View) -> str:
     fault = _folder("work", body)
     if body.support is not None:
         fault = fault or _other("work.support.agent_id", body.support.agent_id, seat, view)
-        fault = fault or _left("work.support", "requests of support", state.supports, settings.max_support)
+        fault = fault or _too_many("work.support", "requests of support", state.supports, settings.max_support)
     if body.handoff is not None:
         fault = fault or _other("work.handoff.to_agent", body.handoff.to_agent, seat, view)
         for field in ("completed", "remaining"):
@@ -124,9 +124,9 @@ def _work(body: Work, seat: str, state: State, view: View) -> str:
             if longest > MOST_STEP:
                 limit = f"allowed are at most {MOST_STEP:,}"
                 fault = fault or f"work.handoff.{field}: an entry of {longest:,} characters, {limit}"
-        fault = fault or _left("work.handoff", "handoffs", state.handoffs, settings.max_handoffs)
+        fault = fault or _too_many("work.handoff", "handoffs", state.handoffs, settings.max_handoffs)
     if body.outcome == "blocked":
-        fault = fault or _left("work.blocked", "questions that block", state.blocks, MOST_BLOCKED)
+        fault = fault or _too_many("work.blocked", "questions that block", state.blocks, MOST_BLOCKED)
     if body.outcome == "done" and not body.output.strip() and not body.diff.strip():
         fault = fault or "work.output: it is empty, and so is work.diff; what is done is handed over in full"
     return fault
@@ -141,16 +141,16 @@ def _other(field: str, expert: str, seat: str, view: View) -> str:
     return f"{field}: got {expert!r}: {who}; who may be asked: {named(others)}"
 
 
-def _left(field: str, what: str, had: int, most: int) -> str:
+def _too_many(field: str, what: str, had: int, most: int) -> str:
     if had < most:
         return ""
     return f"{field}: this task had {had} {what}, allowed are at most {most}; go on with what you have"
 
 
-def _checked(body: Checked, asked: CheckBrief) -> str:
+def _checked(body: Checked, brief: CheckBrief) -> str:
     """It is the run that was asked for."""
-    if (body.when, body.command) != (asked.when, asked.command):
-        return f"checked: got the run {body.when} of {body.command!r}; asked was {asked.when}, {asked.command!r}"
+    if (body.when, body.command) != (brief.when, brief.command):
+        return f"checked: got the run {body.when} of {body.command!r}; asked was {brief.when}, {brief.command!r}"
     return ""
 
 

@@ -24,7 +24,7 @@ def on_checked(s: State, e: Answered, v: View) -> Step:
 
 
 def on_not_checked(s: State, e: Missed, v: View) -> Step:
-    """Nobody ran it: work does not begin without it, and is not approved without it."""
+    """Nobody ran the check: work does not begin without it, and is not approved without it."""
     settings: Settings = v.settings
     why = f"nobody ran it: {e.why}"[:1_000]
     when = "after" if s.rounds else "before"
@@ -40,8 +40,8 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
         s, says = warn(
             s, says, f"the check `{checked.command}` came to no result {checked.when} the work: {checked.ended}"
         )
-    if kept := restored_words(checked):
-        s, says = warn(s, says, kept)
+    if restored := restored_words(checked):
+        s, says = warn(s, says, restored)
     s = replace(s, checks=(*(c for c in checks(s) if c.when == "before"), checked))
     if checked.when == "before":
         return _before(s, v, says, checked)
@@ -52,7 +52,7 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
             s, says = warn(s, says, f"the check `{checked.command}`: {why}")
         return review(s, v, says, read_work(s, v))
     text = f"The check `{checked.command}` does not show that the work is right: {why}"
-    text = f"{text}. Moreover, {kept}" if kept else text
+    text = f"{text}. Moreover, {restored}" if restored else text
     s = replace(s, findings=(Finding(severity="critical", description=text[:4_000]),))
     if s.revisions >= v.settings.max_reviews:
         return stuck(s, v, says)
@@ -60,17 +60,18 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
 
 
 def _before(s: State, v: View, says: Says, checked: Checked) -> Step:
-    """Where the check cannot be run, no work could be approved: since version 4 none is begun, and none is paid."""
+    """The check cannot be run, so that no work could be approved. Since version 4 no work is then begun, and none is
+    paid."""
     if by_4(v) and checked.ran is False:
         return end(s, v, says, "no_check", why=checked.ended)
     return to_work(s, v, says)
 
 
 def _ended_by_a_limit(checked: Checked, v: View) -> bool:
-    """It ran and did not come to its end, as work that hangs does: since version 4 that is the lead's to repair."""
+    """The check ran and did not end, as when the work hangs. Since version 4 the lead must repair that."""
     return by_4(v) and checked.exit is None and checked.ran is True
 
 
 def _no_result(s: State) -> bool:
-    """Of the run before the work."""
+    """The result of the run before the work."""
     return any(c.when == "before" and c.exit is None for c in checks(s))

@@ -42,15 +42,16 @@ from schemas.wire import SchemaError, decode, encode
 
 replace = msgspec.structs.replace
 BY_CLAIMS = "claims"
-"""In place of a matcher: nobody matched it."""
+"""The name of the matcher if nobody matched the task."""
 MOST_CLAIMS = 24
-"""Of one task: candidates, and others that speak up."""
+"""Experts of one task, at most: candidates, and others that speak up."""
 MOST_AWAITED = 32
-"""Experts that are all waited for, within the window; of more than these the window stays open until its end."""
+"""If so many experts or fewer may claim, all are waited for within the window. If there are more, the window stays open
+until its end."""
 LATE = "the coordination took longer than it may"
 NO_HELPER = "the task could not be matched: no helper is there"
 SECURITY = "security"
-"""The category of the experts whose matter makes a task security-critical (9.3)."""
+"""The category of experts that make a task security-critical (9.3)."""
 
 
 # ---------------------------------------------------------------- intake
@@ -64,9 +65,9 @@ def start(v: View) -> Step:
     Inadmissible
         `madp.expert` is not announced; the task is too long.
     """
-    wanted, there = v.settings.expert, announced(v)
-    if wanted and wanted not in there:
-        why = f"madp.expert: no expert {wanted!r} is there; there are {named(there)}"
+    wanted, experts = v.settings.expert, announced(v)
+    if wanted and wanted not in experts:
+        why = f"madp.expert: no expert {wanted!r} is there; there are {named(experts)}"
         raise Inadmissible("madp.expert", why, worker=True)
     size = len(encode(task_of(v)))
     if size > MOST_TASK:
@@ -78,19 +79,20 @@ def start(v: View) -> Step:
 
 
 def on_matched(s: State, e: Answered, v: View) -> Step:
-    """Candidates are those announced, with the specification that they were announced with; the depth is 4.1's."""
+    """Candidates must be announced, with the specification that they were announced with. The depth is 4.1's."""
     m: Matched = e.body
-    there = announced(v)
-    pinned = {p.expert: p for p in m.profiles if p.expert in there and p.pin == there[p.expert].pin}
-    kept = ranked([c for c in m.candidates if c.expert in pinned and not pinned[c.expert].general])
-    factors = assessed(m.factors, kept)
+    experts = announced(v)
+    pinned = {p.expert: p for p in m.profiles if p.expert in experts and p.pin == experts[p.expert].pin}
+    candidates = ranked([c for c in m.candidates if c.expert in pinned and not pinned[c.expert].general])
+    factors = assessed(m.factors, candidates)
     s = replace(
-        s, depth=determine_depth(factors, kept) if kept else "instant", factors=factors, candidates=kept,
+        s, depth=determine_depth(factors, candidates) if candidates else "instant", factors=factors,
+        candidates=candidates,
         profiles=pinned, security=m.security, matcher=m.matcher,
-        reviewers=tuple(x for x in m.reviewers if x in pinned), general=m.general if m.general in there else "",
+        reviewers=tuple(x for x in m.reviewers if x in pinned), general=m.general if m.general in experts else "",
     )  # fmt: skip
     says: Says = ()
-    dropped = sorted({c.expert for c in m.candidates} - {c.expert for c in kept})
+    dropped = sorted({c.expert for c in m.candidates} - {c.expert for c in candidates})
     if dropped:
         what = "not announced, or with another specification than they were announced with"
         s, says = warn(s, says, f"candidates left out: {named(dropped)}: {what}")
@@ -98,28 +100,28 @@ def on_matched(s: State, e: Answered, v: View) -> Step:
 
 
 def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
-    """4.2: the deeper, the more of the phases."""
+    """4.2: the deeper, the more phases."""
     wanted, skip = v.settings.expert, degraded(v)
     depth = s.depth or "instant"
-    asked = claims_wanted(depth) if s.candidates and not wanted and not skip else "none"
+    claims_mode = claims_wanted(depth) if s.candidates and not wanted and not skip else "none"
     post = TaskPosted(
-        task=task_of(v), depth=depth, candidates=s.candidates, factors=factors, claims=asked, matcher=s.matcher,
-        reword=asked != "none" and worded(depth, v.settings) and not by_4(v), override=wanted, degraded=skip,
-        everyone=True if by_4(v) and asked != "none" and len(_may_claim(s, v)) <= MOST_AWAITED else UNSET,
+        task=task_of(v), depth=depth, candidates=s.candidates, factors=factors, claims=claims_mode, matcher=s.matcher,
+        reword=claims_mode != "none" and worded(depth, v.settings) and not by_4(v), override=wanted, degraded=skip,
+        everyone=True if by_4(v) and claims_mode != "none" and len(_may_claim(s, v)) <= MOST_AWAITED else UNSET,
     )  # fmt: skip
     says = (*says, say(s, "task", post))
     if wanted:
         return named_by_human(s, v, says, wanted)
     if not s.candidates:
         return general(s, v, says, "no expert matches the task" if v.opened.experts else "no expert is there")
-    if asked == "none":
+    if claims_mode == "none":
         return _implicit(s, v, says, skip)
     s = replace(s, phase=Phase.CLAIMING)
     return s, (*says, OpenWindow(name=CLAIMS, seconds=v.settings.claim_window_s))
 
 
 def named_by_human(s: State, v: View, says: Says, expert: str) -> Step:
-    """`--expert`: leads whatever intake found; counted as an override."""
+    """`--expert`: this expert leads whatever intake found. It counts as an override."""
     excluded = left_out(s, expert, f"a human chose {expert}")
     decision = consensus(v, alone(s, expert), f"a human chose {expert}", "override", excluded=excluded)
     return assign(replace(s, overrides=s.overrides + 1), v, says, decision)
@@ -144,15 +146,15 @@ def best(s: State, v: View, confidence: dict[str, float]) -> tuple[str, str]:
 
 
 def on_unmatched(s: State, e: Missed, v: View) -> Step:
-    """The helper failed: the task's words decide, counted as a failure of coordination."""
+    """The helper failed: the words of the task decide. It counts as a failure of coordination."""
     if e.short:
         return end(s, v, (), "budget", what=e.short)
     return _unmatched(s, v, (), f"the task could not be matched: {e.why}")
 
 
 def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
-    """9.2's keyword score without anybody who matches: each expert claims a task of whose words it has some; who has
-    the most leads. It is a failure of coordination all the same."""
+    """9.2's keyword score without a matcher. Each expert claims a task that has some of its words, and the one with the
+    most leads. It still counts as a failure of coordination."""
     s = replace(
         s,
         general=next((k.id for k in v.opened.experts if k.general), ""),
@@ -176,12 +178,12 @@ def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
 
 
 def on_intake_late(s: State, e: WindowClosed, v: View) -> Step:
-    """9.1: the time budget is over before there are candidates: the task's words decide."""
+    """9.1: the time budget ended before there were candidates: the words of the task decide."""
     return _unmatched(s, v, withdrawn(v), LATE)
 
 
 def withdrawn(v: View) -> Says:
-    """Whoever is asked is asked no more."""
+    """Withdraw all open turns."""
     return tuple(Withdraw(seat=x) for x in dict.fromkeys(t.ask.seat for t in v.open_turns))
 
 
@@ -189,15 +191,15 @@ def withdrawn(v: View) -> Says:
 
 
 def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
-    """An expert claims the task, or passes. A candidate speaks once; another that was announced may claim too, and
-    brings its specification.
+    """An expert claims the task, or passes. A candidate speaks once. Another announced expert may claim too, and brings
+    its specification.
 
     Raises
     ------
     Illegal
         It is not the speaker's own claim, was made before, comes late, or is not well formed.
     """
-    body = _said(e, CLAIMS, {"claim": Claim, "pass": Pass})
+    body = _decode_spoken(e, CLAIMS, {"claim": Claim, "pass": Pass})
     expert = body.agent_id
     _own(e, expert, "agent_id")
     candidates = {c.expert for c in s.candidates}
@@ -226,12 +228,12 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
 
 
 def heard(s: State) -> tuple[str, ...]:
-    """Whoever passed without being a candidate."""
+    """Experts that passed without being candidates."""
     return () if isinstance(s.heard, UnsetType) else s.heard
 
 
 def _passed_by(s: State, v: View, expert: str, candidates: set[str]) -> State:
-    """An expert that intake did not name passes too: it is not waited for any longer."""
+    """An expert that intake did not name passes: it is not waited for any longer."""
     if not by_4(v):
         raise Illegal(f"{expert} is no candidate: nobody waits for its pass; candidates are {named(candidates)}")
     if expert not in announced(v):
@@ -252,9 +254,9 @@ def _words(s: State, v: View, body: Claim | Challenges, expert: str) -> tuple[St
     return *warn(s, (), f"{DECLARED} ({short})"), False
 
 
-def _said(e: Spoke, window: str, kinds: dict[str, type]) -> Any:
-    """The body of what was heard, if it belongs here."""
-    if e.window != window or e.channel != PUBLIC:  # that the window is open, the machine has seen to
+def _decode_spoken(e: Spoke, window: str, kinds: dict[str, type]) -> Any:
+    """The decoded body of what an expert said. Raises Illegal if it does not belong here."""
+    if e.window != window or e.channel != PUBLIC:  # the machine has checked that the window is open
         raise Illegal(f"window {e.window} is not open here, on {e.channel}")
     if e.kind not in kinds:
         raise Illegal(f"kind: got {e.kind!r}, here are heard: {', '.join(kinds)}")
@@ -285,8 +287,8 @@ def _uncalled(body: Claim, v: View) -> ExpertSpec:
 
 
 def on_claim_worded(s: State, e: Answered, v: View) -> Step:
-    """The model's words, and its relevance, take the place of the declared ones; the confidence stays the declared
-    one, which is the matcher's."""
+    """The model's words and relevance replace the declared ones. The confidence stays the declared one, which is the
+    matcher's."""
     declared = s.claims[e.seat]
     claim = replace(e.body, confidence=declared.confidence, topics=e.body.topics or declared.topics)
     return _spoken(replace(s, claims={**s.claims, e.seat: claim}, wording=_without(s.wording, e.seat)), v, ())
@@ -302,7 +304,7 @@ def _without(experts: tuple[str, ...], expert: str) -> tuple[str, ...]:
 
 
 def _spoken(s: State, v: View, says: Says) -> Step:
-    """The window closes when everybody has spoken; the claims, when no model is at its words any more."""
+    """The window closes when everybody has spoken. The claims close when no model is wording any more."""
     listening = CLAIMS in v.windows
     if listening and not s.unmatched and not silent(s) and not (by_4(v) and _unheard(s, v)):
         listening, says = False, (*says, CloseWindow(name=CLAIMS))
@@ -313,8 +315,8 @@ def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
     """The window's deadline, or 9.1's time budget."""
     if s.unmatched:
         closed = (CloseWindow(name=CLAIMS),) if e.name == COORDINATION else ()
-        said, s = posted_claims(s, v, False)
-        return _by_words(s, v, (*closed, *said))
+        posts, s = posted_claims(s, v, False)
+        return _by_words(s, v, (*closed, *posts))
     if e.name == COORDINATION:
         says, s = posted_claims(s, v, False)
         return _out_of_time(s, v, (*withdrawn(v), CloseWindow(name=CLAIMS), *says))
@@ -328,7 +330,8 @@ def _may_claim(s: State, v: View) -> list[str]:
 
 
 def _unheard(s: State, v: View) -> bool:
-    """Whether somebody who may claim it has not spoken yet. Of very many the window's end is waited for."""
+    """Whether somebody who may claim has not spoken yet. If very many may claim, the window stays open until its
+    end."""
     spoken, may = {*s.claims, *s.passed, *heard(s)}, _may_claim(s, v)
     return len(may) > MOST_AWAITED or any(x not in spoken for x in may)
 
@@ -343,15 +346,15 @@ def unheard(session: Session) -> frozenset[str]:
     s: State = session.inner
     waited: Iterable[str] = ()
     if CLAIMS in session.windows:
-        said = {*s.claims, *s.passed}
-        waited = (x.id for x in session.opened.experts if x.id not in said) if s.unmatched else silent(s)
+        answered = {*s.claims, *s.passed}
+        waited = (x.id for x in session.opened.experts if x.id not in answered) if s.unmatched else silent(s)
     elif CHALLENGES in session.windows:
         waited = (x for x in s.claims if x not in s.spoken)
     return frozenset(map(queue_of, waited))
 
 
 def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
-    """All claims at once: nobody who claims has read another's."""
+    """Post all claims at once: nobody who claims has read another claim."""
     body = ClaimsPosted(
         claims=tuple(s.claims.values()), silent=silent(s), challenges=challenges,
         passed=tuple(Pass(agent_id=x, why=why) for x, why in s.passed.items()),
@@ -361,13 +364,13 @@ def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
 
 
 def _close_claims(s: State, v: View, says: Says) -> Step:
-    """4.2: overlaps are resolved if needed at standard depth, and always at extended."""
+    """4.2: overlaps are resolved if needed at standard depth, and always at extended depth."""
     overlap = s.factors is not None and s.factors.domain_overlap
     contested = len(s.claims) > 1 and (
         s.depth == "extended" or (s.depth == "standard" and needs_challenges(s.claims, overlap))
     )
-    said, s = posted_claims(s, v, contested)
-    says = (*says, *said)
+    posts, s = posted_claims(s, v, contested)
+    says = (*says, *posts)
     if not s.claims:
         if silent(s):
             return _out_of_time(s, v, says)
@@ -379,7 +382,7 @@ def _close_claims(s: State, v: View, says: Says) -> Step:
 
 
 def _out_of_time(s: State, v: View, says: Says) -> Step:
-    """9.1: proceed with the most confident expert: of those who claimed, else of the candidates that did not pass."""
+    """9.1: go on with the most confident expert: of those who claimed, else of the candidates that did not pass."""
     matched = {c.expert: c.confidence for c in s.candidates}
     if s.claims:
         sure = {x: claim.confidence or matched.get(x, 0.0) for x, claim in s.claims.items()}
@@ -398,7 +401,8 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
 
 
 def _by_words(s: State, v: View, says: Says) -> Step:
-    """Nobody matched it: of those who claimed, who has the most of its words leads; nobody: 9.1's first row."""
+    """Nobody matched the task: of those who claimed, the one with the most of its words leads. If nobody claimed: 9.1's
+    first row."""
     if not s.claims:
         return general(s, v, says, "no expert's words are in the task", failure=s.unmatched or "")
     lead, tie = best(s, v, {x: claim.confidence for x, claim in s.claims.items()})
@@ -413,14 +417,14 @@ def _by_words(s: State, v: View, says: Says) -> Step:
 
 
 def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
-    """Each who claimed speaks once, and may object to several, or to none.
+    """Each claimant speaks once, and may object to several claims, or to none.
 
     Raises
     ------
     Illegal
         As of a claim; or it challenges who did not claim, or itself.
     """
-    body = _said(e, CHALLENGES, {"challenges": Challenges})
+    body = _decode_spoken(e, CHALLENGES, {"challenges": Challenges})
     expert = next((x for x in s.claims if queue_of(x) == e.author), "")
     if not expert:
         raise Illegal(f"{e.author} claimed nothing; who claimed: {named(s.claims)}")
@@ -437,9 +441,9 @@ def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
 
 
 def on_challenge_worded(s: State, e: Answered, v: View) -> Step:
-    """What its model objects to takes the place of what its specification did."""
-    kept = tuple(c for c in s.challenges if c.challenger_id != e.seat)
-    s = replace(s, challenges=(*kept, *e.body.challenges), wording=_without(s.wording, e.seat))
+    """The model's objections replace those of the specification."""
+    others = tuple(c for c in s.challenges if c.challenger_id != e.seat)
+    s = replace(s, challenges=(*others, *e.body.challenges), wording=_without(s.wording, e.seat))
     return _challenged(s, v, ())
 
 
@@ -456,7 +460,7 @@ def _challenged(s: State, v: View, says: Says) -> Step:
 
 
 def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
-    """Whoever said nothing objects to nothing; past 9.1's time budget the most confident leads."""
+    """A claimant that said nothing objects to nothing. After 9.1's time budget the most confident leads."""
     if e.name == COORDINATION:
         says: tuple[Wish, ...] = (*withdrawn(v), CloseWindow(name=CHALLENGES), *posted_challenges(s))
         return _out_of_time(s, v, says)

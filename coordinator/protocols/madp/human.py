@@ -89,8 +89,8 @@ def _settle(s: State, v: View, says: Says, choice: str, note: str, author: str) 
             return hand_over(s, v, says, choice, f"{s.lead} gave no work that could be used", by)
         case "review_limit":
             return _review_limit(s, v, says, choice, note, by)
-    said = f"{choice}\n{note}".strip()  # blocked
-    return to_work(replace(s, advice=f"A human answered:\n{said}" if author else choice), v, says)
+    words = f"{choice}\n{note}".strip()  # blocked
+    return to_work(replace(s, advice=f"A human answered:\n{words}" if author else choice), v, says)
 
 
 def _conflict(s: State, v: View, says: Says, choice: str, author: str) -> Step:
@@ -130,10 +130,10 @@ def _review_limit(s: State, v: View, says: Says, choice: str, note: str, by: str
 
 
 def _override(s: State, e: Decided, v: View, says: Says) -> Step:
-    """9.3's first: the user explicitly requests another expert. Whatever is under way for the task is taken back."""
-    there = announced(v)
-    if e.choice not in there:
-        raise Illegal(f"choice: got {e.choice!r}, no such expert is there; there are {named(there)}")
+    """9.3's first: the user requests another expert. Whatever is under way for the task is withdrawn."""
+    experts = announced(v)
+    if e.choice not in experts:
+        raise Illegal(f"choice: got {e.choice!r}, no such expert is there; there are {named(experts)}")
     if not room(v, e.choice):
         raise Illegal(f"choice: got {e.choice!r}; {MOST_SEATED} experts take part, no more may")
     if e.choice == s.lead:
@@ -144,8 +144,8 @@ def _override(s: State, e: Decided, v: View, says: Says) -> Step:
     why = e.note or f"a human chose {e.choice}"
     if not s.lead:
         if s.phase == Phase.CLAIMING:
-            said, s = posted_claims(s, v, False)
-            says = (*says, *said)
+            posts, s = posted_claims(s, v, False)
+            says = (*says, *posts)
         decision = consensus(v, alone(s, e.choice), why, "human", excluded=left_out(s, e.choice, why))
         return assign(replace(s, overrides=s.overrides + 1), v, says, decision)
     if not s.rounds and s.phase == Phase.WAITING:

@@ -26,7 +26,7 @@ from schemas.routing import TaskOutcome
 from schemas.wire import raw
 
 MOST_ARTIFACTS = 20
-"""That a task's state names: the last ones."""
+"""Artifacts that a task's state names: the last ones."""
 replace = msgspec.structs.replace
 
 
@@ -40,19 +40,19 @@ def tell_breaker(v: View, failure: str) -> Wish:
 
 
 def _usual(v: View) -> bool:
-    """Whether the coordination had at least what it has by default, for at most the work: else a failure may be the
-    doing of whoever asked, and everybody else's tasks would pay for it."""
-    given: Settings = v.settings
+    """Whether the coordination had at least its default limits, and the work at most. Otherwise a failure may be caused
+    by the asker's settings, and would count against everybody's tasks."""
+    settings: Settings = v.settings
     if v.opened.waits or v.opened.turn_timeout_s < _USUAL.coordination_s:
         return False
-    bounded = any(getattr(given, name) < getattr(_USUAL, name) for name in _BOUNDS)
-    return not (bounded or given.ask_below > _USUAL.ask_below or given.wording == "standard")
+    bounded = any(getattr(settings, name) < getattr(_USUAL, name) for name in _BOUNDS)
+    return not (bounded or settings.ask_below > _USUAL.ask_below or settings.wording == "standard")
 
 
 def assign(
     s: State, v: View, says: Says, decision: Consensus, *, failure: str = "", contenders: tuple[str, ...] = ()
 ) -> Step:
-    """The consensus is posted, and its lead begins; where it is in doubt, a human is asked first (9.3)."""
+    """Post the consensus, and let its lead begin. If the lead is in doubt, a human is asked first (9.3)."""
     lead = decision.outcome.lead
     assert lead is not None, "a task that nobody takes ends"
     s = replace(
@@ -70,7 +70,7 @@ def assign(
 
 
 def unless_unsafe(s: State, v: View, says: Says) -> Step:
-    """9.3: a security-critical task whose lead is not confident is a human's to confirm."""
+    """9.3: a human confirms the lead of a security-critical task, if the lead is not confident."""
     sure, least = confidence(s, s.lead), v.settings.security_confidence
     if not s.security or sure >= least:
         return to_work(s, v, says)
@@ -92,18 +92,18 @@ def consensus(
 
 
 def alone(s: State, expert: str) -> Assignment:
-    """An expert that leads without a consensus."""
+    """The assignment of an expert that leads without a consensus."""
     return Assignment(agent_id=expert, responsibility=responsibility(s.profiles, expert, s.claims.get(expert)))
 
 
 def left_out(s: State, lead: str, why: str) -> tuple[Exclusion, ...]:
-    """All candidates and claimants but the lead."""
+    """All candidates and claimants except the lead."""
     all_ = dict.fromkeys((*(c.expert for c in s.candidates), *s.claims))
     return tuple(Exclusion(agent_id=x, reason=why) for x in all_ if x != lead)
 
 
 def general(s: State, v: View, says: Says, why: str, failure: str = "") -> Step:
-    """9.1: general-purpose mode, with a warning; without a general-purpose expert nobody takes it."""
+    """9.1: general-purpose mode, with a warning. Without a general-purpose expert nobody takes the task."""
     depth = s.depth or "instant"
     if not s.general:
         s, says = warn(replace(s, depth=depth), says, f"{why}; no general-purpose expert is there either")
@@ -120,19 +120,19 @@ def general(s: State, v: View, says: Says, why: str, failure: str = "") -> Step:
 
 
 def swap(s: State, lead: str) -> tuple[Assignment, tuple[Assignment, ...]]:
-    """(the new lead's assignment, the others'): whoever led before is there for support."""
-    mine = next((a for a in s.team if a.agent_id == lead), None) or alone(s, lead)
+    """(The new lead's assignment, the others'): the former lead becomes a supporter."""
+    assignment = next((a for a in s.team if a.agent_id == lead), None) or alone(s, lead)
     before = (Assignment(agent_id=s.lead, responsibility=s.responsibility),) if s.lead else ()
-    return mine, (*before, *(a for a in s.team if a.agent_id != lead))
+    return assignment, (*before, *(a for a in s.team if a.agent_id != lead))
 
 
 def reassign(s: State, v: View, says: Says, lead: str, rationale: str) -> Step:
     """A human settles who leads before the work began."""
-    mine, team = swap(s, lead)
+    assignment, team = swap(s, lead)
     excluded = tuple(x for x in s.excluded if x.agent_id != lead)
-    decision = consensus(v, mine, rationale, "human", support=team, excluded=excluded)
+    decision = consensus(v, assignment, rationale, "human", support=team, excluded=excluded)
     s = replace(
-        s, lead=lead, responsibility=mine.responsibility, team=team, excluded=excluded, consensus=number(v, says),
+        s, lead=lead, responsibility=assignment.responsibility, team=team, excluded=excluded, consensus=number(v, says),
         overrides=s.overrides + 1, conflict="",
     )  # fmt: skip
     return to_work(s, v, (*says, say(s, "consensus", decision)))
@@ -140,20 +140,20 @@ def reassign(s: State, v: View, says: Says, lead: str, rationale: str) -> Step:
 
 def hand_over(s: State, v: View, says: Says, lead: str, reason: str, by: str, state: TaskState | None = None) -> Step:
     """5.2: somebody else leads from here on, with the state of the task."""
-    mine, team = swap(s, lead)
+    assignment, team = swap(s, lead)
     state = state or s.task_state
-    told = HandedOver(from_agent=s.lead, to_agent=lead, reason=reason, task_state=state)
-    says = (*says, say(s, "handoff", told, seat=s.lead if by == s.lead else ""))
+    handover = HandedOver(from_agent=s.lead, to_agent=lead, reason=reason, task_state=state)
+    says = (*says, say(s, "handoff", handover, seat=s.lead if by == s.lead else ""))
     s = replace(
-        s, lead=lead, responsibility="; ".join(state.remaining) or mine.responsibility, team=team,
+        s, lead=lead, responsibility="; ".join(state.remaining) or assignment.responsibility, team=team,
         excluded=tuple(x for x in s.excluded if x.agent_id != lead), task_state=state, handoff=f"{by}: {reason}",
     )  # fmt: skip
     return to_work(s, v, says)
 
 
 def with_artifact(state: TaskState, artifact: Artifact | None) -> TaskState:
-    """The state of the task with one more artifact, which stands there once."""
+    """The state of the task with one more artifact, named once."""
     if artifact is None:
         return state
-    kept = [a for a in state.artifacts if a.id != artifact.id]
-    return replace(state, artifacts=(*kept, artifact)[-MOST_ARTIFACTS:])
+    others = [a for a in state.artifacts if a.id != artifact.id]
+    return replace(state, artifacts=(*others, artifact)[-MOST_ARTIFACTS:])

@@ -17,8 +17,8 @@ BY = ("override", "feedback", "golden")
 def measured(session: Session, view: View) -> Measured:
     """Agreement is the share of the last reviews that approve."""
     s: State = session.inner
-    said = list(verdicts(s.rounds[-1], view).values()) if s.rounds else []
-    approving = sum(v == "approved" for v in said) / len(said) if said else None
+    last_verdicts = list(verdicts(s.rounds[-1], view).values()) if s.rounds else []
+    approving = sum(v == "approved" for v in last_verdicts) / len(last_verdicts) if last_verdicts else None
     return Measured(
         agreement=approving,
         disagreement=None if approving is None else 1 - approving,

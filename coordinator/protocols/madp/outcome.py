@@ -101,8 +101,8 @@ def _concerned(s: State) -> list[str]:
 def _check(s: State, v: View) -> dict[str, Any]:
     """What the check came to; `ok` is None where there was no work that it could prove."""
     runs = {c.when: c for c in checks(s)}
-    done = s.work is not None and body_of(v, s.work, Work).performed
-    proof = proven(s, v) if done else None
+    performed = s.work is not None and body_of(v, s.work, Work).performed
+    proof = proven(s, v) if performed else None
     return {
         "command": v.settings.check, "before": runs.get("before"), "after": runs.get("after"),
         "ok": proof.ok if proof else None, "why": proof.why if proof else "",
@@ -126,8 +126,8 @@ def _of_diff(diff: str) -> tuple[str, ...]:
     lines = diff.split("\n")
     heads = (i for i, line in enumerate(lines) if line.startswith(_HEAD))
     # A path stands twice in its head line: `a/PATH b/PATH`.
-    kept = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
-    run = [path for rest in kept if runs_by_itself(path := rest[: (len(rest) - len(" b/")) // 2])]
+    paths = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
+    run = [path for rest in paths if runs_by_itself(path := rest[: (len(rest) - len(" b/")) // 2])]
     names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
     warnings = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
     cut = "the diff is too long to be shown in full: look at the folder before you use it"
@@ -136,27 +136,27 @@ def _of_diff(diff: str) -> tuple[str, ...]:
 
 def _supported(n: int, v: View) -> dict[str, Any]:
     """What support gave back, without its text, which the post has."""
-    given = body_of(v, n, Supported)
+    support = body_of(v, n, Supported)
     return {
-        "agent_id": given.agent_id, "sub_task": given.sub_task, "summary": given.summary, "post": n,
-        "artifacts": given.artifacts, "calls": len(given.calls),
+        "agent_id": support.agent_id, "sub_task": support.sub_task, "summary": support.summary, "post": n,
+        "artifacts": support.artifacts, "calls": len(support.calls),
     }  # fmt: skip
 
 
 def _handoff(n: int, v: View) -> dict[str, Any]:
-    told = body_of(v, n, HandedOver)
-    return {"from_agent": told.from_agent, "to_agent": told.to_agent, "reason": told.reason, "post": n}
+    handover = body_of(v, n, HandedOver)
+    return {"from_agent": handover.from_agent, "to_agent": handover.to_agent, "reason": handover.reason, "post": n}
 
 
 def _items(s: State, v: View) -> list[dict[str, Any]]:
     """Each with what was answered; without an author the default held."""
     answers = [decode(p.body, Answered) for p in v.posts if p.channel == INBOX and p.kind == "answered"]
-    given = {a.id: a for a in answers}
+    by_id = {a.id: a for a in answers}
     return [
         {
             "id": i.id, "kind": i.kind, "question": i.question, "choices": i.choices, "default": i.default,
-            "choice": given[i.id].choice if i.id in given else None,
-            "author": given[i.id].author if i.id in given else None,
+            "choice": by_id[i.id].choice if i.id in by_id else None,
+            "author": by_id[i.id].author if i.id in by_id else None,
         }
         for i in s.items
     ]  # fmt: skip

@@ -28,7 +28,7 @@ class Proof(NamedTuple):
     ok: bool
     """Whether the work may be approved."""
     why: str = ""
-    """Why not; or what still fails though it may. Empty: the check succeeds."""
+    """Why not; or what still fails although it may. Empty: the check succeeds."""
 
 
 def proof(before: Checked | None, after: Checked | None, goal: str, task: str) -> Proof:
@@ -65,8 +65,8 @@ def _green(before: Checked | None, after: Checked) -> Proof:
     if ran is None or after.tests is None:
         return Proof(True, _UNCOUNTED)
     if after.passed < ran:
-        taken = "tests that were taken away prove nothing"
-        return Proof(False, f"{ran} tests ran before the work and {after.passed} pass after it: {taken}")
+        reason = "tests that were taken away prove nothing"
+        return Proof(False, f"{ran} tests ran before the work and {after.passed} pass after it: {reason}")
     return Proof(True)
 
 
@@ -84,9 +84,9 @@ def _red(before: Checked | None, after: Checked, goal: str, task: str) -> Proof:
     if before.passed is not None and after.passed is not None and after.passed < before.passed:
         return Proof(False, f"{before.passed} tests passed before the work and {after.passed} after it")
     wanted = [name for name in before.failed if names(task, name)]
-    left = [name for name in wanted if name in after.failed]
+    still_failing = [name for name in wanted if name in after.failed]
     still = f"these fail after the work as they did before it: {_names('', after.failed)}"
-    return Proof(goal == "regressions" or bool(wanted and not left), still)
+    return Proof(goal == "regressions" or bool(wanted and not still_failing), still)
 
 
 def names(task: str, failure: str) -> bool:
@@ -105,10 +105,10 @@ def names(task: str, failure: str) -> bool:
 
 
 def restored_words(run: Checked) -> str:
-    """What is said of changed files that were the original ones for a run; empty: there were none."""
+    """The warning about changed files that were replaced by the original ones for a run; empty: there were none."""
     names_of = _names("", run.restored) if isinstance(run.restored, tuple) else ""
-    told = "the check ran with these as they were before the work, for they decide what it runs"
-    return f"{told}: {names_of}" if names_of else ""
+    text = "the check ran with these as they were before the work, for they decide what it runs"
+    return f"{text}: {names_of}" if names_of else ""
 
 
 def _names(before: str, failures: list[str] | tuple[str, ...]) -> str:

@@ -26,18 +26,18 @@ PUBLIC, INBOX = "public", "inbox"
 COORDINATION = "coordination"
 """The window that is 9.1's time budget."""
 BREAKER = "madp-breaker"
-"""The session that counts coordination failures (9.2)."""
+"""The standing session that counts coordination failures (9.2)."""
 OVERRIDE = "expert"
-"""As an item that a human decides: who leads, at any time (9.3)."""
+"""The item by which a human says, at any time, who leads (9.3)."""
 GIVE_UP, STOP_HERE = "give up", "stop"
 MOST_BLOCKED = 3
-"""So often a question that blocks is put to others in one task."""
+"""How often a blocking question may be put to others in one task."""
 MOST_TASK = 1_000_000
-"""Bytes of a task, as JSON: it stands in the opening, in a post and in every brief, and each must fit one message."""
+"""Bytes of a task as JSON. It stands in the opening, in a post and in every brief, and each must fit one message."""
 MOST_SEATED = MAX_SEATS - 8
-"""Seats, until no further expert is asked for support, to lead, or for its words."""
+"""Seats from which on no further expert is asked for support, to lead, or for its words."""
 MOST_NAMED = 20
-"""Ids in one error."""
+"""Ids in one error, at most."""
 
 Says = tuple[Wish, ...]
 T = TypeVar("T")
@@ -51,18 +51,18 @@ class Phase(StrEnum):
     CLAIMING = auto()
     """Experts that hear the task claim it, or pass."""
     CHALLENGING = auto()
-    """Those who claimed say what they make of the others' claims."""
+    """Claimants say what they make of the others' claims."""
     WORDING = auto()
-    """A model words what all of them said, in one turn (version 4)."""
+    """One model words all of it, in one turn (version 4)."""
     WORKING = auto()
-    """The lead has the task."""
+    """The lead works."""
     SUPPORTING = auto()
-    """A support expert has a part of it."""
+    """A supporter works on a part."""
     CHECKING = auto()
     """The check runs: before the work on what the task began with, after it on what was accepted (version 2)."""
     REVIEWING = auto()
     DELIBERATING = auto()
-    """A session beneath this one decides what blocks it."""
+    """A child session decides what blocks the task."""
     WAITING = auto()
     """A question to a human is open."""
     DONE = auto()
@@ -83,7 +83,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
     lead: str
     outcome: str
-    """As Work's; `missed`: the turn came to nothing; `withdrawn`: a human gave it to somebody else."""
+    """The outcome of its Work; `missed`: the turn came to nothing; `withdrawn`: a human gave it to somebody else."""
     post: int | None = None
     reviews: dict[str, int] = {}
     """Reviewer -> post."""
@@ -100,24 +100,25 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Candidate, ...] = ()
     """The most confident first."""
     profiles: dict[str, Profile] = {}
-    """Of candidates, reviewers and whoever claimed."""
+    """Of candidates, reviewers and claimants."""
     reviewers: tuple[str, ...] = ()
     general: str = ""
     security: bool = False
     matcher: str = ""
     unmatched: str | UnsetType = UNSET
-    """Why nobody matched the task: whoever its words call for claims it. Absent: it was matched (or version 1, 2)."""
+    """Why nobody matched the task: its words then call experts, who claim it. Absent: it was matched (or version 1,
+    2)."""
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
-    """Candidate -> why."""
+    """Candidate -> why it passed."""
     heard: tuple[str, ...] | UnsetType = UNSET
     """Others that passed (version 4)."""
     silent: tuple[str, ...] = ()
     """Candidates that did not speak while claims were heard."""
     wording: tuple[str, ...] = ()
-    """Experts whose models are at their words."""
+    """Experts whose models are wording their claims."""
     spoken: tuple[str, ...] = ()
-    """Of those who claimed, who has said what it makes of the others' claims."""
+    """Claimants that have said what they make of the others' claims."""
     challenges: tuple[Challenge, ...] = ()
     consensus: int | None = None
     """Post."""
@@ -127,31 +128,31 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     team: tuple[Assignment, ...] = ()
     excluded: tuple[Exclusion, ...] = ()
     folder: str = ""
-    """The accepted artifact: only the lead's moves it."""
+    """The accepted artifact: only the lead's work changes it."""
     task_state: TaskState = TaskState()
     handoff: str = ""
-    """Why the lead has it, where it was handed over."""
+    """Why the lead has the task, if it was handed over."""
     supported: tuple[int, ...] = ()
     """Posts of what support gave back to this lead."""
     sub_task: str = ""
-    """What a support expert has."""
+    """What the supporter works on."""
     helping: str = ""
-    """Which."""
+    """The supporter."""
     advice: str = ""
     findings: tuple[Finding, ...] = ()
     """Of the last review."""
     work: int | None = None
-    """Post of the last work that was done."""
+    """Post of the last finished work."""
     changed: int | None = None
-    """Post of the last accepted work that says what of the folder is changed."""
+    """Post of the last accepted work that says what has changed in the folder."""
     checks: tuple[Checked, ...] | UnsetType = UNSET
     """The check before the work, and the last one after it; unset: none was run."""
     iteration: int = 0
     """Reviews so far."""
     revisions: int = 0
-    """Of them, those after which the lead was to revise."""
+    """Those of them after which the lead was to revise."""
     question: str = ""
-    """What blocks."""
+    """The question that blocks the task."""
     child: str = ""
     items: tuple[Item, ...] = ()
     failed: tuple[str, ...] = ()
@@ -163,13 +164,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     rounds: tuple[Round, ...] = ()
     tokens: dict[str, int] = {}
-    """Used, by phase (8.1)."""
+    """Tokens used, by phase (8.1)."""
     counted: int = 0
-    """Tokens that stand in `tokens`."""
+    """Tokens that are counted in `tokens` already."""
 
     @property
     def round(self) -> int:
-        """Number of the running turn of work, or of the one that is reviewed or waits, from 1; 0 before the first."""
+        """Number of the turn of work that runs, waits or is reviewed, from 1; 0 before the first."""
         return len(self.rounds) + (self.phase == Phase.WORKING) if self.lead else 0
 
 
@@ -210,7 +211,7 @@ def task_of(v: View) -> Task:
 
 
 def announced(v: View) -> dict[str, Known]:
-    """Experts that were there when the task came, by id."""
+    """Experts that were announced when the task came, by id."""
     return {k.id: k for k in v.opened.experts}
 
 
@@ -237,7 +238,7 @@ def say(s: State, kind: str, body: object, seat: str = "", channel: str = PUBLIC
 
 
 def number(v: View, says: Says) -> int:
-    """Of the post that is said next."""
+    """The number of the next post."""
     return v.next_post + sum(isinstance(w, SayOn) for w in says)
 
 
@@ -248,8 +249,8 @@ def body_of(v: View, post: int, as_type: type[T]) -> T:
 
 def read_said(v: View, says: Says, post: int, as_type: type[T]) -> T:
     """The same of a post that this transition may say first."""
-    said = [w for w in says if isinstance(w, SayOn)]
-    return body_of(v, post, as_type) if post < v.next_post else decode(said[post - v.next_post].body, as_type)
+    new_posts = [w for w in says if isinstance(w, SayOn)]
+    return body_of(v, post, as_type) if post < v.next_post else decode(new_posts[post - v.next_post].body, as_type)
 
 
 def verdicts(r: Round, v: View) -> dict[str, str]:
@@ -258,8 +259,8 @@ def verdicts(r: Round, v: View) -> dict[str, str]:
 
 
 def confidence(s: State, expert: str) -> float:
-    """That an expert is the right lead: the least of what the matcher and the expert itself estimate; 0 where neither
-    did."""
+    """The confidence that an expert is the right lead: the lower of the matcher's and the expert's own estimate; 0
+    without either."""
     own = [s.claims[expert].confidence] if expert in s.claims and s.claims[expert].confidence else []
     return min([*own, *(c.confidence for c in s.candidates if c.expert == expert)], default=0.0)
 
@@ -270,7 +271,7 @@ def revisions(s: State) -> str:
 
 
 def agent_state(s: State, expert: str) -> AgentState:
-    """2.3: where an expert stands in this task."""
+    """2.3: the role of an expert in this task."""
     if expert == s.lead:
         return AgentState.LEAD
     if any(a.agent_id == expert for a in s.team):
@@ -283,5 +284,5 @@ def agent_state(s: State, expert: str) -> AgentState:
 
 
 def caps(v: View, calls: int = 2) -> Caps:
-    """Of a turn that may take so many model calls."""
+    """Caps of a turn that may take so many model calls."""
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens, calls=calls)

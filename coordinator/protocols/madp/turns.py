@@ -38,16 +38,16 @@ WORDS, RUN_CHECK = "words", "check"
 MOST_TOLD = 2_000_000
 """Bytes of earlier support that a lead is shown again."""
 READS = "read_file"
-"""The tool of which a lead's next turn is told what it read."""
+"""The tool whose calls say what a lead's turn has read: the next turn is told."""
 MOST_SEEN = 40
-"""Files."""
+"""Files that it is told of, at most."""
 MOST_OTHERS = 24
-"""Further experts that a lead is told of."""
+"""Further experts that a lead is told of, at most."""
 ASKING = 0.5
-"""Of 9.1's time budget: how much of it the helper's language model may take."""
+"""Share of 9.1's time budget for the helper's language model."""
 LEAST_CALLS = 2
-"""Of a turn of work: one step and its repair, which is all that it takes where no tools are allowed; with tools, one
-step that uses them and the last."""
+"""Least calls of a turn of work. Without tools: one step and its repair. With tools: one step that uses them, and the
+last step."""
 replace = msgspec.structs.replace
 Brief = TypeVar("Brief", WorkBrief, SupportBrief, ReviewBrief)
 
@@ -65,7 +65,7 @@ def _seat(k: Known) -> Seat:
 
 
 def has_helper(v: View) -> bool:
-    """Whether there is one to ask."""
+    """Whether there is a helper to ask."""
     return bool(v.seats(HELPER))
 
 
@@ -121,26 +121,26 @@ def _work_calls(v: View, k: Known) -> int:
     return int(v.settings.work_calls) if k.tools and v.settings.tool_calls else least_calls(v)
 
 
-def _granted(v: View, expert: str, then: str) -> int:
-    """Calls of a turn of work: as many as the budget holds beside a least turn of `then`, who comes after it."""
+def _granted(v: View, expert: str, successor: str) -> int:
+    """Calls of a turn of work: as many as the budget holds beside a least turn of `successor`, who comes after it."""
     seat = invite(v, expert).seat
-    after = [(invite(v, then).seat, caps(v, least_calls(v)))] if then else []
+    after = [(invite(v, successor).seat, caps(v, least_calls(v)))] if successor else []
     most = _work_calls(v, announced(v)[expert])
     return most_calls(most, least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after]))
 
 
 def no_words(s: State, v: View, expert: str) -> str:
-    """Why a model does not word what an expert says: the budget would not hold a turn of work beside it, whoever of
-    those that may lead has it. Empty: it may."""
-    asked = (invite(v, expert).seat, caps(v))
+    """Why no model words what an expert says: the budget would not hold a turn of work beside it, for any expert that
+    may lead. Empty: a model may."""
+    wording_turn = (invite(v, expert).seat, caps(v))
     leads = dict.fromkeys((*s.claims, *(c.expert for c in s.candidates)))
-    there = announced(v)
-    seats = [_seat(there[x]) for x in leads if x in there]
-    return next((short for x in seats if (short := v.affords([asked, (x, caps(v, least_calls(v)))]))), "")
+    experts = announced(v)
+    seats = [_seat(experts[x]) for x in leads if x in experts]
+    return next((short for x in seats if (short := v.affords([wording_turn, (x, caps(v, least_calls(v)))]))), "")
 
 
 def ask_claim(s: State, v: View, declared: Claim) -> tuple[Wish, ...]:
-    """Word it."""
+    """Ask the expert's model to word its claim."""
     brief = ClaimBrief(
         task=task_of(v), expert=declared.agent_id, declared=declared, candidates=tuple(c.expert for c in s.candidates)
     )
@@ -148,13 +148,13 @@ def ask_claim(s: State, v: View, declared: Claim) -> tuple[Wish, ...]:
 
 
 def ask_challenge(s: State, v: View, expert: str) -> tuple[Wish, ...]:
-    """What it makes of the others' claims."""
+    """Ask the expert's model what it makes of the others' claims."""
     brief = ChallengeBrief(task=task_of(v), expert=expert, claims=tuple(s.claims.values()))
     return _ask(v, expert, CHALLENGE, 0, brief)
 
 
 def ask_words(s: State, v: View) -> tuple[Wish, ...]:
-    """The general-purpose expert, which claims nothing: word what all of them said."""
+    """Ask the general-purpose expert, which claims nothing, to word all claims."""
     brief = WordsBrief(task=task_of(v), claims=tuple(s.claims.values()), challenges=s.challenges)
     return _ask(v, s.general, WORDS, 0, brief)
 
@@ -164,31 +164,31 @@ def _ask(v: View, expert: str, kind: str, round_: int, brief: object, calls: int
 
 
 def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()) -> Step:
-    """5.1: the lead receives the full context. `supported` is what this transition posts, which the view has not. A
-    check that is not run yet on what the task begins with is run first."""
+    """5.1: the lead receives the full context. `supported` is what this transition posts, and is not in the view yet.
+    If the check has not run on what the task begins with, it is run first."""
     settings = v.settings
     if settings.check and settings.folder and not checks(s) and not s.rounds:
         return ask_check(s, v, says)
     previous = body_of(v, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
-    told = _told(s, v)
+    earlier_support = _earlier_support(s, v)
     calls = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
     brief = WorkBrief(
         task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
         others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
-        supported=(*told, *supported), advice=s.advice, findings=s.findings,
+        supported=(*earlier_support, *supported), advice=s.advice, findings=s.findings,
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
     )  # fmt: skip
     brief = _with_history(v, brief)
     if by_2(v):
-        brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_seen(s, v, says), checks=checks(s))
+        brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=checks(s))
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
 
 
 def _with_history(v: View, brief: Brief) -> Brief:
-    """An expert may take what its open turn names, and nothing else."""
+    """The brief, which names the history's artifact: an expert may fetch only what its open turn names."""
     return replace(brief, history=v.settings.history) if v.settings.history else brief
 
 
@@ -196,7 +196,7 @@ def _diff_so_far(s: State, v: View, says: Says) -> str:
     return read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
 
 
-def _seen(s: State, v: View, says: Says) -> tuple[str, ...]:
+def _files_read(s: State, v: View, says: Says) -> tuple[str, ...]:
     """Files that this lead's last turn of work read, by its calls of tools."""
     last = s.rounds[-1] if s.rounds else None
     if last is None or last.lead != s.lead or last.post is None:
@@ -210,17 +210,17 @@ def _seen(s: State, v: View, says: Says) -> tuple[str, ...]:
 
 
 def _argument(arguments: str, name: str) -> str:
-    """A text among a call's arguments; empty where they are cut or hold none."""
+    """A text among a call's arguments; empty if the arguments are cut, or have none."""
     try:
         value = msgspec.json.decode(arguments)
     except msgspec.DecodeError:
         return ""
-    given = value.get(name) if isinstance(value, dict) else None
-    return given if isinstance(given, str) else ""
+    argument = value.get(name) if isinstance(value, dict) else None
+    return argument if isinstance(argument, str) else ""
 
 
 def ask_check(s: State, v: View, says: Says) -> Step:
-    """Have the check run on the folder as it is accepted now: before the first work, and after work that is done."""
+    """Have the check run on the accepted folder: before the first work, and after finished work."""
     settings = v.settings
     when: Literal["before", "after"] = "after" if s.rounds else "before"
     brief = CheckBrief(when=when, command=settings.check, seconds=settings.check_s, folder=s.folder)
@@ -237,26 +237,26 @@ def proven(s: State, v: View) -> Proof:
 
 
 def read_work(s: State, v: View) -> Work:
-    """The last work that was done."""
+    """The last finished work."""
     assert s.work is not None, "what is checked or reviewed is done"
     return body_of(v, s.work, Work)
 
 
-def _told(s: State, v: View) -> tuple[Supported, ...]:
-    """What support gave back before, the newest of it where it is too much for one message."""
-    kept: list[Supported] = []
+def _earlier_support(s: State, v: View) -> tuple[Supported, ...]:
+    """What support gave back earlier. If it is too much for one message, the newest of it."""
+    results: list[Supported] = []
     size = 0
     for n in reversed([n for n in s.supported if n < len(v.posts)]):
         size += len(bytes(v.posts[n].body))
         if size > MOST_TOLD:
             break
-        kept.append(without_calls(body_of(v, n, Supported)))
-    return tuple(reversed(kept))
+        results.append(without_calls(body_of(v, n, Supported)))
+    return tuple(reversed(results))
 
 
-def without_calls(given: Supported) -> Supported:
-    """As a lead is shown it: which tools support called is for whoever reads the log."""
-    return replace(given, calls=())
+def without_calls(support: Supported) -> Supported:
+    """Support's result as a lead is shown it, without its calls of tools: those are for readers of the log."""
+    return replace(support, calls=())
 
 
 def ask_support(s: State, v: View) -> tuple[Wish, ...]:
@@ -272,10 +272,10 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
 def reviewing(s: State, v: View) -> tuple[str, ...]:
     """6.1: who reviews: the reviewers that the work calls for, as many as the depth has; never the lead, and nobody who
     led before as long as there are others."""
-    there, led = announced(v), {r.lead for r in s.rounds}
-    fit = [x for x in s.reviewers if x in there and x != s.lead]
-    others = [x for x in fit if x not in led]
-    return tuple((others or fit)[: REVIEWERS[s.depth or "instant"]])
+    experts, led = announced(v), {r.lead for r in s.rounds}
+    candidates = [x for x in s.reviewers if x in experts and x != s.lead]
+    others = [x for x in candidates if x not in led]
+    return tuple((others or candidates)[: REVIEWERS[s.depth or "instant"]])
 
 
 def affordable(v: View, reviewers: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
@@ -286,14 +286,14 @@ def affordable(v: View, reviewers: tuple[str, ...]) -> tuple[tuple[str, ...], st
 
 
 def whole_diff(s: State, v: View, work: Work) -> str:
-    """Of all that the task changed so far: this work's, else the last that a turn handed in with its folder."""
+    """The diff of all that the task has changed: this work's, else that of the last turn that handed in its folder."""
     if work.diff or work.folder is not None or s.changed is None:
         return work.diff
     return body_of(v, s.changed, Work).diff
 
 
 def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
-    """All at once: none sees what another finds. Those whose models use tools may look into the folder."""
+    """Ask all reviewers at once: none sees what another finds. Those whose models use tools may read the folder."""
     wishes: list[Wish] = []
     granted = _looks(v, reviewers)
     for expert in reviewers:
@@ -313,10 +313,10 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
 
 def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
     """Reviewer that may use tools -> calls of its model: as many as the budget holds for all of them."""
-    there = announced(v)
+    experts = announced(v)
     if not by_2(v) or not v.settings.tool_calls:
         return {}
-    may = [x for x in reviewers if there[x].tools]
+    may = [x for x in reviewers if experts[x].tools]
     rest = [(invite(v, x).seat, caps(v)) for x in reviewers if x not in may]
     seats = [invite(v, x).seat for x in may]
     most = max(LEAST_CALLS, int(v.settings.review_calls))
@@ -325,7 +325,7 @@ def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
 
 
 def plan(v: View) -> Plan:
-    """What is known before who leads is: the match. The rest depends on whom the task calls for."""
+    """The part of the plan that is known before it is known who leads: the match. The rest depends on the experts."""
     if not has_helper(v):
         return Plan(rounds=v.settings.max_reviews + 1, least=(), most=(), workers=workers(v))
     helper, (_, allowed) = _helper(v).seat, _asking(v)

@@ -35,7 +35,7 @@ class ResolutionInput:
     candidates: Sequence[Candidate] = ()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     passed: Mapping[str, str] = field(default_factory=dict)
-    """Candidate -> why the task is not its own."""
+    """Candidate -> why it passed."""
     silent: Sequence[str] = ()
     announced: frozenset[str] = frozenset()
     most_support: int = 3
@@ -52,13 +52,13 @@ class Resolved:
     rationale: str
     conflict: str = ""
     contenders: tuple[str, ...] = ()
-    """Those between whom it is in conflict."""
+    """The experts in conflict."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Edge:
-    """`one` defers to `other`; over the whole task where the topic is empty."""
+    """`one` defers to `other`: over the topic, or over the whole task if the topic is empty."""
 
     one: str
     other: str
@@ -66,7 +66,7 @@ class Edge:
 
 
 def same_topic(topic: str) -> str:
-    """A topic as it is compared."""
+    """The form in which topics are compared."""
     return " ".join(topic.casefold().split()).rstrip(".")
 
 
@@ -83,7 +83,7 @@ def tied(confidence: Mapping[str, float], tie_variance: float) -> tuple[str, ...
 def most_confident(
     confidence: Mapping[str, float], profiles: Mapping[str, Profile], tie_variance: float
 ) -> tuple[str, str]:
-    """(the most confident, ties by priority; what to say of a tie, empty where there was none)."""
+    """(The most confident, ties by priority; a note on the tie, or empty)."""
     equal = tied(confidence, tie_variance)
     first = min(equal, key=lambda x: (priority(profiles, x), -confidence[x], x))
     if len(equal) == 1:
@@ -98,7 +98,7 @@ def priority(profiles: Mapping[str, Profile], expert: str) -> int:
 
 
 def responsibility(profiles: Mapping[str, Profile], expert: str, claim: Claim | None = None) -> str:
-    """What an expert is to do: as it claims, else as its specification does."""
+    """The responsibility of an expert: what it claims, else what its specification says."""
     if claim is not None:
         return claim.claim
     known = profiles.get(expert)
@@ -119,25 +119,25 @@ def deferrals(claims: Mapping[str, Claim]) -> tuple[Edge, ...]:
 
 
 def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(topic, those in the circle, in its order) for each circle over one topic."""
+    """(topic, its experts in order) for each circle of deferrals over one topic."""
     cycles = []
     by_topic: dict[str, dict[str, list[str]]] = {}
     for e in edges:
         by_topic.setdefault(e.topic, {}).setdefault(e.one, []).append(e.other)
     for topic, graph in sorted(by_topic.items()):
-        left = set(graph)
+        unvisited = set(graph)
         for start in sorted(graph):
-            if start not in left:
+            if start not in unvisited:
                 continue
-            path = _way_back(graph, start, left)
+            path = _way_back(graph, start, unvisited)
             if path:
                 cycles.append((topic, path))
-                left -= set(path)
+                unvisited -= set(path)
     return tuple(cycles)
 
 
-def _way_back(graph: Mapping[str, list[str]], start: str, left: set[str]) -> tuple[str, ...]:
-    """The shortest way from a node to itself, through nodes that are left; empty: there is none."""
+def _way_back(graph: Mapping[str, list[str]], start: str, allowed: set[str]) -> tuple[str, ...]:
+    """The shortest way from a node to itself, through `allowed` nodes; empty: there is none."""
     paths: list[tuple[str, ...]] = [(start,)]
     seen = {start}
     while paths:
@@ -145,15 +145,15 @@ def _way_back(graph: Mapping[str, list[str]], start: str, left: set[str]) -> tup
         for other in graph.get(path[-1], ()):
             if other == start:
                 return path
-            if other in left and other not in seen:
+            if other in allowed and other not in seen:
                 seen.add(other)
                 paths.append((*path, other))
     return ()
 
 
 def needs_challenges(claims: Mapping[str, Claim], overlap: bool) -> bool:
-    """4.2, standard depth, "if needed": two claimants whose domains overlap, more than one that claims high relevance,
-    or deferrals that go round in a circle."""
+    """4.2, standard depth, "if needed": two claimants whose domains overlap, or more than one claim of high relevance,
+    or deferrals that form a circle."""
     high = sum(c.relevance == "high" for c in claims.values())
     return len(claims) > 1 and (overlap or high > 1 or bool(circles(deferrals(claims))))
 
@@ -164,23 +164,23 @@ def needs_challenges(claims: Mapping[str, Claim], overlap: bool) -> bool:
 class _Floor:
     """One resolution in the making. Lives inside one call."""
 
-    def __init__(self, said: ResolutionInput) -> None:
-        self.said = said
-        by_id = {c.expert: c.confidence for c in said.candidates}
-        self.confidence = {x: claim.confidence or by_id.get(x, 0.0) for x, claim in said.claims.items()}
-        self.rank = {x: RANK[claim.relevance] for x, claim in said.claims.items()}
+    def __init__(self, inputs: ResolutionInput) -> None:
+        self.inputs = inputs
+        by_id = {c.expert: c.confidence for c in inputs.candidates}
+        self.confidence = {x: claim.confidence or by_id.get(x, 0.0) for x, claim in inputs.claims.items()}
+        self.rank = {x: RANK[claim.relevance] for x, claim in inputs.claims.items()}
         self.notes: list[str] = []
         self.conflict = ""
         self.contenders: tuple[str, ...] = ()
         self.barred: dict[str, str] = {}
-        """May not lead, and why."""
+        """Expert -> why it may not lead."""
         self.out: dict[str, str] = {}
-        """May do nothing, and why."""
+        """Expert -> why it may do nothing."""
         self.peers: set[str] = set()
         self.duels: list[tuple[str, str]] = []
         """Pairs that stand equal and would each push the other out."""
         self.ceded: dict[str, list[str]] = {}
-        """Who took the place of whom."""
+        """Expert -> those who left it their place."""
         self.edges: tuple[Edge, ...] = ()
 
     # -- standing
@@ -189,26 +189,28 @@ class _Floor:
         if self.rank[one] != self.rank[other]:
             return self.rank[one] > self.rank[other]
         a, b = self.confidence[one], self.confidence[other]
-        return a > b and variance([a, b]) > self.said.tie_variance
+        return a > b and variance([a, b]) > self.inputs.tie_variance
 
     def first(self, experts: Iterable[str]) -> tuple[str, str]:
-        """(who stands highest, ties by priority; what to say of a tie)."""
+        """(The one who stands highest, ties by priority; a note on the tie)."""
         experts = list(experts)
         top = max(self.rank[x] for x in experts)
         return most_confident(
-            {x: self.confidence[x] for x in experts if self.rank[x] == top}, self.said.profiles, self.said.tie_variance
+            {x: self.confidence[x] for x in experts if self.rank[x] == top},
+            self.inputs.profiles,
+            self.inputs.tie_variance,
         )
 
     # -- what they said of each other
     def defer(self) -> None:
-        """Circles are ended: the most relevant of a circle keeps its topic, the others defer to that one. The same for
-        those who concede the lead to each other."""
+        """End the circles: the most relevant expert of a circle keeps its topic, and the others defer to it. The same
+        holds for experts who concede the lead to each other."""
         conceded = tuple(
             Edge(c.challenger_id, c.challenged_id, "")
-            for c in self.said.challenges
-            if c.proposed_resolution == "lead" and c.challenged_id in self.said.claims
+            for c in self.inputs.challenges
+            if c.proposed_resolution == "lead" and c.challenged_id in self.inputs.claims
         )
-        edges = [*deferrals(self.said.claims), *conceded]
+        edges = [*deferrals(self.inputs.claims), *conceded]
         while cycles := circles(edges):
             topic, path = cycles[0]
             # an expert of the circle that did not claim is the end of no deferral: circles are of claimants alone
@@ -223,8 +225,8 @@ class _Floor:
         self.edges = tuple(dict.fromkeys(edges))
 
     def challenge(self) -> None:
-        """Which challenges hold, and what they come to."""
-        holding = [c for c in self.said.challenges if c.proposed_resolution != "lead" and self.holds(c)]
+        """Decide which challenges hold, and what they lead to."""
+        holding = [c for c in self.inputs.challenges if c.proposed_resolution != "lead" and self.holds(c)]
         holding = self.without_duels(holding)
         for challenged in sorted({c.challenged_id for c in holding}):
             against = [c for c in holding if c.challenged_id == challenged]
@@ -242,14 +244,15 @@ class _Floor:
                     self.peers |= {c.challenger_id, challenged}
 
     def holds(self, c: Challenge) -> bool:
-        """Whether a challenge counts: it is seconded, or its challenger claims no less relevance than the challenged
-        one. Whom nobody stands above, and who challenges back, only an equal can push aside."""
+        """Whether a challenge counts. It does if it is seconded, or if its challenger claims no less relevance than the
+        challenged expert. If the challenged expert stands highest, or challenges back, only an equal can push it
+        aside."""
         one, other = c.challenger_id, c.challenged_id
-        against = [o for o in self.said.challenges if o.challenged_id == other]
+        against = [o for o in self.inputs.challenges if o.challenged_id == other]
         if len({o.challenger_id for o in against if o.proposed_resolution == c.proposed_resolution}) > 1:
             return True
-        front, _ = self.first(self.said.claims)
-        back = any(o.challenger_id == other and o.challenged_id == one for o in self.said.challenges)
+        front, _ = self.first(self.inputs.claims)
+        back = any(o.challenger_id == other and o.challenged_id == one for o in self.inputs.challenges)
         equal = not self.above(other, one)
         holds = equal if other == front or back else self.rank[one] >= self.rank[other]
         if not holds:
@@ -260,7 +263,7 @@ class _Floor:
         return holds
 
     def without_duels(self, holding: list[Challenge]) -> list[Challenge]:
-        """Two that stand equal and would each push the other out: neither does."""
+        """Of two equals that would push each other out, neither does."""
         pushes = {
             (c.challenger_id, c.challenged_id) for c in holding if c.proposed_resolution in ("exclude", "support")
         }
@@ -269,7 +272,7 @@ class _Floor:
         return [c for c in holding if (c.challenger_id, c.challenged_id) not in duels]
 
     def duelled(self, lead: str) -> None:
-        """Where the lead is one of two that would push each other out, it is a conflict; else it decides nothing."""
+        """If the lead is one of two that would push each other out, it is a conflict; else that decides nothing."""
         for a, b in self.duels:
             why = f"{a} and {b} challenge each other's part with equal standing"
             if lead in (a, b):
@@ -283,8 +286,8 @@ class _Floor:
 
     # -- the lead
     def lead(self) -> tuple[str, str]:
-        """(the lead, why)."""
-        claims = self.said.claims
+        """(The lead, why)."""
+        claims = self.inputs.claims
         may = [x for x in claims if x not in self.out and x not in self.barred]
         if not may:
             what = "excluded" if set(claims) <= set(self.out) else "challenged out of the lead"
@@ -293,13 +296,13 @@ class _Floor:
             self.out.pop(lead, None)
             self.barred.pop(lead, None)
             return lead, f"{lead} claims the most relevance of those who claimed"
-        whole = [e for e in self.edges if not e.topic and e.one in may and e.other in may]
-        yielding = {e.one for e in whole if self.conceded(e) or self.rank[e.other] >= self.rank[e.one]}
+        whole_task = [e for e in self.edges if not e.topic and e.one in may and e.other in may]
+        yielding = {e.one for e in whole_task if self.conceded(e) or self.rank[e.other] >= self.rank[e.one]}
         self.inherit(may)
-        left = [x for x in may if x not in yielding]
-        lead, tie = self.first(left)
+        candidates = [x for x in may if x not in yielding]
+        lead, tie = self.first(candidates)
         if tie:
-            self.tie(lead, left, tie)
+            self.tie(lead, candidates, tie)
         others = [x for x in may if x != lead]
         if not others:
             return lead, f"{lead} alone claims it" if len(claims) == 1 else f"{lead} is left to lead"
@@ -315,22 +318,22 @@ class _Floor:
     def conceded(self, e: Edge) -> bool:
         return any(
             c.challenger_id == e.one and c.challenged_id == e.other and c.proposed_resolution == "lead"
-            for c in self.said.challenges
+            for c in self.inputs.challenges
         )
 
     def inherit(self, may: list[str]) -> None:
-        """Whoever is given the lead stands as high as the one who gave it."""
-        given = [e for e in self.edges if not e.topic and e.other in may and self.conceded(e)]
-        for _ in given:  # concessions may follow one another: each pass moves standing one step on
-            for e in given:
+        """An expert that was given the lead stands as high as the one that gave it."""
+        concessions = [e for e in self.edges if not e.topic and e.other in may and self.conceded(e)]
+        for _ in concessions:  # concessions may follow one another: each pass moves standing one step on
+            for e in concessions:
                 if self.above(e.one, e.other):
                     self.rank[e.other], self.confidence[e.other] = self.rank[e.one], self.confidence[e.one]
                 self.ceded.setdefault(e.other, []).append(e.one)
 
-    def tie(self, lead: str, left: list[str], tie: str) -> None:
-        """Equals by themselves go by priority. Equals that different challengers put forward are a conflict."""
+    def tie(self, lead: str, candidates: list[str], tie: str) -> None:
+        """Equals go by priority. Equals that different challengers put forward are a conflict."""
         top = self.rank[lead]
-        equal = tied({x: self.confidence[x] for x in left if self.rank[x] == top}, self.said.tie_variance)
+        equal = tied({x: self.confidence[x] for x in candidates if self.rank[x] == top}, self.inputs.tie_variance)
         named = [x for x in equal if x in self.ceded]
         if len(named) > 1:
             them = " and ".join(sorted(named))
@@ -339,71 +342,74 @@ class _Floor:
 
     # -- the others
     def support(self, lead: str) -> tuple[Assignment, ...]:
-        """Whom the lead requires, then whom others require, peers and those challenged into support, those deferred
-        to, and the other claimants by their confidence."""
-        said, claim = self.said, self.said.claims[lead]
+        """Supporters, in this order: those whom the lead requires, those whom others require, peers and those
+        challenged into support, those deferred to, the other claimants by their confidence."""
+        inputs, claim = self.inputs, self.inputs.claims[lead]
         order: dict[str, str] = {}
 
         def want(experts: Iterable[str], topic: Mapping[str, str]) -> None:
             for x in experts:
-                if x != lead and x not in self.out and x in said.announced and x not in said.passed:
+                if x != lead and x not in self.out and x in inputs.announced and x not in inputs.passed:
                     order.setdefault(x, topic.get(x, ""))
 
         def strongest(experts: Iterable[str]) -> list[str]:
-            return sorted(experts, key=lambda x: (-self.rank[x], -self.confidence[x], priority(said.profiles, x), x))
+            return sorted(experts, key=lambda x: (-self.rank[x], -self.confidence[x], priority(inputs.profiles, x), x))
 
         want(claim.requires, claim.topics)
-        claimants = strongest(said.claims)
+        claimants = strongest(inputs.claims)
         idle = {x for x in claimants if self.idle(x, lead)}
         for x in claimants:
             if x != lead and x not in self.out and x not in idle:
-                want((y for y in said.claims[x].requires if y in said.claims and y not in idle), said.claims[x].topics)
+                want(
+                    (y for y in inputs.claims[x].requires if y in inputs.claims and y not in idle),
+                    inputs.claims[x].topics,
+                )
         want(strongest({*self.peers, *self.barred} & set(claimants)), {})
         parts = {e.other: self.words(e) for e in self.edges if e.one == lead}
         want(parts, parts)
         want((x for x in claimants if x not in idle), {})
         return tuple(
             Assignment(agent_id=x, responsibility=topic or self.part(x))
-            for x, topic in list(order.items())[: said.most_support]
+            for x, topic in list(order.items())[: inputs.most_support]
         )
 
     def words(self, e: Edge) -> str:
         """A deferral's topic as it was put."""
-        put = self.said.claims[e.one].topics.get(e.other, "")
+        put = self.inputs.claims[e.one].topics.get(e.other, "")
         return put if same_topic(put) == e.topic else e.topic
 
     def idle(self, expert: str, lead: str) -> bool:
-        """It only watches (2.1: low), or leaves its part to the lead and is called for by nobody."""
+        """Whether it only watches (2.1: low), or leaves its part to the lead while nobody calls for it."""
         if expert == lead or expert in self.peers or expert in self.barred:
             return False
         if self.rank[expert] == RANK["low"]:
             return True
-        defers = bool(self.said.claims[expert].defers_to)  # one that concedes the lead keeps its part
+        defers = bool(self.inputs.claims[expert].defers_to)  # one that concedes the lead keeps its part
         leaves = defers and any(e.one == expert and e.other == lead for e in self.edges)
         called = any(e.other == expert for e in self.edges) or any(
-            expert in c.requires for x, c in self.said.claims.items() if x != expert
+            expert in c.requires for x, c in self.inputs.claims.items() if x != expert
         )
         return leaves and not called
 
     def part(self, expert: str) -> str:
-        """What an expert does in support: what it was named for, else what it claims."""
+        """The part of an expert in support: what it was named for, else what it claims."""
         named = (self.words(e) for e in self.edges if e.other == expert and e.topic)
-        return next(named, "") or responsibility(self.said.profiles, expert, self.said.claims.get(expert))
+        return next(named, "") or responsibility(self.inputs.profiles, expert, self.inputs.claims.get(expert))
 
     def excluded(self, lead: str, support: tuple[Assignment, ...]) -> tuple[Exclusion, ...]:
-        """Everybody who was a candidate or claimed, and has no part."""
-        said = self.said
+        """Every candidate and claimant that has no part."""
+        inputs = self.inputs
         busy = {lead, *(a.agent_id for a in support)}
-        everybody = dict.fromkeys((*(c.expert for c in said.candidates), *said.claims, *said.passed))
+        everybody = dict.fromkeys((*(c.expert for c in inputs.candidates), *inputs.claims, *inputs.passed))
         return tuple(Exclusion(agent_id=x, reason=self.why_not(x, lead)) for x in everybody if x not in busy)
 
     def why_not(self, expert: str, lead: str) -> str:
-        said = self.said
+        inputs = self.inputs
         if expert in self.out:
             return self.out[expert]
-        if expert in said.passed:
-            return said.passed[expert] or "it passed"
-        claim = said.claims.get(expert)
+        if expert in inputs.passed:
+            return inputs.passed[expert] or "it passed"
+        claim = inputs.claims.get(expert)
         if claim is None:
             return "it did not speak in time"
         if claim.relevance == "low" and self.idle(expert, lead):
@@ -411,10 +417,10 @@ class _Floor:
         if self.idle(expert, lead):
             to = ", ".join(claim.defers_to)
             return f"it leaves its part to {to}, and nobody calls for it"
-        return f"there are {said.most_support} supporting roles at most, and others are called for first"
+        return f"there are {inputs.most_support} supporting roles at most, and others are called for first"
 
 
-def resolve(said: ResolutionInput) -> Resolved:
+def resolve(inputs: ResolutionInput) -> Resolved:
     """4.5's consensus.
 
     Raises
@@ -422,14 +428,14 @@ def resolve(said: ResolutionInput) -> Resolved:
     ValueError
         Nobody claimed: nobody is made to lead who did not.
     """
-    if not said.claims:
+    if not inputs.claims:
         raise ValueError("claims: got 0, at least 1 is needed")
     floor = _Floor(
         replace(
-            said,
-            claims=dict(sorted(said.claims.items())),  # who spoke first does not matter
-            challenges=sorted(said.challenges, key=lambda c: (c.challenger_id, c.challenged_id)),
-            passed=dict(sorted(said.passed.items())),
+            inputs,
+            claims=dict(sorted(inputs.claims.items())),  # the order of speaking does not matter
+            challenges=sorted(inputs.challenges, key=lambda c: (c.challenger_id, c.challenged_id)),
+            passed=dict(sorted(inputs.passed.items())),
         )
     )
     floor.defer()
@@ -440,7 +446,7 @@ def resolve(said: ResolutionInput) -> Resolved:
         floor.contenders = (lead, *floor.contenders)
     support = floor.support(lead)
     return Resolved(
-        lead=Assignment(agent_id=lead, responsibility=responsibility(said.profiles, lead, said.claims[lead])),
+        lead=Assignment(agent_id=lead, responsibility=responsibility(inputs.profiles, lead, inputs.claims[lead])),
         support=support,
         excluded=floor.excluded(lead, support),
         rationale=why,

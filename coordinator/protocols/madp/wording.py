@@ -45,12 +45,12 @@ def _wanted(s: State, v: View) -> tuple[State, Says, bool]:
 
 def on_worded(s: State, e: Answered, v: View) -> Step:
     """Its words take the place of the declared ones."""
-    said: Worded = e.body
+    words: Worded = e.body
     claims = dict(s.claims)
-    for c in said.claims:
+    for c in words.claims:
         claims[c.agent_id] = replace(claims[c.agent_id], claim=c.claim, relevance=c.relevance)
-    s = replace(s, claims=claims, challenges=said.challenges)
-    return _agree(s, v, (say(s, "worded", said, e.seat), *posted_challenges(s)))
+    s = replace(s, claims=claims, challenges=words.challenges)
+    return _agree(s, v, (say(s, "worded", words, e.seat), *posted_challenges(s)))
 
 
 def on_not_worded(s: State, e: Missed, v: View) -> Step:
@@ -60,8 +60,8 @@ def on_not_worded(s: State, e: Missed, v: View) -> Step:
 
 def on_words_late(s: State, e: WindowClosed, v: View) -> Step:
     """9.1's time budget is over: what was declared is enough to agree, so it is no failure of the coordination."""
-    taken = tuple(Withdraw(seat=x) for x in dict.fromkeys(t.ask.seat for t in v.open_turns))
-    return _as_declared(s, v, taken, "the coordination took longer than it may")
+    withdrawals = tuple(Withdraw(seat=x) for x in dict.fromkeys(t.ask.seat for t in v.open_turns))
+    return _as_declared(s, v, withdrawals, "the coordination took longer than it may")
 
 
 def _as_declared(s: State, v: View, says: Says, why: str) -> Step:

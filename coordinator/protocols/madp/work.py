@@ -48,11 +48,11 @@ GO_ON = "Go on with what you know, and say what is open."
 AGREE_MORE = "They agree more easily than different models would."
 MOST_FINDINGS = 40
 MOST_OTHERS = 4
-"""Experts that a human is offered in place of one that failed."""
+"""Experts that a human is offered in place of one that failed, at most."""
 
 
 def on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
-    """What was done so far stands; the next turn does not fit the budget."""
+    """End: what was done stands, but the next turn does not fit the budget."""
     return end(s, v, (), "budget", what=e.what)
 
 
@@ -79,9 +79,9 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
 
 
 def on_not_worked(s: State, e: Missed, v: View) -> Step:
-    """9.1: retried already; a human says who goes on. If nobody answers, support or another that claimed it does.
-    Where nobody serves the lead any more the next that fits goes on at once; where there is none, a human says whether
-    it is back."""
+    """9.1: the turn was already retried. A human says who goes on; if nobody answers, a supporter or another claimant
+    does. If nobody serves the lead any more, the next that fits goes on at once. If there is none, a human says whether
+    the lead is back."""
     s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat))
     if e.short:
         return end(s, v, (), "budget", what=e.short)
@@ -90,26 +90,26 @@ def on_not_worked(s: State, e: Missed, v: View) -> Step:
     if e.gone and others:
         return hand_over(s, v, says, others[0], f"{e.seat} gave no work: {e.why}", "the coordination")
     question = f"{e.seat} gave no work that could be used ({e.why[:1_000]}). Who goes on?"
-    asked = (*(a.agent_id for a in s.team), *s.claims)
-    default = next((x for x in others if x in asked), GIVE_UP)
-    back = (e.seat,) if e.gone else ()
-    return open_item(s, v, says, "invalid", question, (*others, *back, GIVE_UP), default)
+    claimants = (*(a.agent_id for a in s.team), *s.claims)
+    default = next((x for x in others if x in claimants), GIVE_UP)
+    same_expert = (e.seat,) if e.gone else ()
+    return open_item(s, v, says, "invalid", question, (*others, *same_expert, GIVE_UP), default)
 
 
 def instead(s: State, v: View) -> tuple[str, ...]:
-    """Who may lead in place of those that failed: support first, then who claimed it, then candidates that were not
-    asked, then the general-purpose expert; nobody who passed or was silent."""
-    there = announced(v)
+    """Who may lead in place of those that failed: supporters first, then claimants, then candidates that were not
+    asked, then the general-purpose expert. Nobody who passed or was silent."""
+    experts = announced(v)
     fit = dict.fromkeys((*(a.agent_id for a in s.team), *s.claims, *(c.expert for c in s.candidates), s.general))
-    out = {*s.failed, *s.passed, *s.silent}
-    return tuple(x for x in fit if x in there and x not in out and room(v, x))[:MOST_OTHERS]
+    excluded = {*s.failed, *s.passed, *s.silent}
+    return tuple(x for x in fit if x in experts and x not in excluded and room(v, x))[:MOST_OTHERS]
 
 
 # ---------------------------------------------------------------- support and handoff
 
 
 def _request_support(s: State, v: View, says: Says, w: Work) -> Step:
-    """5.1's request_support(): the turn ended, and the lead is asked again with what comes back."""
+    """5.1's request_support(): the turn ended; the lead is asked again with the result."""
     assert w.support is not None, "the schema has it with this outcome"
     s = replace(
         s, phase=Phase.SUPPORTING, supports=s.supports + 1, helping=w.support.agent_id, sub_task=w.support.sub_task
@@ -118,17 +118,17 @@ def _request_support(s: State, v: View, says: Says, w: Work) -> Step:
 
 
 def on_supported(s: State, e: Answered, v: View) -> Step:
-    """5.1: artifacts go to the lead, and its work stays as it is."""
+    """5.1: artifacts go to the lead, and its own work stays as it is."""
     b: Support = e.body
-    given = Supported(
+    supported = Supported(
         agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary, summary=b.summary,
         artifacts=(b.folder,) if b.folder is not None else (), diff=b.diff, calls=b.calls,
     )  # fmt: skip
-    return _back(replace(s, task_state=with_artifact(s.task_state, b.folder)), v, (), given, e.seat)
+    return _back(replace(s, task_state=with_artifact(s.task_state, b.folder)), v, (), supported, e.seat)
 
 
 def on_not_supported(s: State, e: Missed, v: View) -> Step:
-    """The lead goes on without it."""
+    """Support failed: the lead goes on without it."""
     if e.short:
         return end(s, v, (), "budget", what=e.short)
     s, says = warn(s, (), f"{e.seat} gave no support: {e.why[:400]}")
@@ -136,9 +136,9 @@ def on_not_supported(s: State, e: Missed, v: View) -> Step:
     return _back(s, v, says, nothing, "")
 
 
-def _back(s: State, v: View, says: Says, given: Supported, seat: str) -> Step:
+def _back(s: State, v: View, says: Says, supported: Supported, seat: str) -> Step:
     s = replace(s, supported=(*s.supported, number(v, says)), helping="", sub_task="")
-    return to_work(s, v, (*says, say(s, "support", given, seat)), (without_calls(given),))
+    return to_work(s, v, (*says, say(s, "support", supported, seat)), (without_calls(supported),))
 
 
 def _hand_over(s: State, v: View, says: Says, w: Work) -> Step:
@@ -154,17 +154,17 @@ def _hand_over(s: State, v: View, says: Says, w: Work) -> Step:
 
 
 def block(s: State, v: View, says: Says, question: str) -> Step:
-    """6.1: it requires deliberation, as a session beneath this one where the settings name a protocol; else a human
+    """6.1: the question needs deliberation. If the settings name a protocol, a child session deliberates; else a human
     decides."""
     settings: Settings = v.settings
     s = replace(s, question=question, blocks=s.blocks + 1)
     if not settings.deliberation:
         return ask_human(s, v, says)
-    asked = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt}"
-    opening = deliberation(settings, asked, v.opened.turn_timeout_s)
-    told = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
+    question_in_context = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt}"
+    opening = deliberation(settings, question_in_context, v.opened.turn_timeout_s)
+    post = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
     s = replace(s, phase=Phase.DELIBERATING, child=v.child)
-    return s, (*says, say(s, "deliberation", told), StartChild(opening=opening))
+    return s, (*says, say(s, "deliberation", post), StartChild(opening=opening))
 
 
 def ask_human(s: State, v: View, says: Says) -> Step:
@@ -173,16 +173,16 @@ def ask_human(s: State, v: View, says: Says) -> Step:
 
 
 def on_deliberated(s: State, e: ChildEnded, v: View) -> Step:
-    """What it came to is advice for the lead; where it came to nothing, a human is asked."""
+    """The child's result is advice for the lead. If there is none, a human is asked."""
     if e.session != s.child:
         return s, ()
     result: dict[str, Any] = decode(e.result, dict[str, Any]) if e.result is not None else {}
-    told = Deliberated(
+    post = Deliberated(
         session=e.session, protocol=e.protocol, status=e.status, reason=e.reason, why=e.why,
         result=result.get("outcome", {}),
     )  # fmt: skip
     s = replace(s, child="")
-    says: Says = (say(s, "deliberation", told),)
+    says: Says = (say(s, "deliberation", post),)
     advice = advice_of(result.get("outcome", {})) if e.status == "finished" else ""
     if not advice:
         why = e.why or f"it ended: {e.reason or e.status}"
@@ -192,7 +192,7 @@ def on_deliberated(s: State, e: ChildEnded, v: View) -> Step:
 
 
 def on_stray_child(s: State, e: ChildEnded, v: View) -> Step:
-    """A deliberation that a human's decision overtook."""
+    """Cancel a deliberation: a human's decision overtook it."""
     return s, ()
 
 
@@ -207,7 +207,7 @@ def advice_of(outcome: dict[str, Any]) -> str:
 
 
 def _done(s: State, v: View, says: Says, w: Work) -> Step:
-    """Work that was done is checked, if there is a check; then it is reviewed."""
+    """Finished work is checked, if there is a check; then it is reviewed."""
     return ask_check(s, v, says) if v.settings.check and w.performed else review(s, v, says, w)
 
 
@@ -220,9 +220,9 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
             why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
         s, says = warn(s, says, f"not reviewed: {why}")
         return _over(s, v, says, "unreviewed", w.performed)
-    again = [x for x in reviewers if x in {r.lead for r in s.rounds}]
-    if again:
-        s, says = warn(s, says, f"reviewed by {', '.join(again)}, who led it before: no other reviewer is there")
+    former_leads = [x for x in reviewers if x in {r.lead for r in s.rounds}]
+    if former_leads:
+        s, says = warn(s, says, f"reviewed by {', '.join(former_leads)}, who led it before: no other reviewer is there")
     reviewers, short = affordable(v, reviewers)
     if short:
         s, says = warn(s, says, f"reviewed by {', '.join(reviewers)} alone, the budget holds no more ({short})")
@@ -234,14 +234,14 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
 
 
 def _one_model(s: State, v: View, reviewers: tuple[str, ...]) -> str:
-    """The model that both led and gives every review, where it is a language model; else empty."""
-    there = announced(v)
-    models = {there[x].model for x in (s.lead, *reviewers) if x in there}
-    return models.pop() if len(models) == 1 and s.lead in there and there[s.lead].metered else ""
+    """The model that led and gives every review, if it is one language model; else empty."""
+    experts = announced(v)
+    models = {experts[x].model for x in (s.lead, *reviewers) if x in experts}
+    return models.pop() if len(models) == 1 and s.lead in experts and experts[s.lead].metered else ""
 
 
 def on_reviewed(s: State, e: Answered, v: View) -> Step:
-    """One verdict; what it means is decided when all are in."""
+    """One verdict came; it is decided when all are in."""
     r: Review = e.body
     body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls)
     last = s.rounds[-1]
@@ -251,7 +251,7 @@ def on_reviewed(s: State, e: Answered, v: View) -> Step:
 
 
 def on_not_reviewed(s: State, e: Missed, v: View) -> Step:
-    """No verdict."""
+    """A reviewer gave no verdict."""
     last = s.rounds[-1]
     s = replace(s, rounds=(*s.rounds[:-1], replace(last, silent=(*last.silent, e.seat))))
     s, says = warn(s, (), f"{e.seat} gave no review: {e.why[:400]}")
@@ -259,22 +259,22 @@ def on_not_reviewed(s: State, e: Missed, v: View) -> Step:
 
 
 def _verdict(s: State, v: View, says: Says, new: Reviewed | None) -> Step:
-    """6.1's outcomes: one that is blocked needs deliberation, one that wants a revision sends it back, all that approve
-    let it ship."""
+    """6.1's outcomes: a blocked one needs deliberation, one that wants a revision sends the work back, and if all
+    approve it ships."""
     if v.open_turns:
         return s, says
-    given = [body_of(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
-    given += [new] if new is not None else []
+    reviews = [body_of(v, n, Reviewed) for n in s.rounds[-1].reviews.values() if n < len(v.posts)]
+    reviews += [new] if new is not None else []
     assert s.work is not None, "what is reviewed is done"
     performed = body_of(v, s.work, Work).performed
-    if not given:
+    if not reviews:
         s, says = warn(s, says, "not reviewed: no reviewer gave a verdict")
         return _over(s, v, says, "unreviewed", performed)
-    verdicts = {r.reviewer_id: r.verdict for r in given}
-    s = replace(s, findings=tuple(f for r in given for f in r.findings)[:MOST_FINDINGS])
+    verdicts = {r.reviewer_id: r.verdict for r in reviews}
+    s = replace(s, findings=tuple(f for r in reviews for f in r.findings)[:MOST_FINDINGS])
     if "blocked" in verdicts.values():
         if s.revisions < v.settings.max_reviews:
-            blocking = tuple(f for r in given if r.verdict == "blocked" for f in r.findings)
+            blocking = tuple(f for r in reviews if r.verdict == "blocked" for f in r.findings)
             return block(replace(s, revisions=s.revisions + 1), v, says, _question(blocking))
         return stuck(s, v, says)
     if "revision_needed" not in verdicts.values():
@@ -290,14 +290,14 @@ def _question(findings: tuple[Finding, ...]) -> str:
 
 
 def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: Any) -> Step:
-    """The end of a task whose work is done: a plan is none, and what the check does not bear out is not approved."""
+    """The end of a task with finished work. A mere plan is not approved, nor work that the check does not confirm."""
     if performed and v.settings.check and not (proof := proven(s, v)).ok:
         return end(s, v, says, "unproven", why=proof.why, **more)
     return end(s, v, says, reason if performed else "planned", **more)
 
 
 def stuck(s: State, v: View, says: Says) -> Step:
-    """9.1: more than so many iterations: the work is emitted with a warning, unless a human says otherwise."""
+    """9.1: after more than so many iterations the work is emitted with a warning, unless a human says otherwise."""
     what = "Reviews still ask for a revision"
     if v.settings.check and read_work(s, v).performed and not (proof := proven(s, v)).ok:
         what = f"The check `{v.settings.check}` does not show that the work is right ({proof.why})"

@@ -71,11 +71,11 @@ def _start(v: View) -> Step:
 
 
 def _on_answered(s: State, e: Answered, v: View) -> Step:
-    said = SayOn(channel=PUBLIC, kind=ANSWER, round=1, body=raw(e.body), seat=e.seat)
+    post = SayOn(channel=PUBLIC, kind=ANSWER, round=1, body=raw(e.body), seat=e.seat)
     reason = "unanswered" if e.body.abstains else "answered"
     answers = {**UNCHECKED, "answers": int(not e.body.abstains)}
     s = msgspec.structs.replace(s, phase=Phase.DONE, answer=v.next_post)
-    return s, (said, Stop(reason=reason, certificate=raw(answers)), Finish())
+    return s, (post, Stop(reason=reason, certificate=raw(answers)), Finish())
 
 
 def _on_missed(s: State, e: Missed, v: View) -> Step:
@@ -122,17 +122,17 @@ def _check(_s: State, _turn: OpenTurn, body: Answer, v: View) -> str:
 
 def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(Outcome as builtins, the one round)."""
-    said = None if s.answer is None else decode(v.posts[s.answer].body, Answer)
-    if said is None or said.abstains:
-        passages = said.citations[:5] if said else ()
-        told = Outcome(answer="", confidence=0.0, reasoning="", source="none", passages=passages)
+    answer = None if s.answer is None else decode(v.posts[s.answer].body, Answer)
+    if answer is None or answer.abstains:
+        passages = answer.citations[:5] if answer else ()
+        outcome = Outcome(answer="", confidence=0.0, reasoning="", source="none", passages=passages)
     else:
-        told = Outcome(
-            answer=said.answer, confidence=round(said.confidence, 4), reasoning=said.reasoning, source=ANSWER,
-            citations=said.citations,
+        outcome = Outcome(
+            answer=answer.answer, confidence=round(answer.confidence, 4), reasoning=answer.reasoning, source=ANSWER,
+            citations=answer.citations,
         )  # fmt: skip
     played = {"round": 1, "missing": [_seat_of(v)] if s.missing else []}
-    return msgspec.to_builtins(told), (played,)
+    return msgspec.to_builtins(outcome), (played,)
 
 
 def _plan(v: View) -> Plan:

@@ -225,13 +225,13 @@ def check_format(f: Format) -> None:
 def _check_item(f: Format, where: str, item: Item, everybody: set[str]) -> None:
     match item:
         case Speech():
-            _there(f"{where}.seat", item.seat, everybody)
+            _check_seat(f"{where}.seat", item.seat, everybody)
         case Exchange():
-            _there(f"{where}.asker", item.asker, everybody)
+            _check_seat(f"{where}.asker", item.asker, everybody)
             if not item.answerers:
                 raise InvalidValue(f"{where}.answerers", "nobody", "at least one seat must be able to answer")
             for seat in item.answerers:
-                _there(f"{where}.answerers", seat, everybody)
+                _check_seat(f"{where}.answerers", seat, everybody)
                 if seat.split("_")[0] == item.asker.split("_")[0]:
                     raise InvalidValue(f"{where}.answerers", seat, f"it is of {item.asker}'s own team")
         case Free():
@@ -246,6 +246,6 @@ def _check_item(f: Format, where: str, item: Item, everybody: set[str]) -> None:
                     raise InvalidValue(f"{where}.seconds", item.seconds, allowed)
 
 
-def _there(where: str, seat: str, everybody: set[str]) -> None:
+def _check_seat(where: str, seat: str, everybody: set[str]) -> None:
     if seat not in everybody:
         raise InvalidValue(where, seat, "there is no such seat; seats are " + ", ".join(sorted(everybody)))

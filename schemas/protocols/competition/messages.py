@@ -63,8 +63,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if seat not in seats:
                 raise InvalidValue("competition.styles", seat, "seats are " + ", ".join(sorted(seats)))
             if style not in self.personalities:
-                there = ", ".join(sorted(self.personalities)) or "none"
-                raise InvalidValue(f"competition.styles.{seat}", style, f"no such personality; known are {there}")
+                known = ", ".join(sorted(self.personalities)) or "none"
+                raise InvalidValue(f"competition.styles.{seat}", style, f"no such personality; known are {known}")
         for team, stance in self.stances.items():
             not_empty(f"competition.stances.{team}", stance, 1_000)
         in_range("competition.attempts", self.attempts, 1, 10)

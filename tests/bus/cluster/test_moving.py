@@ -136,8 +136,8 @@ async def test_no_server_is_called_silent_before_it_was_asked(cluster: Cluster, 
 )
 def test_a_server_that_was_away_from_the_beginning_counts(named: int, told: int, most: int) -> None:
     client = MovingClient()
-    client._given = frozenset(f"bus:{i}" for i in range(named))
-    client._there, client._told = frozenset(f"bus:{i}" for i in range(told)), told
+    client._named_servers = frozenset(f"bus:{i}" for i in range(named))
+    client._reached_urls, client._most_reached = frozenset(f"bus:{i}" for i in range(told)), told
     assert client.most == most
 
 

@@ -16,7 +16,7 @@ from client.what_if import compare, verify
 from parley.sessions import forks_of
 from schemas import log
 from schemas.afterwards.fork import Fork
-from schemas.post import Post, heard
+from schemas.post import Post, decode_posts
 from schemas.session import Document, ForkSession, Seat
 from tests.outcomes.played import fold, get, shown, take
 from tests.support.engine import Engine
@@ -176,7 +176,7 @@ async def test_others_hear_of_what_is_new_alone(stack: Engine) -> None:
     await finished(stack)
     new: list[Post] = []
     listening = await stack.connect("panelist_1")
-    await listening.subscribe(subjects.channel_all("public"), lambda msg: new.extend(heard(msg.data)))
+    await listening.subscribe(subjects.channel_all("public"), lambda msg: new.extend(decode_posts(msg.data)))
     await owner(stack).fork(ForkSession(of="s1", round=1), "f1")
     await result(stack, "f1")
     fork = (await opening(stack, "f1")).fork

@@ -178,7 +178,7 @@ async def test_sessions_that_are_over_and_lost_as_a_whole_are_told(others: int, 
             "s1": whole.GONE, "s2": whole.GONE, "s4": whole.NO_BEGINNING
         }  # fmt: skip
         assert b"parley_logs_damaged 3.0" in generate_latest(moderator._metrics.registry)
-        assert await moderator._sweep._whole.lost() == {}, "every row is compared once, not at each sweep"
+        assert await moderator._sweep._comparison.lost() == {}, "every row is compared once, not at each sweep"
 
 
 async def test_nothing_of_a_closed_session_stays_in_timer(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ async def test_an_erased_session_leaves_one_message_in_its_own_partition(four: E
         assert left <= before[p.stream] - 3 if p is part else left == before[p.stream]
 
     async def forgotten() -> bool:
-        return "s1" not in other.sessions.held()
+        return "s1" not in other.sessions.cached()
 
     await until(forgotten, ASK)
     assert await four.log("s1") == () and len(await four.log("s2")) > 3

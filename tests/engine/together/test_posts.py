@@ -8,7 +8,7 @@ import pytest
 from bus import subjects
 from bus.channels import CONTROL, PUBLIC
 from bus.posts import Reader
-from schemas.post import Post, heard, posted, together
+from schemas.post import Post, decode_posts, posted, together
 from schemas.wire import Undecodable, decode, encode, raw
 from tests.engine.together.test_replies import PANEL, round_asked
 from tests.engine.together.test_replies import together as all_at_once
@@ -44,7 +44,7 @@ def test_posts_of_one_kind_that_follow_each_other_are_one_message(given: str, me
 def test_on_every_channel_messages_keep_the_order_of_posts() -> None:
     for given in map("".join, itertools.product("ABa", repeat=5)):
         posts = made(given)
-        told = [p for group in together(posts) for p in heard(posted(group))]
+        told = [p for group in together(posts) for p in decode_posts(posted(group))]
         for channel in (PUBLIC, CONTROL):
             assert [p for p in told if p.channel == channel] == [p for p in posts if p.channel == channel]
 
@@ -59,7 +59,7 @@ def test_a_reader_of_the_release_before_takes_the_first_one() -> None:
     assert decode(posted(posts), Post) == posts[0]
     assert posted(posts[:1]) == encode(posts[0])
     with pytest.raises(Undecodable):
-        heard(b'{"session":"s1"}')
+        decode_posts(b'{"session":"s1"}')
 
 
 async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(bare: Engine) -> None:
@@ -67,7 +67,7 @@ async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(b
     works = await round_asked(bare)
     connection = bare.owner
     messages: list[tuple[Post, ...]] = []
-    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: messages.append(heard(msg.data)))
+    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: messages.append(decode_posts(msg.data)))
     followed: list[Post] = []
 
     async def follow() -> None:

@@ -9,7 +9,7 @@ from bus import subjects
 from bus.channels import CONTROL, PUBLIC
 from bus.errors import BusError
 from bus.posts import Audience, Reader
-from schemas.post import Live, Post, ReadPosts, heard
+from schemas.post import Live, Post, ReadPosts, decode_posts
 from schemas.wire import encode
 from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
 from tests.support.engine import Engine, until
@@ -79,7 +79,7 @@ async def test_who_comes_later_hears_all_that_is_said_from_then_on(bare: Engine)
     assert {a.verdict for a in answers.values()} == {"accepted"}
     connection = await bare.connect("owner")
     live: list[Post] = []
-    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: live.extend(heard(msg.data)))
+    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: live.extend(decode_posts(msg.data)))
     followed: list[Post] = []
 
     async def follow() -> None:

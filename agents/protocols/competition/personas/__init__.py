@@ -73,7 +73,7 @@ def parse(text: str, source: str = "personalities") -> dict[str, Personality]:
         raise PersonalityError(source, "", "expected a mapping of names to personalities")
     if len(data) > MOST:
         raise PersonalityError(source, "", f"has {len(data)} personalities, the limit is {MOST}")
-    return {_name(key, source): _one(key, value, source) for key, value in data.items()}
+    return {_name(key, source): _personality(key, value, source) for key, value in data.items()}
 
 
 def _name(key: object, source: str) -> str:
@@ -83,7 +83,7 @@ def _name(key: object, source: str) -> str:
     return key
 
 
-def _one(key: str, value: Any, source: str) -> Personality:
+def _personality(key: str, value: Any, source: str) -> Personality:
     if not isinstance(value, dict):
         raise PersonalityError(source, key, "expected a mapping with name and characteristics")
     for field in value:
