@@ -190,7 +190,7 @@ def sessions_watch(
 @app.command("cancel")
 def sessions_cancel(
     wanted: Annotated[
-        list[str], typer.Argument(metavar="ID...", help="The sessions' ids.", autocompletion=completing.sessions)
+        list[str], typer.Argument(metavar="ID", help="The sessions' ids.", autocompletion=completing.sessions)
     ],
     reason: Annotated[str, typer.Option(help="The reason, which the record keeps.")] = "",
     json: Json = False,
