@@ -183,7 +183,7 @@ class Parley:
         if seats:
             raise BadInput("seats", f"{AUTO} chooses who sits there; name a protocol, or leave seats out")
         refuse_other(given)
-        return way_settings(past.route(question, kind, model=self._alone, able=self._able()), given, panel)
+        return way_settings(past.route(question, kind, model=self._alone, able=self._able()), given, panel, with_panel)
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None, route: Route | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""

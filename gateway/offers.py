@@ -88,7 +88,7 @@ class Offers:
         if offer.choose is None:
             return Chosen(offer, given if panel is None else with_panel(offer.protocol, given, panel), None)
         refuse_other(given)
-        route, taken = way_settings(offer.choose(question), given, panel)
+        route, taken = way_settings(offer.choose(question), given, panel, with_panel)
         return Chosen(self.of(route.protocol), taken, route)
 
 

@@ -11,6 +11,7 @@ import msgspec
 from client.api import known_protocol, whole_settings
 from client.errors import BadInput
 from client.protocols import SETUPS, Setup, setup_of
+from client.reliability.ways import AUTO, protocols
 from coordinator.admission import build_settings
 from coordinator.machine import Inadmissible
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
@@ -111,15 +112,17 @@ class Plan:
 
     def check(self) -> None:
         """Raise BadInput where the protocol does not exist, or one of its own settings cannot be right."""
-        protocol = known_protocol(self.protocol)
-        try:
-            build_settings(protocol, whole_settings(protocol.name, self.own))
-        except Inadmissible as error:
-            raise BadInput(error.field, str(error)) from error
+        for name in protocols() if self.every and self.protocol == AUTO else (self.protocol,):
+            protocol = known_protocol(name)
+            try:
+                build_settings(protocol, whole_settings(name, self.settings.of(name)))
+            except Inadmissible as error:
+                raise BadInput(error.field, str(error)) from error
 
     def of_every_protocol(self) -> "Plan":
-        """With a stack that serves them all, where neither a protocol is named nor who sits where."""
-        named = self.panel or self.settings.stack.agents or "protocol" in self.settings.model_fields_set
+        """With a stack that serves them all, where neither one protocol is named nor who sits where."""
+        names_one = "protocol" in self.settings.model_fields_set and self.settings.protocol != AUTO
+        named = self.panel or self.settings.stack.agents or names_one
         return self if named else replace(self, every=True)
 
     def over(self, own: Mapping[str, Any]) -> "Plan":

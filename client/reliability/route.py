@@ -52,7 +52,8 @@ def route(
     seated = [way for way, (name, _) in ways().items() if able is None or name in able]
     if not seated:
         raise BadInput(
-            "protocol", f"auto chooses between {' and '.join(protocols())}, and {' or '.join(able or ())} is seated"
+            "protocol",
+            f"auto chooses between {' and '.join(protocols())}, and {' or '.join(able or ()) or 'neither'} is seated",
         )
     at_hand = question_hash(question)
     known = [v for v in verdicts if v.right is not None and len(v.members) > 1 and v.question != at_hand]

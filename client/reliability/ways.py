@@ -3,7 +3,7 @@
 How it is made: client.reliability.route.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -108,21 +108,26 @@ def taken_by_way(
     return {name: value for name, value in settings.items() if name not in idle}, idle
 
 
-def way_settings(route: Route, given: Mapping[str, Any], panel: int | None = None) -> tuple[Route, dict[str, Any]]:
+def way_settings(
+    route: Route,
+    given: Mapping[str, Any],
+    panel: int | None,
+    with_panel: Callable[[str, Mapping[str, Any], int | None], dict[str, Any]],
+) -> tuple[Route, dict[str, Any]]:
     """(The route with what does nothing in the chosen way, the settings of that way).
 
     Parameters
     ----------
     given, panel
         As a session is asked for with.
+    with_panel
+        client.api.with_panel.
 
     Raises
     ------
     BadInput
         The settings say otherwise than `panel`.
     """
-    from client.api import with_panel  # which imports this
-
     several = SETUPS[route.protocol].several
     settings = dict(given) if several is None else with_panel(route.protocol, given, panel)
     settings, unused = taken_by_way(settings, route.protocol, route.settings)

@@ -112,6 +112,7 @@ def report(
     """
     by_id = {question.id: question for question in asked}
     keys = set(wanted)
+    size = len({question for question, *_ in wanted})
     mine = [row for row in rows if row.key in keys]
     usable = [row for row in mine if not row.failure]
     first = [one for one in answered(usable, by_id) if one.wording == 0]
@@ -121,7 +122,7 @@ def report(
     results = {name: [scored(by_id[a.question].debate(), a.outcome) for a in given] for name, given in methods.items()}
     return LiveReport(
         manifest=manifest,
-        questions=len(asked),
+        questions=size,
         wanted=len(wanted),
         held=len(mine),
         failed=len(mine) - len(usable),
@@ -130,7 +131,7 @@ def report(
         not_run=(*unfit, *_missing(wanted, mine, unfit)),
         wordings=tuple(_wordings(usable, by_id)),
         dial=_dial(usable),
-        detectable=detectable(len(asked), 0.2),
+        detectable=detectable(size, 0.2) if size else None,
         ended=ended,
         failures=tuple(_failures(mine)),
         again=sum(row.attempt > 1 for row in mine),

@@ -13,6 +13,7 @@ from client.text import count
 from evaluation.debates import live_page, manifest
 from evaluation.debates.live_page import LiveManifest, LiveReport
 from evaluation.debates.live_rows import Kept, Question, questions
+from evaluation.debates.one_set import said
 from evaluation.loaders import BadData, NoData
 from parley.debates import live
 from parley.debates.live import CELLS, Cell, Wanted
@@ -52,7 +53,7 @@ def estimated(file: Path, settings: Settings, wanted: Wanted) -> dict[str, Any]:
     asked = asked_of(file)
     plans = live.plans_of(settings, wanted)
     cells, _ = _fitting(asked, plans, wanted, file.parent)
-    return live.expected(cells, plans, wanted, file.parent)
+    return {**live.expected(cells, plans, wanted, file.parent), "power": live.powers(cells)}
 
 
 def _fitting(
@@ -94,7 +95,7 @@ def held(file: Path, settings: Settings, wanted: Wanted, out: Path) -> tuple[Liv
     if kept.cut:
         _told("the last line was cut short by a kill; its session is held again")
     likely = live.expected([cell for cell in cells if cell.key not in kept.keys], plans, wanted, file.parent)
-    for line in estimate_lines(likely):
+    for line in estimate_lines({**likely, "power": live.powers(cells)}):
         _told(line)
     ended = live.hold(cells, plans, wanted, file.parent, kept, _told)
     report = live_page.report(made, asked, [cell.key for cell in cells], kept.rows, ended, unfit)
@@ -142,6 +143,9 @@ def estimate_lines(found: dict[str, Any]) -> Iterator[str]:
             f"  Tasks among them: {found['open_ended']:,}. The figures hold the match of each, and not its work, which "
             "is not known before; --set budget.tokens=N limits each session"
         )
+    for one in found["power"]:
+        which = f"{count(one['questions'], 'question')} ({', '.join(one['cells'])})"
+        yield f"  Power with {which}: {said(one['detectable_gain'])}"
 
 
 def exit_status(report: LiveReport) -> int:

@@ -15,8 +15,8 @@ from evaluation.debates.live_page import LiveManifest, blocks, report
 from evaluation.debates.live_rows import FILE, Given, Kept, Question, Row, answered, option_of, questions
 from evaluation.debates.tone_words import said, tone
 from evaluation.loaders import BadData, NoData
-from parley.debates.live import Wanted, shortfall
-from parley.debates.live_run import exit_status, summary
+from parley.debates.live import Wanted, cells_of, powers, shortfall
+from parley.debates.live_run import estimate_lines, exit_status, summary
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.debate import fixtures, variables
 from tests.parley.support import Front, until
@@ -129,6 +129,21 @@ def test_the_budget_holds_the_next_session_or_the_run_ends() -> None:
     assert shortfall(rows, 100, 0.5, few) == ""
     assert "1,000 tokens does not hold" in shortfall(rows, 101, 0.1, few)
     assert "1 USD does not hold" in shortfall(rows, 100, 0.6, few)
+
+
+def test_what_the_questions_can_show_is_said_before_the_run(tmp_path: Path) -> None:
+    written(tmp_path, *({"id": f"r{n}", "question": f"Paper {n}?", **PAPER} for n in range(36)))
+    asked = questions(tmp_path / "q.jsonl")
+    wanted = Wanted(cells=("panel", "critic", "dial"), most={}, wordings=2)
+    cells = cells_of(asked, wanted)
+    few = [cell for cell in cells if cell.cell != "critic" or cell.question.id in ("q0", "q1")]
+    many, two = powers(few)
+    assert (many["questions"], many["cells"], two["questions"], two["cells"]) == (40, ["panel"], 2, ["critic"])
+    assert two["detectable_gain"] is None and 0.15 < many["detectable_gain"] < 0.25
+    none = {"sessions": 2, "open_ended": 0, "likely_tokens": 0, "most_tokens": 0, "likely_usd": 0, "most_usd": 0}
+    lines = list(estimate_lines({**none, "power": [many, two]}))
+    assert "Power with 40 questions (panel): where two methods differ" in lines[1]
+    assert lines[2].endswith("no gain would show reliably")
 
 
 def test_what_sessions_say_becomes_methods_and_a_page() -> None:

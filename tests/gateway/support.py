@@ -25,6 +25,7 @@ from gateway.app import Config, build
 from gateway.doors import Options, doors
 from gateway.guard import BODY_S
 from gateway.heads import HEAD_S, within
+from gateway.offers import Offers
 from gateway.principals import Principals, new_token
 from gateway.web.seats import seats_in
 from observability.metrics import Metrics
@@ -61,12 +62,15 @@ class Web:
         So long the head of a request may take.
     own
         The gateway's own credentials.
+    offers
+        What may be asked for, and what past outcomes say.
     """
 
     def __init__(
         self, url: str, keys: Path, streams: int = 256, body_s: float = BODY_S, roots: tuple[Path, ...] = (),
-        own: Credentials | None = None, head_s: float = HEAD_S,
+        own: Credentials | None = None, head_s: float = HEAD_S, offers: Offers | None = None,
     ) -> None:  # fmt: skip
+        self._offers = offers or Offers()
         self._bus, self._keys, self._streams, self._body_s = url, keys, streams, body_s
         self._roots, self._own, self._head_s = roots, own, head_s
         self._server: uvicorn.Server | None = None
@@ -86,7 +90,7 @@ class Web:
             metrics=self.metrics,
             seats=lambda name: seats_in(self._keys / f"{name}.seats"),
         )
-        app = build(config, principals, doors(Options(roots=self._roots)))
+        app = build(config, principals, doors(Options(roots=self._roots, offers=self._offers)))
         listening = socket.create_server(("127.0.0.1", 0))
         given = {**UVICORN, "http": within(self._head_s)}
         served = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, **given)

@@ -9,7 +9,7 @@ from client.reliability import store
 from gateway.asking import document
 from gateway.offers import Offer, Offers, opening_of
 from parley.doors.offers import offers_of
-from parley.plan import Plan
+from parley.plan import Plan, plan_of
 from parley.settings import Settings, load
 from schemas.session import Seat
 from tests.learned.test_file import past
@@ -125,9 +125,19 @@ def test_auto_is_an_offer_that_says_what_it_chose_and_why(tmp_path: Path) -> Non
     assert offers.chosen(offers.of("consensus"), "Tea?", {"threshold": 70}).route is None
 
 
+def test_a_gateway_whose_settings_say_auto_seats_every_protocol() -> None:
+    plan = plan_of(load(None, {"protocol": "auto"})).of_every_protocol()
+    plan.check()
+    assert {"answerer", "panelist_1", "debater_1"} <= {row.queue for row in plan.rows}
+    assert "auto" in offers_of(plan)[1].names
+
+
 def test_auto_chooses_among_the_ways_that_the_gateway_seats(tmp_path: Path) -> None:
     store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16)))
     learned = {"file": str(tmp_path / "learned.json")}
     offers = offers_of(_plan(protocol="consensus", learned=learned))[1]
     route = offers.chosen(offers.of("auto"), "Tea?").route
     assert route is not None and route.protocol == "consensus" and "nobody is seated who answers alone" in route.why
+    neither = offers_of(_plan(protocol="maci", learned=learned))[1]
+    with pytest.raises(BadInput, match="auto chooses between single and consensus, and neither is seated"):
+        neither.chosen(neither.of("auto"), "Tea?")

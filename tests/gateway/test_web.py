@@ -6,7 +6,12 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
+from client.reliability import store
+from client.reliability.verdicts import Member, Verdict
 from gateway.web.positions import parse_position
+from parley.doors.offers import offers_of
+from parley.plan import plan_of
+from parley.settings import load
 from schemas.session import MAX_QUESTION
 from tests.gateway.support import Browser, Event, Hostile, Site, Web, folder_of, posts
 from tests.support.engine import engine, until
@@ -48,6 +53,19 @@ async def test_auto_is_offered_and_its_choice_is_told_with_the_result(site: Site
     events = await site.owner.watched(await site.owner.start(protocol="auto", panel=3))
     result = next(e.data["result"] for e in events if e.name == "result")
     assert result["learned"][0].startswith(f"Protocol auto: {why}")
+
+
+async def test_a_session_of_the_page_carries_what_past_outcomes_say(site: Site, tmp_path: Path) -> None:
+    file, members = tmp_path / "learned.json", (Member(seat="panelist_1", right=True),)
+    said = [Verdict(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
+    store.write(file, store.Store(verdicts=tuple(said)))
+    offers = offers_of(plan_of(load(None, {"learned": {"file": str(file)}})))[1]
+    async with Web(site.bus.server.url, tmp_path / "keys", offers=offers) as web:
+        async with web.client(_token(site.owner)) as owner:
+            events = await owner.watched(await owner.start())
+    result = next(e.data["result"] for e in events if e.name == "result")
+    (told,) = [line for line in result["learned"] if line.startswith("Seats weighed by their records")]
+    assert "from 3 past sessions" in told
 
 
 async def test_a_snapshot_has_the_posts_of_the_stream_and_its_last_position(site: Site) -> None:

@@ -11,8 +11,8 @@ from tests.house.test_imports import QUOTED
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
-    "Agent", "AgentRow", "BadInput", "Parley", "ParleyError", "Refusal", "Reply", "Result", "Session", "Stack",
-    "StackFailed", "Turn", "Unreachable", "agent", "ask", "connect", "local",
+    "Agent", "AgentRow", "BadInput", "LearnReport", "Parley", "ParleyError", "Refusal", "Reply", "Result", "Session",
+    "Stack", "StackFailed", "Turn", "Unreachable", "agent", "ask", "connect", "learn", "local",
 }  # fmt: skip
 
 
