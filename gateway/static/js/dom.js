@@ -1,5 +1,7 @@
 // Nodes of the page. Whatever a session says reaches the page as the text of a node, here and nowhere else.
 
+const OVERRIDES = /[\u202d\u202e]/g; // they make a text read backwards: it would show other words than it says
+const forwards = (text) => String(text).replace(OVERRIDES, "");
 const TARGET = /^(\/(?!\/)|#|\?)/; // a link leads to this gateway, or to a place on the page
 
 /**
@@ -25,7 +27,7 @@ function fill(node, options) {
   for (const [name, value] of Object.entries(options)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "class") node.setAttribute("class", value);
-    else if (name === "text") node.textContent = String(value);
+    else if (name === "text") node.textContent = forwards(value);
     else if (name === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
     else if (name === "href" && !TARGET.test(value)) continue;
     else if (/^(on|style|src)/i.test(name)) throw new Error(`el: ${name} is no attribute of this page`);
@@ -36,7 +38,7 @@ function fill(node, options) {
 function add(node, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(forwards(child)));
   }
 }
 

@@ -77,13 +77,15 @@ def test_a_debate_whose_arguments_quote_is_not_said_to_quote_nothing(there: Sess
 
 
 def test_an_answer_is_seen_before_a_long_question_and_with_its_facts(somebody: Visitor, there: Sessions) -> None:
-    sid = there.gateway.ask(f"{'We run a payment service with many merchants. ' * 30}{QUESTION}", protocol="consensus")
+    long = "\u202eWe run a payment service with many merchants. " * 30
+    sid = there.gateway.ask(f"{long}{QUESTION}", protocol="consensus")
     there.gateway.ended(sid)
     page = somebody.open(f"/s/{sid}")
     expect(page.locator(".answer .big")).to_be_in_viewport()
     expect(page.locator(".answer .facts")).not_to_contain_text("confidence")
     page.get_by_text("The whole question").click()
     expect(page.get_by_text(QUESTION)).to_be_visible()
+    assert "\u202e" not in page.locator("main").inner_text(), "no text reads backwards"
 
 
 def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there: Sessions) -> None:

@@ -281,8 +281,8 @@ function unfold(node) {
 /** The question as far as it was typed: kept in this tab, so a reload or the back button does not lose it. */
 function draft(typed) {
   try {
-    if (typed !== undefined) sessionStorage.setItem(DRAFT, typed);
-    return sessionStorage.getItem(DRAFT) || "";
+    if (typed !== undefined) sessionStorage.setItem(DRAFT + location.search, typed);
+    return sessionStorage.getItem(DRAFT + location.search) || "";
   } catch {
     return ""; // the browser keeps nothing
   }

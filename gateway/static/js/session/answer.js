@@ -5,6 +5,7 @@ import { brief, count, named, seatName, when } from "../words.js";
 
 const LONG = 320; // an answer of more characters is a text, and no line in bold
 const FOLD = 600;
+const HELD = 240; // characters of what seats hold while it is argued
 const QUESTION = 240; // characters of a question that the heading shows
 
 const GONE = { refused: "The session was refused.", erased: "The texts of this session were removed." };
@@ -89,14 +90,17 @@ function unsettled({ exit_code: code }) {
 export function answerCard(result, anchor, figures = true) {
   const { kind, node } = ending(result);
   const carried = result.carried_by.map(anchor).filter(Boolean);
+  const work = result.answer.length > FOLD; // of a task: its facts are to be seen without reading all of it
+  const summary = adds(result) && named(result.in_short);
+  const answer = said(result.answer || `No ${result.answer_word.toLowerCase()}.`, {
+    class: result.answer.length > LONG ? "reason" : "big",
+  });
   return el(
     "div",
     { class: `answer ${kind}`, role: "group", "aria-label": result.answer_word },
     // an answer that nobody settled must not look like one at first sight
     result.answer && unsettled(result),
-    said(result.answer || `No ${result.answer_word.toLowerCase()}.`, {
-      class: result.answer.length > LONG ? "reason" : "big",
-    }),
+    work ? summary && said(summary, { class: "big" }) : answer,
     el(
       "div",
       { class: "facts" },
@@ -105,9 +109,10 @@ export function answerCard(result, anchor, figures = true) {
       el("span", {}, node, `: ${result.stop} `, figures && link("#why", "the figures")),
     ),
     result.why && said(result.why, { class: "sub" }),
+    work && answer,
     result.reasoning && long(result.reasoning),
     carried.length > 0 && el("p", { class: "sub" }, el("span", { text: "Carried by" }), carried),
-    adds(result) && said(named(result.in_short), { class: "dissent" }),
+    !work && summary && said(summary, { class: "dissent" }),
     beside(result.beside),
   );
 }
@@ -147,7 +152,7 @@ export function openCard(session, held) {
         el("span", { text: most.length === 1 && held.size > 1 ? "all hold the same" : count(groups.size, "position") }),
     ),
     most.map(([position, seats]) =>
-      el("p", { class: "sub", dir: "auto" }, el("b", { text: position }), seats.join(", ")),
+      el("p", { class: "sub", dir: "auto" }, el("b", { text: brief(position, HELD) }), seats.join(", ")),
     ),
     most.length === 0 && el("p", { class: "sub", text: "Nobody has answered yet. Under Seats you see who is at work." }),
   );
