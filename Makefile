@@ -13,7 +13,7 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results routing debates lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test check unit slow serial together alone specmap bench chaos fuzz results routing debates lint format examples api diagrams schemas watching lock clean
 
 help:
 	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | routing | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
@@ -53,14 +53,19 @@ ONCE_MORE = || { [ $$? = 1 ] && echo "Once more, alone: the tests that failed be
 unit: $(STAMP)
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow and not serial" $(ONCE_MORE)
 
+# Only the modules that have such tests are collected: each process looks through all tests that it is given.
+SLOW = $(shell { grep -rlE 'mark\.slow' tests --include='test_*.py'; grep '^tests/' tests/slow.txt; } | sort -u)
 slow: $(STAMP)
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial" $(ONCE_MORE)
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial" $(SLOW) $(ONCE_MORE)
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
-# Only the modules that have such tests are collected: six times five thousand tests take a minute to find.
 SERIAL = $(shell grep -rlE 'mark\.(serial|alone)' tests --include='test_*.py')
-serial: $(STAMP)
+serial: together alone
+
+together: $(STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone" $(SERIAL) $(ONCE_MORE)
+
+alone: $(STAMP)
 	$(BIN)/python -m pytest -q -m alone $(SERIAL) $(ONCE_MORE)
 
 # Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.

@@ -241,7 +241,7 @@ def _price(options: Mapping[str, Any], model: str, base_url: str) -> float | Non
     try:
         if options.get("usd_per_million") is not None:
             return prices.check("encoder.usd_per_million", options["usd_per_million"])
-        price = prices.price_of(model, prices.load())
+        price = prices.price_of(model, prices.shipped())
     except ModelMisconfigured as error:
         raise EncoderMisconfigured(error.why) from None
     if price is not None:

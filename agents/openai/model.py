@@ -13,13 +13,21 @@ import msgspec
 
 from agents.context import Shown
 from agents.models.base import Completion, Emit, ModelUnavailable
+from agents.openai import prices
 from agents.openai.connected_model import ConnectedModel
 from agents.openai.endpoint import Broken, Rejected
 from agents.openai.ladder import StructuredCall
 from agents.openai.options import parse
 from agents.openai.providers import NAMES
+from agents.openai.transport import certificates
 
 _LOGGER = logging.getLogger(__name__)
+
+
+def load_once() -> None:
+    """Read what each process with such a model needs: whoever forks several calls this before."""
+    prices.shipped()
+    certificates()
 
 
 class ModelChecked(msgspec.Struct, frozen=True, kw_only=True):

@@ -192,7 +192,7 @@ def _price(options: Mapping[str, Any], model: str, preset: Preset) -> Price | No
     }
     cached = options.get("usd_per_million_cached")
     own = None if cached is None else prices.check("options.usd_per_million_cached", cached)
-    table = prices.load(Path(_text(options, "prices"))) if options.get("prices") else prices.load()
+    table = prices.load(Path(_text(options, "prices"))) if options.get("prices") else prices.shipped()
     if len(prices_given) == 1:
         missing = next(name for short, name in fields.items() if short not in prices_given)
         raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")

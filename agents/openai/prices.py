@@ -2,6 +2,7 @@
 
 import math
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,12 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
         price = Price(**{name: check(f"{where}: {name}", row[name]) for name in row if name != "model"})
         table.append((row["model"].lower(), price))
     return table
+
+
+@cache
+def shipped() -> list[tuple[str, Price]]:
+    """The table that ships, read once a process. Nobody changes it."""
+    return load()
 
 
 def price_of(model: str, table: list[tuple[str, Price]]) -> Price | None:

@@ -7,9 +7,12 @@ reads another body has its own limit (agents/openai/endpoint.py, agents/openai/e
 
 import asyncio
 import contextlib
+import os
 import socket
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import aiohttp
@@ -32,12 +35,22 @@ _KNOWN = ("gzip", "x-gzip", "deflate")
 ACCEPTED = "gzip, deflate"
 
 
+def certificates() -> ssl.SSLContext:
+    """Whom httpx2 trusts. To read that takes longer than all else of a client, so clients share it."""
+    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
+    return httpx2.create_ssl_context()  # it looks at both variables
+
+
 class Client(openai.DefaultAioHttpClient):
     """openai's client over aiohttp, with a `Transport` around each of its transports: its own, and those of proxies."""
 
     def __init__(self, *, response_limits: Limits, **options: Any) -> None:
         self._limits = response_limits
-        super().__init__(**options)
+        super().__init__(**{"verify": certificates(), **options})
 
     def _init_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
         return Transport(super()._init_transport(*args, **options), self._limits)

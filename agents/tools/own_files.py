@@ -12,7 +12,8 @@ import re
 import stat
 from pathlib import Path
 
-_SEED = re.compile(rb"(?<![A-Za-z0-9])S[ACNOUX][A-Z2-7]{56}(?![A-Za-z0-9])")
+_SEED = re.compile(rb"S(?<![A-Za-z0-9]S)[ACNOUX][A-Z2-7]{56}(?![A-Za-z0-9])")
+"""It begins with the letter, for which Python looks quickest."""
 _MOST_LOOKED_AT = 4_000_000
 """Bytes of a file that are searched for keys."""
 _LOCKS = frozenset({"users.lock", "stack.lock"})

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,6 +33,14 @@ def main(app: "typer.Typer") -> None:
     sys.exit(code)
 
 
+@cache
+def command(app: "typer.Typer") -> Any:
+    """The command line as typer calls it; made once a process."""
+    from typer.main import get_command
+
+    return get_command(app)
+
+
 def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
     """The exit status."""
     from typer import Abort
@@ -46,7 +55,7 @@ def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
             name = _name(arguments, number)
             return report_error(f"{name}: got '', expected a path", name, 2, json=as_json, value="")
     try:
-        return int(app(args=arguments, prog_name="parley", standalone_mode=False) or 0)
+        return int(command(app)(args=arguments, prog_name="parley", standalone_mode=False) or 0)
     except ClickException as error:
         if not as_json:
             error.show()

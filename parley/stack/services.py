@@ -37,6 +37,7 @@ from coordinator.moderator import Moderator
 from coordinator.outcomes.known import children
 from coordinator.outcomes.service import MetricsService
 from coordinator.protocols import PROTOCOLS
+from observability.build import parley_version
 from observability.health import HealthServer
 from observability.logs import setup_logging
 from observability.metrics import Metrics
@@ -315,6 +316,12 @@ def _watch(connection: Connection, metrics: Metrics) -> None:
     connection.on_reconnect.append(back)
     connection.on_disconnect.append(lambda: metrics.bus_connected.set(0))
     connection.on_denied.append(metrics.bus_denied.inc)
+
+
+def load_once() -> None:
+    """Load what every service needs only once it runs: whoever forks several calls this before."""
+    _loop_factory()
+    parley_version()
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -214,7 +214,7 @@ class Supervisor:
             count = services.counting(tenant=stack.counting.tenant, budget_usd=stack.counting.budget_usd)
             self._children.append(_Child(METRICS, METRICS, self._serve(services, METRICS, [(METRICS, lambda: count)])))
         if any(s.facts.get("model") == "openai" for s in self.order.served):
-            importlib.import_module("agents.openai.model")  # once, not in each process
+            importlib.import_module("agents.openai.model").load_once()  # once, not in each process
         together: dict[str, list[tuple[str, Callable[[], Any]]]] = {}
         for row in stack.agents:
             try:
@@ -231,6 +231,7 @@ class Supervisor:
                 together.setdefault(f"{row.process or row.queue}-{copy}", []).append((row.queue, make_agent))
         for name, seats in together.items():
             self._children.append(_Child(name, seats[0][0], self._serve(services, name, seats)))
+        services.load_once()
         kits = services.kits()
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):

@@ -1,7 +1,9 @@
 """Run the blocks of a page in order, in a copy of the project, with a stack where the page starts one.
 
-The copy has the files that git tracks or would, so in a clone it is the clone. Every page has its own copy, home and
-state directory. `parley up` and `parley serve` stay until the page ends, or starts another.
+The copy has the files that git tracks or would, so in a clone it is the clone; what is compiled of them comes along.
+Every page has its own copy, home and state directory. `parley up` and `parley serve` stay until the page ends, or
+starts another. `parley` is a fork of one interpreter that has loaded the copy (tests.support.forks); `make` starts its
+own.
 """
 
 import os
@@ -15,6 +17,7 @@ from pathlib import Path
 
 from parley.stack.lease import read_running
 from tests.docs.blocks import ROOT, Block, blocks
+from tests.support.forks import ABLE, Kept
 
 PATIENCE_S = 55.0
 _LAST = """#!/bin/sh
@@ -66,12 +69,22 @@ class Page:
             "PATH": f"{self._home / 'bin'}:{binaries}:{os.environ['PATH']}", "HOME": str(self._home),
             "PARLEY_STATE": str(self._home / "state"), "LANG": "C.UTF-8", "PYTHONPATH": str(self.folder),
         }  # fmt: skip
+        self._kept: Kept | None = None
+        if ABLE and (self.folder / "tests" / "support" / "forks.py").is_file():
+            self._kept = Kept(self.folder, self._environ)
+            self._kept.write_command(self._home / "bin" / "parley", self._environ)
 
     def __enter__(self) -> "Page":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._end_stack()
+        if self._kept is not None:
+            self._kept.close()
+
+    @property
+    def _door(self) -> tuple[int, ...]:
+        return () if self._kept is None else (self._kept.door.fileno(),)
 
     def run(self) -> None:
         """Run its blocks. Raises Failed."""
@@ -135,7 +148,7 @@ class Page:
         try:
             done = subprocess.run(
                 asked, cwd=self.folder, env=self._environ, stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=PATIENCE_S,
+                timeout=PATIENCE_S, pass_fds=self._door,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise Failed(f"{block.where}: {command}: not over within {PATIENCE_S:g} s") from None
@@ -151,6 +164,7 @@ class Page:
             self._stack = subprocess.Popen(
                 ["bash", "-c", f"exec {command}" if command.startswith("parley") else command], cwd=self.folder,
                 env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                pass_fds=self._door,
             )  # fmt: skip
         deadline = time.monotonic() + PATIENCE_S
         named = re.search(r"--state[ =](\S+)", command)
@@ -186,3 +200,6 @@ def _copy(root: Path, target: Path) -> None:
         if (root / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, target / name)
+    for compiled in {(root / name).parent / "__pycache__" for name in names if name.endswith(".py")}:
+        if compiled.is_dir():
+            shutil.copytree(compiled, target / compiled.relative_to(root), dirs_exist_ok=True)

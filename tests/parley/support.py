@@ -47,7 +47,8 @@ class Front:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("PARLEY")}
+        """This process's, but for settings of Parley and for files of certificates, which each agent would read."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PARLEY", "SSL_CERT_"))}
         return {**kept, MARK: self.mark, "PARLEY_STATE": str(self.state), "PYTHONPATH": str(ROOT)}
 
     def environment_for(self, *arguments: str) -> dict[str, str]:
