@@ -56,13 +56,31 @@ def _position(body: Body) -> Card:
     )  # fmt: skip
 
 
+KEPT = "kept"
+PUT_ELSEWHERE = "says that it kept its answer, but the comparison put it with another answer than before"
+
+
+def put_elsewhere(moved: Any, change: Any) -> bool:
+    """Whether a position counts as another answer though its seat says that it kept its own: the comparison of the
+    answers may be wrong, so nobody is said to have changed its mind."""
+    return bool(moved == "unexplained" and change == KEPT)
+
+
+def _changed(by: Any) -> str:
+    return f"changed its answer {BY.get(str(by), words(by))}"
+
+
 def _assessment(body: Body) -> Card:
     score = number(body.get("score"))
     groups = [mapping(g) for g in items(body.get("groups"))]
     moved = mapping(body.get("moved"))
     paragraphs = [f"{words(g.get('label'))}: {', '.join(words(s) for s in items(g.get('seats')))}" for g in groups]
     paragraphs += [f"They disagree: {words(d)}" for d in items(body.get("key_disagreements"))]
-    paragraphs += [f"{words(seat)} changed its answer {BY.get(str(by), words(by))}" for seat, by in moved.items()]
+    said = mapping(body.get("changes"))
+    paragraphs += [
+        f"{words(seat)} {PUT_ELSEWHERE if put_elsewhere(by, said.get(seat)) else _changed(by)}"
+        for seat, by in moved.items()
+    ]
     chips = [
         Chip(text=_BANDS.get(words(body[name]), words(body[name]))) for name in ("band", "direction") if body.get(name)
     ]

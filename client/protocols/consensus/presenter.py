@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from client.protocols.consensus import cards
 from client.protocols.consensus.cards import BY as _BY
+from client.protocols.consensus.cards import KEPT, PUT_ELSEWHERE, put_elsewhere
 from client.show.cards import Card, Series
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import SEAT_WORDS, PagePart, Presenter
 from client.show.untrusted import items, mapping, number, object_of, words
 from client.show.words import WIDE, raw_post
-from client.text import line
+from client.text import count, line
 from schemas.post import Post
 from schemas.result import Result
 from schemas.text import normalise
@@ -289,6 +290,7 @@ class ConsensusPresenter(Presenter):
                 seat: p.get("change_reason") for seat, p in positions.items() if p.get("change") not in (None, "kept")
             },
             "flips_without_evidence": [seat for seat, p in positions.items() if p.get("flip_without_evidence")],
+            "put_elsewhere": [seat for seat, p in positions.items() if put_elsewhere(p.get("moved"), p.get("change"))],
             "missing": figures.get("missing") or [],
         }
 
@@ -305,6 +307,8 @@ class ConsensusPresenter(Presenter):
             bare = ", and nothing that was found explains it" if seat in figures["flips_without_evidence"] else ""
             why = line(str(figures["reasons"].get(seat) or ""), 300)
             yield f"  {line(seat)} {_CHANGED.get(change, line(str(change)))}{bare}{': ' + why if why else ''}"
+        for seat in figures["put_elsewhere"]:
+            yield f"  {line(str(seat))} {PUT_ELSEWHERE}"
         for seat in figures["missing"]:
             yield f"  {line(str(seat))} gave no position"
         for disagreement in figures["key_disagreements"]:
@@ -340,14 +344,18 @@ def _changes(result: Result) -> str:
     for played in result.rounds:
         for p in mapping(played.get("positions")).values():
             if by := mapping(p).get("moved"):
-                changes.setdefault(words(by), []).append(str(played.get("round")))
+                kept = put_elsewhere(by, mapping(p).get("change"))
+                changes.setdefault(KEPT if kept else words(by), []).append(str(played.get("round")))
     came = _came_to_one(result)
     if not changes and not came:
         return "; all the same from the start" if len(result.rounds) < 2 else "; nobody changed its answer"
     texts = [f"{came} came to an answer later"] if came else []
     for by, rounds in changes.items():
         n = "one changed its answer" if len(rounds) == 1 else f"{len(rounds)} changed their answers"
-        texts.append(f"{n} {_BY.get(by, line(by))} in round {' and '.join(dict.fromkeys(rounds))}")
+        n = f"{n} {_BY.get(by, line(by))}"
+        if by == KEPT:
+            n = f"{count(len(rounds), 'answer')} said to be kept counted as another one"
+        texts.append(f"{n} in round {' and '.join(dict.fromkeys(rounds))}")
     return "; " + ", ".join(texts)
 
 
@@ -434,6 +442,9 @@ def _assessment(round_: int, body: Body, reasons: Mapping[str, str], width: int)
     if moved is None:
         moved = dict.fromkeys(body.get("flips_without_evidence") or (), "without new evidence")
     for seat, by in mapping(moved).items():
+        if put_elsewhere(by, mapping(body.get("changes")).get(seat)):
+            yield "quiet", f"      {line(str(seat))} {PUT_ELSEWHERE}"
+            continue
         why = line(reasons.get(str(seat), ""), width)
         reason = f": {why}" if why and by in ("quotation", "argument") else ""
         yield "quiet", f"      {line(str(seat))} changed its answer {_BY.get(by, line(str(by)))}{reason}"

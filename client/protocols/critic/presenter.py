@@ -117,6 +117,7 @@ class CriticPresenter(Presenter):
         """What the verdict does and assumes, and a warning where objections were compared by words alone."""
         yield from transcript.ruling_lines(result.outcome)
         yield from transcript.counted(result)
+        yield from transcript.untried(result)
         yield from transcript.by_words(result.rounds)
 
     def dissent(self, result: Result) -> str:
@@ -136,7 +137,7 @@ class CriticPresenter(Presenter):
         raised = items(result.outcome.get("objections"))
         still = sum(not o.get("answered") for o in raised)
         met = (
-            "no objection was found"
+            "no objection was raised"
             if not raised
             else f"{len(raised) - still} of {count(len(raised), 'objection')} met"
         )
@@ -157,6 +158,7 @@ class CriticPresenter(Presenter):
         """The label and the objections."""
         yield from transcript.outcome_lines(result.outcome)
         yield from transcript.counted(result)
+        yield from transcript.untried(result)
 
     def closing_lines(self, result: Result) -> Iterator[StyledLine]:
         """A warning where objections were compared by words alone."""

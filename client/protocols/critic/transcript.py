@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from client.show.lines import StyledLine
+from client.show.untrusted import items, mapping
 from client.text import line
 from schemas.result import Result
 
@@ -66,6 +67,17 @@ def counted(result: Result) -> Iterator[StyledLine]:
             "score",
             "The confidence is counted from the objections that are open. No language model judged the answer. "
             f"The answerer itself is {given[-1]:.2f} sure of it.",
+        )
+
+
+def untried(result: Result) -> Iterator[StyledLine]:
+    """What confidence does not mean where a critic with a language model raised nothing and shows no check."""
+    raised = [mapping(o) for r in result.rounds for o in items(r.get("raised"))]
+    if raised and not unread(result) and not any(o.get("number") or o.get("checked") for o in raised):
+        yield (
+            "score",
+            "The critic raised no objection and shows no check. So the confidence means that nothing was said against "
+            "the answer, and not that the answer was tried.",
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from client.protocols.maci.story import Story, top
+from client.protocols.maci.story import Story, top, unlike_words
 from client.protocols.maci.transcript import brought, named, outcome_of, shares, warnings
 from client.show.lines import StyledLine
 from client.text import count, line
@@ -60,7 +60,7 @@ class Told:
         for seat, belief in body.beliefs.items():
             name, before = _first(belief), self._held.get(seat)
             if before not in (None, name):
-                yield "seat", f"      {line(seat)} now holds {line(name, _NAME)}, before {line(before or '', _NAME)}"
+                yield "seat", f"      {line(seat)} now holds {_called(name)}, before {_called(before or '')}"
             self._held[seat] = name
 
 
@@ -70,9 +70,13 @@ def _key(argument: Argument) -> tuple[str, ...]:
 
 
 def _first(belief: Belief) -> str:
-    """The most probable outcome."""
-    shown = top(belief, 1)
-    return shown[0].outcome if shown else ""
+    """The most probable outcome; empty where several are."""
+    most = leading({share.outcome: share.p for share in belief})
+    return most[0] if len(most) == 1 else ""
+
+
+def _called(name: str) -> str:
+    return line(name, _NAME) or "several outcomes as equally likely"
 
 
 def beside(result: Result) -> Iterator[StyledLine]:
@@ -82,18 +86,19 @@ def beside(result: Result) -> Iterator[StyledLine]:
     for ruled in outcome.record:
         kept, times = best.get(_key(ruled), (ruled, 0))
         best[_key(ruled)] = (max(kept, ruled, key=_worth), times + 1)
-    ranked = sorted(best.values(), key=lambda pair: -_worth(pair[0]))
+    ranked = sorted(best.values(), key=lambda pair: _worth(pair[0]), reverse=True)
     counts = f"Arguments: {len(best)} different admitted, {count(outcome.refused, 'refusal')}"
-    yield "quiet", counts + ("; the strongest:" if ranked else "")
+    yield "quiet", counts + ("; the strongest admitted:" if ranked else "")
     for ruled, times in ranked[:_CARRIED]:
         again = f" ({times} times)" if times > 1 else ""
         quote = f" “{line(ruled.spans[0].quote, _SPAN)}”" if ruled.spans else ""
         yield "", f"  {line(ruled.claim, _SPAN)}{quote}{again}"
-    yield from (("score", text) for text in warnings(outcome))
+    yield from (("score", text) for text in (*unlike_words(result.rounds), *warnings(outcome)))
 
 
-def _worth(ruled: Ruled) -> float:
-    return (ruled.crit or 0.0) * (1.0 if ruled.q is None else ruled.q)
+def _worth(ruled: Ruled) -> tuple[float, float]:
+    """What the judges gave it, and then how near its evidence is to the subject."""
+    return (ruled.crit or 0.0, ruled.q or 0.0)
 
 
 def dissent(story: Story, result: Result) -> str:
@@ -102,7 +107,11 @@ def dissent(story: Story, result: Result) -> str:
         return ""
     held = {seat: _first(belief) for seat, belief in story.rounds[-1].beliefs.items()}
     others = {seat: name for seat, name in held.items() if name != result.outcome.get("answer")}
-    return "; ".join(f"{line(seat)} holds {line(name, _NAME)}" for seat, name in others.items()) or "nobody"
+    told = (
+        f"{line(seat)} holds {line(name, _NAME)}" if name else f"{line(seat)} holds several outcomes as equally likely"
+        for seat, name in others.items()
+    )
+    return "; ".join(told) or "nobody"
 
 
 def in_short(story: Story, result: Result, confidence: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from client.protocols.maci import brief, cards, page, transcript
 from client.protocols.maci.brief import Told
 from client.protocols.maci.plot import draw
-from client.protocols.maci.story import body_of, story
+from client.protocols.maci.story import body_of, story, unlike_words
 from client.show.cards import Card, Series, StopRule
 from client.show.lines import Piece, StyledLine
 from client.show.presenter import SEAT_WORDS, NoPicture, PagePart, Presenter
@@ -107,7 +107,9 @@ class MaciPresenter(Presenter):
         """The tests that decided; on one screen those alone that kept it from being convergence."""
         if not self.brief:
             return transcript.stop_lines(reason, certificate)
-        return iter(()) if certificate.get("converged") else transcript.failed_lines(certificate)
+        if not certificate.get("converged"):
+            return transcript.failed_lines(certificate)
+        return transcript.no_attack(reason, certificate)
 
     def kept_apart(self, certificate: Mapping[str, Any]) -> str:
         """Which tests of agreement and plateau failed."""
@@ -115,7 +117,8 @@ class MaciPresenter(Presenter):
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The mixture, the blind vote, the arguments."""
-        return transcript.outcome_lines(result.outcome, story(self._posts))
+        yield from transcript.outcome_lines(result.outcome, story(self._posts))
+        yield from (("score", text) for text in unlike_words(result.rounds))
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """The strongest arguments, and what speaks against trust."""

@@ -2,11 +2,12 @@
 explanations use it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from client.show.untrusted import items, mapping
 from client.text import line
 from schemas.belief import Belief, Share
 from schemas.post import Post, decode_body
@@ -123,11 +124,40 @@ def blind_tie(told: Story, winner: str) -> str:
 
 
 def why_refused(ruled: Ruled) -> str:
-    """Which gate, with the value and the threshold, or what nobody found out; empty for what was admitted."""
+    """Which gate, with the value and the threshold, or what nobody found out, and which gate it passed; empty for what
+    was admitted."""
     if ruled.admitted:
         return ""
     gates = tuple(_gates(ruled))
-    return " and ".join([words for words, below in gates if below] or [words for words, _ in gates])
+    failed = [words for words, reached in gates if reached is False]
+    if not failed:
+        return " and ".join(words for words, _ in gates)
+    others = [words for words, reached in gates if reached]
+    return " and ".join(failed) + (f", although {others[0]}" if others else "")
+
+
+def unlike_alone(rounds: Iterable[Mapping[str, Any]]) -> list[float]:
+    """q of every argument that was refused by its evidence alone, though the judges passed it; `rounds` as a result has
+    them."""
+    return [
+        ruled["q"]
+        for told in rounds
+        for ruled in map(mapping, items(told.get("refused")))
+        if ruled.get("q") is not None and ruled["q"] < ruled["tau_q"]
+        and ruled.get("crit") is not None and ruled["crit"] >= ruled["tau_crit"]
+    ]  # fmt: skip
+
+
+def unlike_words(rounds: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What the gate on evidence kept out though the judges passed it, and why that says nothing against it."""
+    if figures := unlike_alone(rounds):
+        low, high = (f"{figure:.2f}" for figure in (min(figures), max(figures)))
+        yield (
+            f"The judges passed {len(figures)} of the refused, and q alone refused them "
+            f"({low if low == high else f'{low} to {high}'}). It measures how near quotations are to the subject of "
+            "the question, not what they prove. A lower maci.tau_q admits such arguments; maci.q_gate=false admits all "
+            "that the judges pass."
+        )
 
 
 def passed(ruled: Ruled) -> str:
@@ -135,12 +165,14 @@ def passed(ruled: Ruled) -> str:
     return ", ".join(words for words, _ in _gates(ruled))
 
 
-def _gates(ruled: Ruled) -> Iterable[tuple[str, bool]]:
-    """Of each gate: the value beside its threshold, and whether it is not reached. One that is off stands at 0."""
+def _gates(ruled: Ruled) -> Iterable[tuple[str, bool | None]]:
+    """Of each gate: the value beside its threshold, and whether it is reached; None: it is off, at 0."""
     for name, value, at, unknown in (
         ("q", ruled.q, ruled.tau_q, "evidence not measured"), ("CRIT", ruled.crit, ruled.tau_crit, "not judged"),
     ):  # fmt: skip
-        yield (unknown, at > 0) if value is None else (f"{name} {short(value, at)}", value < at)
+        shown = unknown if value is None else f"{name} {short(value, at)}"
+        reached = at <= 0 if value is None else value >= at
+        yield shown, None if reached and at <= 0 else reached
 
 
 def short(value: float, threshold: float) -> str:

@@ -270,8 +270,7 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLi
     for rule in stops_of(certificate):
         if rule.name == reason:
             yield from (("quiet", f"      {test.words}") for test in rule.tests)
-    if reason == "agreement" and brought(certificate) == 0:
-        yield "quiet", f"      {_NO_ATTACK}"
+    yield from no_attack(reason, certificate)
     if reason == "plateau" and certificate.get("near_consensus"):
         yield "quiet", f"      {agreement(certificate)}"
     first, last = certificate.get("gates_first"), certificate.get("gates")
@@ -279,6 +278,12 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLi
         yield "quiet", f"      its gate rose from {_number(first['tau_crit'])} to {_number(last['tau_crit'])} meanwhile"
     if not certificate.get("converged"):
         yield from failed_lines(certificate)
+
+
+def no_attack(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
+    """That the agreement which ended the debate met no argument, where its devil's advocate brought none."""
+    if reason == "agreement" and brought(certificate) == 0:
+        yield "quiet", f"      {_NO_ATTACK}"
 
 
 def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
@@ -425,7 +430,9 @@ def explained(story: Story) -> Iterator[str]:
             if heard.round == t:
                 fate = f"admitted, {passed(heard.ruled)}"
                 verdict = fate if heard.ruled.admitted else f"refused, {why_refused(heard.ruled)}"
-                yield f"  {title(heard.ruled)} of {line(heard.seat)}: {verdict}: {line(heard.ruled.claim, 200)}"
+                met = f", against {line(heard.ruled.rebuts_id)}" if heard.ruled.rebuts_id else ""
+                whose = f"{line(heard.ruled.id)} of {line(heard.seat)}{met}"
+                yield f"  {whose}: {verdict}: {line(heard.ruled.claim, 200)}"
         for seat, belief in body.beliefs.items():
             yield f"  {line(seat)} holds {shares(belief)}"
         if advocate := body.signals.advocate:

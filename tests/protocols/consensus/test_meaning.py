@@ -2,6 +2,7 @@
 
 import pytest
 
+from client.protocols.consensus.presenter import ConsensusPresenter
 from client.show.transcript import Teller
 from coordinator.protocols.consensus.score import facts, weighted_median
 from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Position
@@ -99,6 +100,24 @@ def test_the_score_follows_from_the_groups() -> None:
 )  # fmt: skip
 def test_the_median_by_weight(values: list[float], weights: list[float], median: float) -> None:
     assert weighted_median(values, weights) == pytest.approx(median)
+
+
+def test_who_says_that_it_kept_its_answer_is_not_said_to_have_changed_it() -> None:
+    """The comparison of the answers may have been wrong in either round."""
+    play = Play(panel=3)
+    play.answers("Lithuania's capital", "Vilnius", "Vilnius")
+    compare(play, {"Kaunas": "1", "Vilnius": "23"})
+    play.answers("Vilnius, as I said", "Vilnius", "Vilnius")
+    compare(play, {"Vilnius": "123"})
+    teller = Teller()
+    shown = "\n".join(text for p in play.session.posts for _, text in teller.lines(p))
+    assert "panelist_1 says that it kept its answer, but the comparison put it with another" in shown
+    assert "panelist_1 changed its answer" not in shown
+    play.synthesize("Vilnius")
+    told = "\n".join(ConsensusPresenter().round_words(ConsensusPresenter().round_figures(play.result.rounds[-1])))
+    assert "panelist_1 says that it kept its answer" in told
+    short = ConsensusPresenter().in_short(play.result)
+    assert "1 answer said to be kept counted as another one in round 2" in short and "changed its answer" not in short
 
 
 def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:

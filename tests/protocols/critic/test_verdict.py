@@ -1,9 +1,10 @@
 """A verdict says what it does to the answer; one that contradicts the debate is not taken."""
 
+import msgspec
 import pytest
 
 from client.protocols.critic.presenter import CriticPresenter
-from client.protocols.critic.transcript import outcome_lines, ruling_lines
+from client.protocols.critic.transcript import outcome_lines, ruling_lines, untried
 from schemas.protocols.critic import Verdict
 from tests.protocols.critic.play import Play
 
@@ -130,3 +131,16 @@ def test_a_verdict_of_a_former_version_rules_nothing() -> None:
     play.reply("judge", Verdict(answer="Tape", reasoning="r"))
     got = play.result.outcome
     assert got["source"] == "verdict" and "ruling" not in got and not list(ruling_lines(got))
+
+
+@pytest.mark.parametrize(("checked", "silent"), [("", True), ("3 x 40 km = 120 km", False)])
+def test_a_critic_that_raises_nothing_and_shows_no_check_has_not_tried_the_answer(checked: str, silent: bool) -> None:
+    play = Play()
+    play.answers("Tape")
+    for _ in range(2):
+        play.objects(**({"checked": checked} if checked else {}))
+    play.judges(100)
+    play.verdict("Tape", "upholds")
+    usage = msgspec.structs.replace(play.result.usage, input_tokens=10)
+    told = "\n".join(text for _, text in untried(msgspec.structs.replace(play.result, usage=usage)))
+    assert ("not that the answer was tried" in told) == silent

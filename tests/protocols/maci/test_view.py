@@ -9,6 +9,7 @@ import pytest
 
 from client import records, what_if
 from client.errors import BadInput
+from client.protocols.maci import brief
 from client.protocols.maci import story as maci_story
 from client.protocols.maci.presenter import MaciPresenter
 from client.records import Record
@@ -93,7 +94,7 @@ def test_a_rebuttal_is_shown_with_what_it_rebuts() -> None:
         case(belief(0.9, 0.1)), case(belief(0.1, 0.9), msgspec.structs.replace(argument("no", 2), rebuts=first.n))
     )
     play.plan()
-    assert "  a2 against a1 of debater_2: admitted" in explained(of(play))
+    assert "  a2 of debater_2, against a1: admitted" in explained(of(play))
     assert "a2, debater_2, against a1 " in "\n".join(page.html(of(play)))
 
 
@@ -109,13 +110,13 @@ def test_an_admitted_argument_is_shown_with_both_gates_its_reasons_and_its_evide
 @pytest.mark.parametrize(
     ("q", "crit", "why"),
     [
-        (0.31, 0.8, "q 0.31 < 0.50"),
-        (0.62, 0.1, "CRIT 0.10 < 0.30"),
+        (0.31, 0.8, "q 0.31 < 0.50, although CRIT 0.80 ≥ 0.30"),
+        (0.62, 0.1, "CRIT 0.10 < 0.30, although q 0.62 ≥ 0.50"),
         (0.0, 0.0, "q 0.00 < 0.50 and CRIT 0.00 < 0.30"),
-        (0.4999, 0.8, "q 0.4999 < 0.5000"),
-        (0.62, None, "not judged"),
+        (0.4999, 0.8, "q 0.4999 < 0.5000, although CRIT 0.80 ≥ 0.30"),
+        (0.62, None, "not judged, although q 0.62 ≥ 0.50"),
         (0.31, None, "q 0.31 < 0.50 and not judged"),
-        (None, 0.8, "evidence not measured"),
+        (None, 0.8, "evidence not measured, although CRIT 0.80 ≥ 0.30"),
         (None, None, "evidence not measured and not judged"),
     ],
 )
@@ -135,6 +136,29 @@ def test_what_nobody_found_out_is_no_figure_and_behind_a_gate_that_is_off_no_rea
     assert maci_story.why_refused(unmeasured).startswith("evidence not measured"), "a gate that is on at 0"
     admitted: Ruled = msgspec.structs.replace(unmeasured, admitted=True, crit=None, tau_crit=0.0)
     assert maci_story.passed(admitted) == "evidence not measured, not judged"
+
+
+def test_what_the_judges_passed_and_q_alone_refused_is_told_with_what_would_admit_it() -> None:
+    refused = {"id": "a2", "q": 0.356, "crit": 0.9, "tau_q": 0.5, "tau_crit": 0.3}
+    rounds: tuple[dict[str, Any], ...] = (
+        {"refused": []},
+        {"refused": [refused, {**refused, "q": 0.2, "crit": 0.1}, {**refused, "q": None}]},
+    )
+    (told,) = maci_story.unlike_words(rounds)
+    assert told.startswith("The judges passed 1 of the refused, and q alone refused them (0.36).")
+    assert "not what they prove" in told and "A lower maci.tau_q admits" in told
+    assert not list(maci_story.unlike_words(({"refused": [{**refused, "crit": 0.1}]},)))
+
+
+def test_a_debater_between_two_answers_agrees_with_nobody() -> None:
+    play = Play({"round_limit": 1})
+    play.blind(belief(0.5, 0.5), belief(0.9, 0.1))
+    play.round(*(case(belief(p, 1 - p), argument(claim)) for p, claim in ((0.5, "x"), (0.9, "y"))))
+    play.plan()
+    record = of(play)
+    told, result = maci_story.story(records.posts_of(record)), records.result_of(record)
+    assert result is not None and brief.dissent(told, result) == "debater_1 holds several outcomes as equally likely"
+    assert brief.in_short(told, result, "0.7").startswith("no agreement: dengue, 0.7; debater_1 holds several")
 
 
 def test_an_unjudged_round_is_told_as_unjudged() -> None:
@@ -341,7 +365,7 @@ def test_explain_has_the_history_of_the_dials() -> None:
 def test_explain_names_the_fate_of_each_argument() -> None:
     text = explained(maci_record.record())
     assert f"  a1 of debater_1: admitted, q 0.62 ≥ 0.50, CRIT 0.80 ≥ 0.30: {SAID.claim}" in text
-    assert f"  a2 of debater_2: refused, q 0.31 < 0.50: {SAID.claim}" in text
+    assert f"  a2 of debater_2: refused, q 0.31 < 0.50, although CRIT 0.80 ≥ 0.30: {SAID.claim}" in text
 
 
 def test_the_cap_is_told_as_the_cap() -> None:
