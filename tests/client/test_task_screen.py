@@ -178,12 +178,15 @@ def test_the_certificate_of_a_check_that_did_not_finish_says_that_there_is_no_re
     play.reply(AUDITOR, APPROVED)
     assert play.stop["reason"] == "unproven"
     told = "\n".join(explain.words(of(play)))
-    assert f"check: before: no result ({ended}); after: no result ({ended})" in told and "failed 0" not in told
+    assert (
+        f"What the check came to: before: no result ({ended}); after: no result ({ended})" in told
+        and "failed 0" not in told
+    )
     red = half_done(max_reviews=0)
     red.reply("check", run("after", "t.py::b"))
     red.decide("1", "emit")
     told = "\n".join(explain.words(of(red)))
-    assert "check: before: exit status 1, 2 failed; after: exit status 1, 1 failed" in told
+    assert "What the check came to: before: exit status 1, 2 failed; after: exit status 1, 1 failed" in told
 
 
 def said(text: str, *, performed: bool) -> Work:

@@ -401,7 +401,7 @@ def test_one_that_is_open_or_was_cancelled_is_explained_too() -> None:
     assert "It is still open after 2 transitions." in explained(maci_record.record(ended=False))
     assert "dials in force" in explained(maci_record.record(ended=False))
     cancelled = Stop(reason="cancelled", converged=False, certificate={"by": "client", "why": "enough"})
-    assert "why: enough" in explained(maci_record.record(rounds=0, stop=cancelled))
+    assert "Why it was ended: enough" in explained(maci_record.record(rounds=0, stop=cancelled))
 
 
 # ---------------------------------------------------------------- hostile texts
