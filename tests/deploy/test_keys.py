@@ -83,7 +83,7 @@ def run(api: Api, folder: Path, *options: str) -> str:
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "parley-keys", "parley-nats-config", *options],
-        env=env, capture_output=True, text=True, timeout=60, check=False,
+        env=env, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
