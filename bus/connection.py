@@ -217,7 +217,7 @@ class Connection:
         token, pending = self._register(subject, reply)
         try:
             await self._send(subject, payload, reply, headers)
-            await self._flush(subject)
+            await self.flush(subject)
             if pending.future.done():
                 pending.future.result()
         finally:
@@ -244,16 +244,6 @@ class Connection:
         finally:
             self._answers.forget(token)
         return answer_of(subject, answer)
-
-    async def judged(self, subject: str, timeout_s: int = 5) -> None:
-        """Wait until the server has judged all that was sent before: by then it has told every refusal.
-
-        Raises
-        ------
-        Disconnected
-            It did not answer within `timeout_s`; `subject` is for the error.
-        """
-        await self._flush(subject, timeout_s)
 
     def question(self) -> Question:
         """A question that is asked until it is answered, by anybody who may answer it. The asker closes it."""
@@ -330,8 +320,7 @@ class Connection:
         return ack
 
     def put(self, subject: str, payload: bytes, headers: Headers | None = None, reply: str = "") -> bool:
-        """`publish` at once, without waiting. False: nothing was sent; only `publish` can send it, or say why it cannot
-        be sent."""
+        """`publish` at once, without waiting. False: nothing was sent; `publish` sends it, or says why it cannot."""
         return self.nc.put(subject, payload, reply, headers)
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
@@ -371,7 +360,7 @@ class Connection:
             else:
                 subscription = await self.nc.hear(subject, queue, cast("Callable[[Msg], None]", cb))
             with contextlib.suppress(Disconnected):  # it goes out with the reconnect then
-                await self._flush(subject)
+                await self.flush(subject)
             if pending.future.done() and not isinstance(pending.future.exception(), Disconnected):
                 await subscription.unsubscribe()
                 pending.future.result()
@@ -392,7 +381,8 @@ class Connection:
         except (library.Error, OSError) as error:
             raise self._mapped(error, subject) from None
 
-    async def _flush(self, subject: str, timeout_s: int = 5) -> None:
+    async def flush(self, subject: str, timeout_s: int = 5) -> None:
+        """Wait until the server has told every refusal of what was sent; `subject` is for the error, Disconnected."""
         if not self.nc.is_connected:
             return  # goes out with the reconnect
         try:

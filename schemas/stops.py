@@ -169,7 +169,7 @@ STOPS = Stops(
             converged=False,
             status="finished",
             exit_code=UNSETTLED,
-            words="nobody did the work; the result is a plan, or what the documents say",
+            words="nothing was done; the result is a plan, or what the documents say",
         ),
         StopRow(
             reason="review_limit",

@@ -82,7 +82,7 @@ class Actor:
         question = asyncio.create_task(self.conn.request(subject, payload, _JUDGED_S + _ANSWER_S))
         try:
             await asyncio.sleep(0)  # the question is on its way
-            await self.conn.judged(subject, _JUDGED_S)
+            await self.conn.flush(subject, _JUDGED_S)
             await asyncio.wait((question,), timeout=_ANSWER_S)
             if not question.done():
                 return Verdict(LET_THROUGH, f"no answer within {_ANSWER_S:g} s")

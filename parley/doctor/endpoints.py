@@ -13,6 +13,7 @@ _PROBE = "Reply with the word ok."
 
 
 def rung(model: "OpenAIModel") -> str:
+    """The form in which the model's next reply is asked for."""
     from agents.openai.providers import NAMES
 
     return NAMES[model.rung()]
@@ -38,6 +39,7 @@ async def asked_something(model: "OpenAIModel") -> str:
 
 
 def remedy(provider: str, model: str, why: str) -> str:
+    """What to do about a model that did not answer."""
     if provider == "ollama":
         return f"ollama serve, and ollama pull {model}"
     if "401" in why or "403" in why:
@@ -48,5 +50,6 @@ def remedy(provider: str, model: str, why: str) -> str:
 
 
 def local(url: str) -> bool:
+    """Whether an address is of this machine."""
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")

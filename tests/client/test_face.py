@@ -90,7 +90,7 @@ def test_a_protocol_that_nobody_knows_is_shown_with_its_answer_and_its_figures()
     shown, _, explained, _ = everywhere(record)
     assert "  voice, song\n      text: la la\n      verse: 2\n" in shown
     assert "Answer: A lark\nenough (enough)" in shown and "key: D minor" in shown and shown.endswith("1.0 s")
-    assert "Round 1:\n  tune: slow\n  voices: a 2\n" in explained and "  bars: 12\n" in explained
+    assert "Round 1:\n  tune: slow\n  voices: a 2\n" in explained and "  Bars: 12\n" in explained
     for text in everywhere(record):
         assert "A lark" in text and "D minor" in text
 

@@ -218,10 +218,11 @@ def test_an_action_whose_past_cost_does_not_fit_the_budget_is_not_feasible() -> 
     """Algorithm 2, lines 4 and 5: c_t(k) by action, and never below the dearest round so far (L.3)."""
     config = control(schedule="learned")
     costs = [
-        play(config, [seen(tokens=500), seen(tokens=900, left=left)], arms=ARMS).learned for left in (5_000, 4_999)
+        play(config, [seen(tokens=500), seen(tokens=900, tokens_left=left)], arms=ARMS).learned
+        for left in (5_000, 4_999)
     ]
     assert [state.action == 5 for state in costs if state is not None] == [True, False]
-    nothing = play(config, [seen(tokens=500), seen(tokens=900, left=899)], arms=ARMS).learned
+    nothing = play(config, [seen(tokens=500), seen(tokens=900, tokens_left=899)], arms=ARMS).learned
     assert nothing is not None and nothing.action is None
 
 
