@@ -56,17 +56,17 @@ unit: $(STAMP)
 # Only the modules that have such tests are collected: each process looks through all tests that it is given.
 SLOW = $(shell { grep -rlE 'mark\.slow' tests --include='test_*.py'; grep '^tests/' tests/slow.txt; } | sort -u)
 slow: $(STAMP)
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial" $(SLOW) $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial" $(SLOW) $(ONCE_MORE)
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 SERIAL = $(shell grep -rlE 'mark\.(serial|alone)' tests --include='test_*.py')
 serial: together alone
 
 together: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone" $(SERIAL) $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone" $(SERIAL) $(ONCE_MORE)
 
 alone: $(STAMP)
-	$(BIN)/python -m pytest -q -m alone $(SERIAL) $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -m alone $(SERIAL) $(ONCE_MORE)
 
 # Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
 specmap: $(STAMP)

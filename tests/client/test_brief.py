@@ -62,7 +62,11 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
             ["Answer: Fusarium wilt", "Dissent: nobody", "now holds", "changed the mind of 1 de"],
         ),
         ("competition", TOPIC, ["Verdict: Proposition wins", "stop: played", "that is little"]),
-        ("madp", (TITLE,), ["security-architect leads", "Result: ", "In short: nothing was done: a plan"]),
+        (
+            "madp",
+            (TITLE,),
+            ["security-architect leads", "Result: ", "In short: nothing was done; security-architect led;"],
+        ),
     ],
 )
 def test_every_shipped_example_fits_one_screen(

@@ -21,6 +21,7 @@ from client.errors import BadInput, Unreachable
 from parley.attacks.actor import Actor
 from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene, writes
 from parley.bus import check as bus_check
+from tests.conftest import Eventually
 from tests.security.support import PINS, QUEUES, READERS, VIEWERS, Target, allowed, naive
 from tests.support.forks import run
 
@@ -81,7 +82,7 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
         assert "asks which services there are (PING)" in red[0]
 
 
-async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path) -> None:
+async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path, eventually: Eventually) -> None:
     """An attack is made once, and its refusal is awaited: also longer than the answer to what was not refused."""
     async with Target(tmp_path / "bus") as target:
         await target.up()
@@ -91,7 +92,9 @@ async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path) -> None:
             own = subjects.say("nobody", writes(target.credentials["con_1"])[0], "con_1", scene.sid)
             assert (await Actor(scene, "con_1").asks(own)).how.startswith("no answer")
             assert heard == [own]
+            threads = Path(f"/proc/{target.server.pid}/task")
             os.kill(target.server.pid, signal.SIGSTOP)
+            await eventually(lambda: all(") T " in (t / "stat").read_text() for t in threads.iterdir()))
             asked = asyncio.create_task(Actor(scene, "con_1").asks("$JS.API.INFO"))
             try:
                 done, _ = await asyncio.wait((asked,), timeout=0.8)

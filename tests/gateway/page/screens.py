@@ -29,7 +29,7 @@ def main(folder: Path) -> None:
                 page = one.open(path)
                 expect(page.locator("main h1")).to_be_visible()
                 ready(page)
-                (folder / f"{name}.png").write_bytes(small(page.screenshot()))
+                (folder / f"{name}.webp").write_bytes(small(page.screenshot()))
 
         _ended(Path(place), shot)
         _live(Path(place), shot)
@@ -88,11 +88,11 @@ def typed(page: Page) -> None:
 
 
 def small(png: bytes) -> bytes:
-    """The picture with few colours, which a page of text hardly shows."""
+    """The picture with few colours, which a page of text hardly shows. WebP takes a quarter less room than PNG."""
     out = io.BytesIO()
     image = Image.open(io.BytesIO(png)).convert("RGB")
     few = image.quantize(_COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    few.save(out, "PNG", optimize=True)
+    few.convert("RGB").save(out, "WEBP", lossless=True, quality=100, method=6)
     return out.getvalue()
 
 

@@ -77,7 +77,7 @@ def test_a_script_is_no_longer_than_a_module_may_be(script: Path) -> None:
 
 def test_the_pictures_of_the_page_are_there_and_small() -> None:
     """`make screens` takes them."""
-    shown = re.findall(r"\]\(web/([\w-]+\.png)\)", (DOCS / "web.md").read_text())
+    shown = re.findall(r"\]\(web/([\w-]+\.webp)\)", (DOCS / "web.md").read_text())
     there = {path.name: path.stat().st_size for path in (DOCS / "web").iterdir()}
     assert sorted(shown) == sorted(there), "each picture is shown once, and none is left over"
     assert max(there.values()) < 50_000, "the repository is a folder of tasks itself, with a limit"

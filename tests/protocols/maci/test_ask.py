@@ -242,7 +242,8 @@ def test_replay_under_another_rule_says_where_the_record_ends(bench: Bench, dead
     sid = re.search(r"^session (\w+)$", deadlock, re.M)
     assert sid is not None
     out = bench.told("replay", sid[1], "--set", "maci.tau_stop=3")
-    first, *_, last = out.splitlines()
+    changed, first, *_, last = out.splitlines()
+    assert changed == "tau_stop: 3 in place of 2"
     assert first.startswith("the runs part at transition ") and last.endswith(" recorded events carried it")
     assert "recorded run stops: plateau and asks round 2 (plan), this one asks round 3 (argue)" in first
     assert first.endswith("was not recorded: the record carries it no further") and "this run: stops" not in out
