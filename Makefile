@@ -13,7 +13,7 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-web screens test check unit slow serial together alone specmap bench chaos fuzz results routing debates lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results routing debates lint format examples api diagrams schemas watching lock clean
 
 help:
 	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | routing | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
@@ -60,12 +60,8 @@ slow: $(STAMP)
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 SERIAL = $(shell grep -rlE 'mark\.(serial|alone)' tests --include='test_*.py')
-serial: together alone
-
-together: $(STAMP)
+serial: $(STAMP)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone" $(SERIAL) $(ONCE_MORE)
-
-alone: $(STAMP)
 	@$(BIN)/python -m pytest -q -m alone $(SERIAL) $(ONCE_MORE)
 
 # Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
