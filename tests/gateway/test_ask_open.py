@@ -15,8 +15,8 @@ STUB = "tests.support.model:make"
 SLOW = f"""
 protocol: consensus
 seats:
-  one: {{model: "{STUB}", role: panelist, options: {{latency_s: 0.5, agree_from: 9}}}}
-  two: {{model: "{STUB}", role: panelist, options: {{latency_s: 0.5, agree_from: 9}}}}
+  one: {{model: "{STUB}", role: panelist, options: {{latency_s: 2.0, agree_from: 9}}}}
+  two: {{model: "{STUB}", role: panelist, options: {{latency_s: 2.0, agree_from: 9}}}}
   analyst: {{}}
 """
 
