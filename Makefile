@@ -37,7 +37,7 @@ demo-web: $(STAMP)
 
 # The pictures of docs/web.md. Needs chromium.
 screens: $(STAMP)
-	$(BIN)/python -m tests.gateway.page.screens docs/web
+	$(BIN)/python -m tests.web.page.screens docs/web
 
 test: lint unit
 
@@ -114,10 +114,10 @@ api: $(STAMP)
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams
-	$(BIN)/python -m coordinator.diagrams docs/diagrams
+	$(BIN)/python -m parley.coordinator.diagrams docs/diagrams
 
 schemas: $(STAMP)
-	$(BIN)/python -m schemas.export
+	$(BIN)/python -m parley.schemas.export
 
 # The rules of Prometheus, the dashboards, and the pages of objectives and runbooks.
 watching: $(STAMP)

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from schemas.artifact import Artifact
+from parley.schemas.artifact import Artifact
 
 
 class ArtifactError(Exception):

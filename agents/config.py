@@ -24,10 +24,10 @@ from typing import Any
 
 from dotenv.parser import parse_stream
 
-from agents.models.base import ModelMisconfigured
-from agents.openai.providers import PRESETS, provider
-from agents.secrets import Secret, as_key, key_from, variable
-from agents.specs import AgentSpec
+from parley.agents.models.base import ModelMisconfigured
+from parley.agents.openai.providers import PRESETS, provider
+from parley.agents.secrets import Secret, as_key, key_from, variable
+from parley.agents.specs import AgentSpec
 
 WITHOUT_A_SERVER = ("extractive", "recorded")
 """What `LLM_PROVIDER` may name beside providers."""
@@ -229,7 +229,7 @@ def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
 
 
 def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
-    from agents.encoders import EncoderMisconfigured, settings  # numpy: for the helper alone
+    from parley.agents.encoders import EncoderMisconfigured, settings  # numpy: for the helper alone
 
     try:
         named = settings.chosen(spec.options.get("encoder"), _levels(spec), environ)

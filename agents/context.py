@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from schemas.expert import ExpertSpec
-from schemas.session import Document
-from schemas.turn import Caps
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.session import Document
+from parley.schemas.turn import Caps
 
 if TYPE_CHECKING:  # the bus's client: not for whoever only shows turns to a model
-    from agents.expert_registry import ExpertRegistry
+    from parley.agents.expert_registry import ExpertRegistry
 
 
 class Other(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,9 +2,9 @@
 
 from collections import OrderedDict
 
-from agents.moderator_link import ModeratorLink
-from schemas.session import Document
-from schemas.turn import Turn, Work
+from parley.agents.moderator_link import ModeratorLink
+from parley.schemas.session import Document
+from parley.schemas.turn import Turn, Work
 
 _MOST_CHARACTERS = 32_000_000
 

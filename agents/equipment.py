@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agents.models.base import Model
-from schemas.expert import ExpertSpec
+from parley.agents.models.base import Model
+from parley.schemas.expert import ExpertSpec
 
 if TYPE_CHECKING:  # pydantic: not for whoever only shows turns to a model
-    from agents.tools.allow import AllowList
+    from parley.agents.tools.allow import AllowList
 
 
 @dataclass(frozen=True)

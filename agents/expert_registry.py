@@ -11,13 +11,13 @@ import logging
 import time
 from collections.abc import Callable
 
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import BusError
-from bus.library import Msg, Subscription
-from schemas.expert import ROLE, ExpertSpec
-from schemas.presence import ALIVE_S, PinnedAnnouncement, decode_announcement
-from schemas.wire import SchemaError
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.bus.library import Msg, Subscription
+from parley.schemas.expert import ROLE, ExpertSpec
+from parley.schemas.presence import ALIVE_S, PinnedAnnouncement, decode_announcement
+from parley.schemas.wire import SchemaError
 
 _LOGGER = logging.getLogger(__name__)
 ANSWERED_S = 2.0

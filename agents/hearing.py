@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from schemas.post import Post
-from schemas.turn import Speak
+from parley.schemas.post import Post
+from parley.schemas.turn import Speak
 
 
 class Hear(NamedTuple):

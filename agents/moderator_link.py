@@ -10,17 +10,17 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from agents.artifacts import ArtifactError
-from bus import artifacts, subjects
-from bus.answers import Question
-from bus.channels import PUBLIC
-from bus.connection import Connection
-from bus.errors import ArtifactRefused, BusError, Denied, NoModerator
-from bus.library import Msg
-from observability import tracing
-from observability.metrics import Metrics
-from schemas.artifact import Artifact
-from schemas.turn import (
+from parley.agents.artifacts import ArtifactError
+from parley.bus import artifacts, subjects
+from parley.bus.answers import Question
+from parley.bus.channels import PUBLIC
+from parley.bus.connection import Connection
+from parley.bus.errors import ArtifactRefused, BusError, Denied, NoModerator
+from parley.bus.library import Msg
+from parley.observability import tracing
+from parley.observability.metrics import Metrics
+from parley.schemas.artifact import Artifact
+from parley.schemas.turn import (
     MOST_REPLIES,
     Answer,
     Answers,
@@ -35,7 +35,7 @@ from schemas.turn import (
     Turn,
     Work,
 )
-from schemas.wire import InvalidValue, SchemaError, decode, encode
+from parley.schemas.wire import InvalidValue, SchemaError, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _PATIENCE_S = 5.0
@@ -94,7 +94,8 @@ class ModeratorLink:
             await asyncio.sleep(wait)
 
     async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
-        """Ask whether this turn is open, and whether the model may be paid for this attempt (schemas.turn.Check).
+        """Ask whether this turn is open, and whether the model may be paid for this attempt
+        (parley.schemas.turn.Check).
 
         Raises BusError when nobody answered until the turn's deadline."""
         asked_ns = self._connection.clock.local()

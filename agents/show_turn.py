@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Other, Shown
-from agents.protocols import kind_of
-from schemas.session import Document
-from schemas.turn import Turn, Work
-from schemas.wire import decode
+from parley.agents.context import Other, Shown
+from parley.agents.protocols import kind_of
+from parley.schemas.session import Document
+from parley.schemas.turn import Turn, Work
+from parley.schemas.wire import decode
 
 
 class ContextError(Exception):

@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents import strict_yaml
-from bus.channels import ACCOUNT_OF_ROLE
-from schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
+from parley.agents import strict_yaml
+from parley.bus.channels import ACCOUNT_OF_ROLE
+from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 
 
 class SpecError(ValueError):
@@ -50,14 +50,14 @@ class AgentSpec(BaseModel):
     """The queue that its credential serves. A seat without a name of its own has this name."""
     roles: tuple[str, ...] = Field(min_length=1, strict=False)
     model: str = Field(default="extractive", min_length=1)
-    """The model's name, as for agents.models.make_model."""
+    """The model's name, as for parley.agents.models.make_model."""
     options: dict[str, Any] = {}
     room: int = Field(default=4, ge=1, le=10_000)
     """How many turns at once."""
     expertise: tuple[str, ...] = Field(default=(), strict=False)
     """Words for what it knows about, for protocols that weigh seats."""
     expert: ExpertSpec | None = None
-    """The expert's specification, from a file of its own (agents.experts); never from an agent file."""
+    """The expert's specification, from a file of its own (parley.agents.experts); never from an agent file."""
 
     @property
     def pin(self) -> str:
@@ -77,7 +77,7 @@ def builtin(name: str) -> AgentSpec | None:
     """The spec that a name stands for: `analyst`, `panelist`, `panelist_2`, a shipped expert's queue (`expert_sre`);
     None if it stands for none."""
     if expert_of(name):
-        from agents.experts import builtin as shipped  # a dozen files are load_spec
+        from parley.agents.experts import builtin as shipped  # a dozen files are load_spec
 
         return next((of_expert(spec) for spec in shipped() if spec.id == expert_of(name)), None)
     role = re.sub(r"_\d+\Z", "", name)
@@ -127,7 +127,7 @@ def _is_expert(text: str) -> bool:
 
 
 def _read_expert(path: Path) -> AgentSpec:
-    from agents.experts import ExpertError, load_spec
+    from parley.agents.experts import ExpertError, load_spec
 
     try:
         return of_expert(load_spec(path))

@@ -10,12 +10,12 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from schemas.turn import Turn, Work
+from parley.schemas.turn import Turn, Work
 
 if TYPE_CHECKING:
-    from agents.moderator_link import ModeratorLink
-    from bus.connection import Connection
-    from bus.work import Delivery
+    from parley.agents.moderator_link import ModeratorLink
+    from parley.bus.connection import Connection
+    from parley.bus.work import Delivery
 
 KNOWN_S = 0.2
 """Seconds for which it is taken as known that a turn is open."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from agents.context import Other, laid_beside
-from schemas.routing import Task
+from parley.agents.context import Other, laid_beside
+from parley.schemas.routing import Task
 
 
 def task_texts(task: Task) -> Iterator[Other]:

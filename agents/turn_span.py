@@ -1,7 +1,7 @@
 """The span of a turn: from when its worker has room for it until a moderator took the reply.
 
 Its id follows from the session and the turn, and it hangs on the round that its message names, which is written later
-(coordinator.folded.spans). Links lead to the posts that the seat was shown.
+(parley.coordinator.folded.spans). Links lead to the posts that the seat was shown.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from opentelemetry.trace import Span, SpanContext
 
-from observability import genai, tracing
-from schemas.turn import Turn, Work
+from parley.observability import genai, tracing
+from parley.schemas.turn import Turn, Work
 
 _NONE = nullcontext()
 

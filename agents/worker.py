@@ -29,33 +29,33 @@ from typing import Any, Self
 
 import msgspec
 
-from agents import turn_span
-from agents.context import Shown
-from agents.documents import DocumentCache
-from agents.expert_registry import ExpertRegistry
-from agents.hearing import Hear
-from agents.models.base import Completion, LiveEmitter, Model, ModelError
-from agents.models.computed import with_computed
-from agents.moderator_link import ModeratorLink, TurnArtifacts
-from agents.protocols import UnknownKind, kind_of
-from agents.show_turn import Bodies, ContextError, show
-from agents.specs import AgentSpec
-from agents.still_open import StillOpen, begin, is_known_open, is_open
-from agents.tools.allow import AllowList
-from agents.worker_measures import DEADLINE, RAISED, WorkerMeasures, kind_of_fault
-from agents.worker_model import WorkerModel
-from bus import subjects
-from bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
-from bus.connection import Connection
-from bus.errors import BusError, Denied
-from bus.library import Msg, Subscription
-from bus.work import SILENT_S, Delivery, Pull
-from observability import logs, tracing
-from observability.metrics import Metrics
-from schemas.post import Live, decode_posts
-from schemas.presence import Announcement
-from schemas.turn import Reply, Turn, Usage, Work
-from schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
+from parley.agents import turn_span
+from parley.agents.context import Shown
+from parley.agents.documents import DocumentCache
+from parley.agents.expert_registry import ExpertRegistry
+from parley.agents.hearing import Hear
+from parley.agents.models.base import Completion, LiveEmitter, Model, ModelError
+from parley.agents.models.computed import with_computed
+from parley.agents.moderator_link import ModeratorLink, TurnArtifacts
+from parley.agents.protocols import UnknownKind, kind_of
+from parley.agents.show_turn import Bodies, ContextError, show
+from parley.agents.specs import AgentSpec
+from parley.agents.still_open import StillOpen, begin, is_known_open, is_open
+from parley.agents.tools.allow import AllowList
+from parley.agents.worker_measures import DEADLINE, RAISED, WorkerMeasures, kind_of_fault
+from parley.agents.worker_model import WorkerModel
+from parley.bus import subjects
+from parley.bus.channels import ACCOUNT_OF_ROLE, CONTROL, MATCHING, speaks_on
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, Denied
+from parley.bus.library import Msg, Subscription
+from parley.bus.work import SILENT_S, Delivery, Pull
+from parley.observability import logs, tracing
+from parley.observability.metrics import Metrics
+from parley.schemas.post import Live, decode_posts
+from parley.schemas.presence import Announcement
+from parley.schemas.turn import Reply, Turn, Usage, Work
+from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
@@ -90,7 +90,7 @@ class Worker:
 
     `silent_s`: so long nobody at the bus answers before it counts as not ready.
 
-    Raises agents.specs.NotEnrolled where an expert's specification is not the one that the credentials pin.
+    Raises parley.agents.specs.NotEnrolled where an expert's specification is not the one that the credentials pin.
     """
 
     def __init__(

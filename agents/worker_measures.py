@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from agents.models.base import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
-from observability import tracing
-from observability.metrics import MODEL_FAULTS, WORKER_OUTCOMES, Metrics
+from parley.agents.models.base import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
+from parley.observability import tracing
+from parley.observability.metrics import MODEL_FAULTS, WORKER_OUTCOMES, Metrics
 
 DEADLINE, RAISED = "deadline", "raised"
 _KINDS: tuple[tuple[type[ModelError], str], ...] = (

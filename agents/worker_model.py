@@ -1,13 +1,13 @@
-"""A worker's model, with what the protocols of its turns lay around it (agents.protocols.kit.Kit.serve)."""
+"""A worker's model, with what the protocols of its turns lay around it (parley.agents.protocols.kit.Kit.serve)."""
 
-from agents.artifacts import ArtifactAccess, NoArtifacts
-from agents.context import Shown
-from agents.equipment import Equipment
-from agents.models.base import Completion, Emit, Model
-from agents.protocols import KITS
-from agents.tools.allow import AllowList
-from agents.tools.sandbox import possible
-from schemas.expert import ExpertSpec
+from parley.agents.artifacts import ArtifactAccess, NoArtifacts
+from parley.agents.context import Shown
+from parley.agents.equipment import Equipment
+from parley.agents.models.base import Completion, Emit, Model
+from parley.agents.protocols import KITS
+from parley.agents.tools.allow import AllowList
+from parley.agents.tools.sandbox import possible
+from parley.schemas.expert import ExpertSpec
 
 _NO_ARTIFACTS = NoArtifacts()
 
@@ -54,7 +54,7 @@ class WorkerModel:
             return
         if spec is not None and spec.tools is not None:
             tools = tools.only(spec.tools)
-        from agents.tools.look import not_there  # the tool servers' client: for who has an operator's list
+        from parley.agents.tools.look import not_there  # the tool servers' client: for who has an operator's list
 
         self.no_tools = await not_there(tools)
 

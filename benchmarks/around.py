@@ -13,14 +13,14 @@ import msgspec
 
 from benchmarks.debates import Bench, Case, bench, stack
 from benchmarks.processes import Memory
-from bus.accounts import load_credentials
-from bus.connection import connect
-from bus.streams import STREAMS
-from client.client import Client
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import connect
+from parley.bus.streams import STREAMS
+from parley.client.client import Client
+from parley.schemas.log import Entry, Replied
+from parley.schemas.wire import decode
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
-from schemas.log import Entry, Replied
-from schemas.wire import decode
 
 _HELP_S = 30.0
 _ASK_S = 60.0

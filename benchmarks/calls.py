@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.debates import Case, bench, stack
-from coordinator import machine
+from parley.coordinator import machine
 
 FILE = "PARLEY_BENCH_CALLS"
 _WARM = 200

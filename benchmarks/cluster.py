@@ -31,15 +31,15 @@ from threading import Event, Thread
 import msgspec
 
 from benchmarks.debates import Case, bench, stack
-from bus.accounts import load_credentials, mint, publics, table
-from bus.cluster.embedded import EmbeddedCluster
-from bus.cluster.leaders import spread
-from bus.connection import Connection, connect
-from bus.embedded import EmbeddedServer
-from bus.errors import BusError, Conflict
-from bus.storage import direct
-from bus.storage.partitions import Partitions
-from bus.streams import stream_configs
+from parley.bus.accounts import load_credentials, mint, publics, table
+from parley.bus.cluster.embedded import EmbeddedCluster
+from parley.bus.cluster.leaders import spread
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import BusError, Conflict
+from parley.bus.storage import direct
+from parley.bus.storage.partitions import Partitions
+from parley.bus.streams import stream_configs
 
 SERVERS = 3
 SIZE = 3_600

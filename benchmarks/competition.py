@@ -19,19 +19,19 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit
 from benchmarks.debates import Bench, Case, bench
 from benchmarks.floors import bare
 from benchmarks.processes import cpu_between, cpu_s
-from client.protocols.competition import files
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.client.protocols.competition import files
+from parley.schemas.log import Entry, Replied
+from parley.schemas.protocols.competition import messages as comp
+from parley.schemas.session import OpenSession
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode, raw
 from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow
-from schemas.log import Entry, Replied
-from schemas.protocols.competition import messages as comp
-from schemas.session import OpenSession
-from schemas.turn import Usage
-from schemas.wire import decode, raw
 
 LATENCY_S = 0.05
 AT_ONCE = 20

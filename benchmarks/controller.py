@@ -17,10 +17,10 @@ from operator import mul
 import msgspec
 import numpy as np
 
-from coordinator.schedulers.controller import Observation, State, advance, begin, verdict
-from coordinator.signals.evidence import Similarities
-from schemas.control import Control
-from schemas.similarity import Similar
+from parley.coordinator.schedulers.controller import Observation, State, advance, begin, verdict
+from parley.coordinator.signals.evidence import Similarities
+from parley.schemas.control import Control
+from parley.schemas.similarity import Similar
 
 AGENTS, OUTCOMES, SPANS, ARGUMENTS, ROUNDS = 8, 100, 20, 3, 8
 REPEATS = 60

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit
-from agents.models.prompting import build
-from agents.protocols.madp import kinds as tasks
 from benchmarks.prompts import Player, Words
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.agents.models.prompting import build
+from parley.agents.protocols.madp import kinds as tasks
+from parley.schemas.protocols.madp import messages
+from parley.schemas.protocols.madp.work import Finding
+from parley.schemas.session import OpenSession
+from parley.schemas.turn import Usage
 from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow, rows_of
-from schemas.protocols.madp import messages
-from schemas.protocols.madp.work import Finding
-from schemas.session import OpenSession
-from schemas.turn import Usage
 
 TASKS = (
     "fix the typo in the README",

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from agents.experts import load_spec
-from bus import subjects
-from bus.accounts import load_credentials
-from bus.connection import Connection, connect
-from schemas.expert import ROLE, ExpertSpec, pin, queue_of
-from schemas.presence import Announcement
-from schemas.wire import encode
+from parley.agents.experts import load_spec
+from parley.bus import subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import Connection, connect
+from parley.schemas.expert import ROLE, ExpertSpec, pin, queue_of
+from parley.schemas.presence import Announcement
+from parley.schemas.wire import encode
 
 EVERY_S = 5.0
 _AT_ONCE = 20

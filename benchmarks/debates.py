@@ -12,18 +12,18 @@ from nats.aio.msg import Msg
 
 from benchmarks.processes import Memory, cpu_between, cpu_s, memory
 from benchmarks.protocol import DEBATERS_QUEUE, JUDGE_QUEUE, NAME
-from bus import subjects
-from bus.accounts import load_credentials
-from bus.channels import CLIENT, CONTROL
-from bus.connection import Connection, connect
-from client.client import Client
+from parley.bus import subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.channels import CLIENT, CONTROL
+from parley.bus.connection import Connection, connect
+from parley.client.client import Client
+from parley.schemas.log import Entry, Replied
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
-from schemas.log import Entry, Replied
-from schemas.post import Post
-from schemas.result import Result
-from schemas.session import OpenSession
-from schemas.wire import decode, encode
 
 QUESTION = "Should a small company run its own message bus, or rent one? " * 4
 ROOM = 2_000

@@ -26,12 +26,12 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from agents.encoders import Encoder, EncoderError, make_encoder
-from agents.encoders.settings import chosen
-from agents.protocols.critic.extractive_compare import by_encoder
-from agents.protocols.critic.extractive_judge import alike
-from coordinator.signals import paraphrase
-from schemas.protocols.critic import Settings
+from parley.agents.encoders import Encoder, EncoderError, make_encoder
+from parley.agents.encoders.settings import chosen
+from parley.agents.protocols.critic.extractive_compare import by_encoder
+from parley.agents.protocols.critic.extractive_judge import alike
+from parley.coordinator.signals import paraphrase
+from parley.schemas.protocols.critic import Settings
 
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "docs" / "encoders.md"

@@ -22,7 +22,7 @@ from benchmarks.processes import memory
 VIEWERS = 200
 _TIMES = 3
 _REST_S = 5.0
-"""Between 200 requests and the next: one principal sends so many at once, and no more (gateway/guard.py)."""
+"""Between 200 requests and the next: one principal sends so many at once, and no more (parley/web/guard.py)."""
 _WAIT_S = 60.0
 _AT = re.compile(rb'"at_ms":(\d+)')
 

@@ -104,9 +104,9 @@ async def _openai(stack: AsyncExitStack, url: str, http_client: Any, how: str) -
 
 async def _turn(stack: AsyncExitStack, url: str) -> Call:
     """What an agent does: prompt, request, checked reply, usage."""
-    from agents.context import Shown
-    from agents.openai import model as openai
-    from schemas.protocols.consensus import PanelBrief, Position
+    from parley.agents.context import Shown
+    from parley.agents.openai import model as openai
+    from parley.schemas.protocols.consensus import PanelBrief, Position
 
     model = openai.make({"base_url": url, "model": "stub", "concurrency": CALLERS, "usd_per_million_input": 1,
                          "usd_per_million_output": 2})  # fmt: skip

@@ -21,21 +21,21 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models import make_model
-from agents.models.base import Completion, Emit
-from agents.models.prompting import Prompt, build
-from agents.protocols.madp import kinds as tasks
-from agents.tokens import estimate
-from client.evidence import read_documents
-from client.protocols.competition import files
+from parley.agents.context import Shown
+from parley.agents.models import make_model
+from parley.agents.models.base import Completion, Emit
+from parley.agents.models.prompting import Prompt, build
+from parley.agents.protocols.madp import kinds as tasks
+from parley.agents.tokens import estimate
+from parley.client.evidence import read_documents
+from parley.client.protocols.competition import files
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.competition import messages as comp
+from parley.schemas.protocols.madp.work import Finding
+from parley.schemas.session import Document, OpenSession
+from parley.schemas.turn import Usage
 from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow, rows_of
-from schemas.citation import Citation
-from schemas.protocols.competition import messages as comp
-from schemas.protocols.madp.work import Finding
-from schemas.session import Document, OpenSession
-from schemas.turn import Usage
 
 SHARE, UNCACHED = 0.9, 600_000
 """The targets: of a prompt up to its state, what returns as the beginning of the seat's next one; tokens of a

@@ -17,16 +17,16 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit
-from agents.protocols import KITS, Kind, Kit
-from coordinator import protocols
-from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from coordinator.table import Answered, Cell, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
-from schemas.presence import Announcement
-from schemas.session import OpenSession, Seat
-from schemas.turn import Caps, Usage
-from schemas.wire import decode, in_range, raw
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.agents.protocols import KITS, Kind, Kit
+from parley.coordinator import protocols
+from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.table import Answered, Cell, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
+from parley.schemas.presence import Announcement
+from parley.schemas.session import OpenSession, Seat
+from parley.schemas.turn import Caps, Usage
+from parley.schemas.wire import decode, in_range, raw
 
 NAME = "debate"
 DEBATER, JUDGE = "panelist", "analyst"

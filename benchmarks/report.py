@@ -21,7 +21,7 @@ from benchmarks import stored as kept
 from benchmarks.around import FirstTurn, Open
 from benchmarks.debates import Case, Run
 from benchmarks.processes import Memory
-from bus.embedded import find_server, version_of
+from parley.bus.embedded import find_server, version_of
 
 SHARE, TIMES, FIRST_TURN_S, HELP_S, PROCESS_MB, SESSION_KB = 0.55, 2.0, 1.5, 0.3, 80.0, 30.0
 EVENTS_TIMES = {3: 3.0, 8: 2.4}

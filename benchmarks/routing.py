@@ -6,8 +6,8 @@ A whole stack, accounts on, each expert its own process and credential; claims a
 every step is appended before the next. Measured is what the client sees, from sending its opening until it hears the
 post `consensus`, which comes with the lead's turn; the session is cancelled then. Prompts are of the golden set, each
 asked once, so that nothing of it is remembered, and are taken by what they come to in one process
-(client.protocols.madp.routing): those of a depth all of whose candidates run. The floors are a bare core request and a
-bare publish to the log, each acknowledged, in the same run.
+(parley.client.protocols.madp.routing): those of a depth all of whose candidates run. The floors are a bare core
+request and a bare publish to the log, each acknowledged, in the same run.
 
 The other 488 are enrolled and announced, with credentials of their own, by one process (benchmarks.crowd), and own what
 no prompt is about. What a candidate costs that is announced and says nothing is measured with one that is stopped.
@@ -36,30 +36,30 @@ from typing import Any
 import msgspec
 from nats.aio.msg import Msg
 
-from agents.context import Shown
-from agents.encoders import embedded
-from agents.experts import builtin
-from agents.models.base import Completion, Emit
 from benchmarks.floors import bare
 from benchmarks.processes import cpu_between, cpu_s
-from bus import subjects
-from bus.accounts import load_credentials
-from bus.channels import CLIENT, CONTROL, PUBLIC
-from bus.connection import Connection, connect
-from client.client import Client
 from evaluation.routing import Case
 from evaluation.routing_data import golden
-from parley.bus import enrol as enrolment
+from parley.agents.context import Shown
+from parley.agents.encoders import embedded
+from parley.agents.experts import builtin
+from parley.agents.models.base import Completion, Emit
+from parley.bus import subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.channels import CLIENT, CONTROL, PUBLIC
+from parley.bus.connection import Connection, connect
+from parley.bus_admin import enrol as enrolment
+from parley.client.client import Client
 from parley.routing.many import cores
 from parley.routing.route import router
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, queue_of
+from parley.schemas.log import Entry, Replied
+from parley.schemas.post import Post
+from parley.schemas.routing import DEPTHS, Task
+from parley.schemas.session import CancelSession, OpenSession
+from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
-from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, queue_of
-from schemas.log import Entry, Replied
-from schemas.post import Post
-from schemas.routing import DEPTHS, Task
-from schemas.session import CancelSession, OpenSession
-from schemas.wire import decode, encode
 
 RUNNING, REGISTERED = 12, 500
 DEAD = "a candidate that is silent"

@@ -18,18 +18,18 @@ import msgspec
 
 from benchmarks.around import NotMeasured, command
 from benchmarks.processes import memory
-from bus import subjects
-from bus.accounts import load_credentials
-from bus.connection import Connection, connect
-from client.client import Client, new_sid
-from coordinator.folded import rows
-from coordinator.machine import Protocol, record, record_opening
-from coordinator.protocols import PROTOCOLS
+from parley.bus import subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import Connection, connect
+from parley.client.client import Client, new_sid
+from parley.coordinator.folded import rows
+from parley.coordinator.machine import Protocol, record, record_opening
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas.log import Entry, Opened
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
-from schemas.log import Entry, Opened
-from schemas.session import OpenSession
-from schemas.wire import decode, encode
 
 COUNTS = (0, 1_000, 100_000)
 QUICK = 1_000

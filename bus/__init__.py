@@ -1,0 +1,4 @@
+"""Imported as parley.bus and under no other name, so that no class exists twice."""
+
+if "." not in __name__:
+    raise ImportError(f"import it as parley.{__name__}")

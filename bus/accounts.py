@@ -1,9 +1,9 @@
 """One table of users -> the nats-server configuration: who may say, hear and take what.
 
 Every isolation that Parley promises is carried out by the broker, as this table is rendered for it. Who reads and
-writes which channel is decided in `bus.channels`. CORE holds JetStream and the
+writes which channel is decided in `parley.bus.channels`. CORE holds JetStream and the
 streams; the others have none, and see of CORE only what it exports to exactly them. Rows are users; the rest follows
-from `bus.channels` (which group reads and writes which channel), so a team is added by adding rows there.
+from `parley.bus.channels` (which group reads and writes which channel), so a team is added by adding rows there.
 
 | kind | group | may |
 |---|---|---|
@@ -17,9 +17,9 @@ from `bus.channels` (which group reads and writes which channel), so a team is a
 | probe | OBSERVERS | ask who is alive, for health checks; tell its own copies which cookies were ended |
 | operator | SYS | reload and monitor the server |
 
-A person who takes a seat is an agent of the seat's role, on a queue of its own (schemas.session.human_queue). Processes
-of one person tell one another in the person's own account at which of them its turns wait. An expert announces itself
-with the one specification that its row pins, or not at all; a helper may hear that, and call for it.
+A person who takes a seat is an agent of the seat's role, on a queue of its own (parley.schemas.session.human_queue).
+Processes of one person tell one another in the person's own account at which of them its turns wait. An expert
+announces itself with the one specification that its row pins, or not at all; a helper may hear that, and call for it.
 
 The broker knows a group outside CORE as one account per user, `PANEL:panel_1`. The server checks what a user publishes
 on, but not where it wants the answer, and an answer enters the asker's account as if someone there had published it.
@@ -42,9 +42,9 @@ from pathlib import Path
 import msgspec
 import nkeys
 
-from bus import channels, subjects
-from bus.errors import BadKeyFile, BadTable
-from schemas.expert import ROLE, expert_of
+from parley.bus import channels, subjects
+from parley.bus.errors import BadKeyFile, BadTable
+from parley.schemas.expert import ROLE, expert_of
 
 SYS = "SYS"
 MODERATOR, CLIENT, OWNER, AGENT, OPERATOR = "moderator", "client", "owner", "agent", "operator"
@@ -60,7 +60,7 @@ TOKEN_KEY_BYTES = 32
 class User(msgspec.Struct, frozen=True, kw_only=True):
     """One row, one credential. Its name is the author that the broker pins; an agent's name is its queue.
 
-    `account` is the group of the tables in `bus.channels`; see `broker_account`.
+    `account` is the group of the tables in `parley.bus.channels`; see `broker_account`.
     """
 
     name: str
@@ -70,7 +70,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     """An agent's: the one that it may announce itself in."""
     pin: str = ""
-    """An expert's: of the specification that it may announce itself with (schemas.expert.pin)."""
+    """An expert's: of the specification that it may announce itself with (parley.schemas.expert.pin)."""
     reads: tuple[str, ...] = ()
     """A client's or a viewer's: the clients whose sessions it reads beside its own; EVERYBODY: all of them."""
 

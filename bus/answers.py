@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from bus.errors import BusError, Conflict, NoModerator, NoStream, RequestTimeout, StoreError
-from bus.library import Msg
-from bus.storage.storing import Stores
+from parley.bus.errors import BusError, Conflict, NoModerator, NoStream, RequestTimeout, StoreError
+from parley.bus.library import Msg
+from parley.bus.storage.storing import Stores
 
 
 class Pending(msgspec.Struct, eq=False):

@@ -8,16 +8,16 @@ import asyncio
 import json
 from hashlib import sha256
 
-from bus import subjects
-from bus.channels import PUBLIC, stores_on
-from bus.cluster.patience import Patience
-from bus.connection import Connection
-from bus.errors import ArtifactRefused, BusError, Conflict, LocalFault, ModeratorsBusy
-from bus.storage import direct
-from bus.streams import ARTIFACTS
-from schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact, TakeArtifact
-from schemas.turn import Answer
-from schemas.wire import InvalidValue, Undecodable, decode, encode
+from parley.bus import subjects
+from parley.bus.channels import PUBLIC, stores_on
+from parley.bus.cluster.patience import Patience
+from parley.bus.connection import Connection
+from parley.bus.errors import ArtifactRefused, BusError, Conflict, LocalFault, ModeratorsBusy
+from parley.bus.storage import direct
+from parley.bus.streams import ARTIFACTS
+from parley.schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact, TakeArtifact
+from parley.schemas.turn import Answer
+from parley.schemas.wire import InvalidValue, Undecodable, decode, encode
 
 _GET = f"$JS.API.DIRECT.GET.{ARTIFACTS}"
 _ASK_S = 5.0
@@ -77,12 +77,12 @@ async def put(
 ) -> str:  # fmt: skip
     """Have a moderator store bytes, as a client or for an open turn; their id. Repeating it is fine.
 
-    `outlasts`: `patience_s` does not run while servers of the bus are away (bus.cluster.patience).
+    `outlasts`: `patience_s` does not run while servers of the bus are away (parley.bus.cluster.patience).
 
     Raises
     ------
     InvalidValue
-        More than schemas.artifact.MAX_ARTIFACT bytes.
+        More than parley.schemas.artifact.MAX_ARTIFACT bytes.
     ArtifactRefused
         Not one's own session, not one's open turn, or too many.
     BusError

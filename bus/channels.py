@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
-from schemas.session import (
+from parley.schemas.session import (
     CancelSession,
     DecideItem,
     ForkSession,
@@ -18,7 +18,7 @@ from schemas.session import (
     TellSession,
     TimerDue,
 )
-from schemas.turn import Reply, Sit, Speak
+from parley.schemas.turn import Reply, Sit, Speak
 
 CORE = "CORE"
 CLIENTS = "CLIENTS"

@@ -1,5 +1,5 @@
 """The nats-py client with its two hot paths shortened; everything else (reconnect, pings, errors, limits) is nats-py's,
-and on a cluster bus.cluster.moving's.
+and on a cluster parley.bus.cluster.moving's.
 
 * Receiving: a subscription made by `hear` has its function called as the message is parsed, without a queue and a task
   between. Such a function must not block, and what it raises is logged.
@@ -14,8 +14,8 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 
-from bus.cluster.moving import MovingClient
-from bus.library import Msg, Subscription
+from parley.bus.cluster.moving import MovingClient
+from parley.bus.library import Msg, Subscription
 
 _LOGGER = logging.getLogger(__name__)
 HEADROOM = 16 * 1024

@@ -22,12 +22,12 @@ from typing import Any, cast
 
 import msgspec
 
-from bus.accounts import Credentials
-from bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of
-from bus.client import HEADROOM, Client, size_of
-from bus.clock import Clock, parsed_ns
-from bus.cluster.moving import RECONNECT_WAIT_S
-from bus.errors import (
+from parley.bus.accounts import Credentials
+from parley.bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of
+from parley.bus.client import HEADROOM, Client, size_of
+from parley.bus.clock import Clock, parsed_ns
+from parley.bus.cluster.moving import RECONNECT_WAIT_S
+from parley.bus.errors import (
     ApiError,
     BusError,
     Closed,
@@ -43,9 +43,9 @@ from bus.errors import (
     addresses,
     shown_address,
 )
-from bus.library import Msg, Subscription
-from bus.library import errors as library
-from bus.storage.storing import Stores
+from parley.bus.library import Msg, Subscription
+from parley.bus.library import errors as library
+from parley.bus.storage.storing import Stores
 
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0

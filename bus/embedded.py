@@ -31,10 +31,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bus.accounts import MAX_PAYLOAD, User, write_private
-from bus.errors import ServerFailed, ServerNotFound, ServerTooOld
-from bus.rendered import render
-from bus.storage import disk
+from parley.bus.accounts import MAX_PAYLOAD, User, write_private
+from parley.bus.errors import ServerFailed, ServerNotFound, ServerTooOld
+from parley.bus.rendered import render
+from parley.bus.storage import disk
 
 LEAST_VERSION = (2, 12)
 """The first nats-server with scheduled messages."""
@@ -126,7 +126,7 @@ class EmbeddedServer:
     Parameters
     ----------
     users, keys
-        The table and the users' public keys (`bus.accounts`).
+        The table and the users' public keys (`parley.bus.accounts`).
     port
         0: a free one, kept over restarts.
     environ

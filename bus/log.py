@@ -1,7 +1,7 @@
 """LOG: append by compare-and-swap, and read one session.
 
-A session's entries lie in one stream, that of its partition (bus.storage.partitions). What was appended together is one
-message: a transition, or several (bus.storage.packs).
+A session's entries lie in one stream, that of its partition (parley.bus.storage.partitions). What was appended
+together is one message: a transition, or several (parley.bus.storage.packs).
 The session's last sequence is the version that an append must name: who has folded less than all of it is refused by
 the broker, whatever he believes about himself.
 """
@@ -10,13 +10,13 @@ import json
 
 import msgspec
 
-from bus import subjects
-from bus.connection import Connection
-from bus.storage import direct
-from bus.storage.packs import unpack
-from bus.storage.partitions import ONE, Partitions
-from schemas.post import SessionRow
-from schemas.wire import encode
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.storage import direct
+from parley.bus.storage.packs import unpack
+from parley.bus.storage.partitions import ONE, Partitions
+from parley.schemas.post import SessionRow
+from parley.schemas.wire import encode
 
 _BATCH = 256
 _ROW = "Parley-Row"
@@ -122,7 +122,7 @@ class Asides:
 
     async def put(self, sid: str, subject: str, cause: str, why: str, payload: bytes, at_ns: int) -> None:
         """Record one message."""
-        from schemas.log import Aside
+        from parley.schemas.log import Aside
 
         shown = payload[:4096].decode("utf-8", "backslashreplace")
         record = Aside(subject=subject, cause=cause, why=why[:2000], at_ns=at_ns, payload=shown, size=len(payload))

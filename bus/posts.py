@@ -14,17 +14,17 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 import msgspec
 
-from bus import subjects
-from bus.channels import ACCOUNT_OF_ROLE, CONTROL
-from bus.cluster.patience import Patience
-from bus.connection import Connection
-from bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
-from bus.library import Msg, Subscription
-from schemas.expert import expert_of
-from schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
-from schemas.session import human_queue
-from schemas.turn import HANDLING_RAISED, Answer
-from schemas.wire import Undecodable, decode, encode
+from parley.bus import subjects
+from parley.bus.channels import ACCOUNT_OF_ROLE, CONTROL
+from parley.bus.cluster.patience import Patience
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
+from parley.bus.library import Msg, Subscription
+from parley.schemas.expert import expert_of
+from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
+from parley.schemas.session import human_queue
+from parley.schemas.turn import HANDLING_RAISED, Answer
+from parley.schemas.wire import Undecodable, decode, encode
 
 QUIET_S = 2.0
 """Seconds for which nothing is sent under a subject after the server said that nobody hears it, unless the session is
@@ -124,7 +124,7 @@ class Reader:
             A moderator does not answer this, and why.
         BusError
             No moderator answered for `patience_s`, or each was busy. The time does not run while servers of the bus
-            are away, nor for `bus.cluster.moving.SETTLE_S` after that.
+            are away, nor for `parley.bus.cluster.moving.SETTLE_S` after that.
         """
         inbox: asyncio.Queue[Post | None] = asyncio.Queue()
         subscriptions = await self._subscribe(sid, channels, inbox, on_live)

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bus import channels, subjects
-from bus.accounts import MAX_PAYLOAD, SYS, User
-from bus.channels import CORE
-from bus.errors import BadTable
-from bus.rights import broker_account, grants, permissions
+from parley.bus import channels, subjects
+from parley.bus.accounts import MAX_PAYLOAD, SYS, User
+from parley.bus.channels import CORE
+from parley.bus.errors import BadTable
+from parley.bus.rights import broker_account, grants, permissions
 
 
 def nkeys(config: Mapping[str, Any]) -> frozenset[str]:

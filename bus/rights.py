@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bus import channels, subjects
-from bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, PROBE, SYS, VIEWER, User
-from bus.storage.partitions import MOST, streams_of
-from schemas.expert import ROLE
-from schemas.session import is_human
+from parley.bus import channels, subjects
+from parley.bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, PROBE, SYS, VIEWER, User
+from parley.bus.storage.partitions import MOST, streams_of
+from parley.schemas.expert import ROLE
+from parley.schemas.session import is_human
 
 
 def writable(user: User) -> list[str]:

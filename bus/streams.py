@@ -10,7 +10,7 @@
 | ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
 | ARTIFACTS | by age, as LOG; one message a subject, never another | objects by the hash of their content |
 | INDEX | by age, as LOG; the last message of a subject | one row a session, for lists |
-| OUTCOMES | the last message | the totals of all sessions, by whom they are counted (coordinator.outcomes) |
+| OUTCOMES | the last message | the totals of all sessions, by whom they are counted (parley.coordinator.outcomes) |
 
 A timer is a message on `subjects.timer(sid)` with the headers `Nats-Schedule: @at <RFC 3339>` and
 `Nats-Schedule-Target: subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is
@@ -28,13 +28,13 @@ import logging
 import time
 from typing import Any, Literal
 
-from bus import subjects
-from bus.cluster import leaders
-from bus.connection import Connection
-from bus.errors import ApiError, BusError, NoAnswer, NotMet, WrongPartitions
-from bus.storage import partitions as parts
-from bus.storage.disk import SIGNS
-from bus.storage.partitions import ONE, Partitions
+from parley.bus import subjects
+from parley.bus.cluster import leaders
+from parley.bus.connection import Connection
+from parley.bus.errors import ApiError, BusError, NoAnswer, NotMet, WrongPartitions
+from parley.bus.storage import partitions as parts
+from parley.bus.storage.disk import SIGNS
+from parley.bus.storage.partitions import ONE, Partitions
 
 LOG = parts.LOG
 IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
@@ -193,7 +193,7 @@ async def ensure_streams(
     ----------
     replicas
         On how many servers a stream that is made lies; 0: on REPLICAS of a cluster, on one of a single server. One
-        that is there keeps what it has: `bus.cluster.replicas` changes it. Consumers follow their stream.
+        that is there keeps what it has: `parley.bus.cluster.replicas` changes it. Consumers follow their stream.
 
     Raises
     ------

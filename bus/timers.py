@@ -6,12 +6,12 @@ Setting it again replaces it; it arrives in IN like any other submission.
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 
-from bus import subjects
-from bus.answers import PubAck
-from bus.connection import Connection
-from bus.streams import purge_timers
-from schemas.session import TimerDue
-from schemas.wire import encode
+from parley.bus import subjects
+from parley.bus.answers import PubAck
+from parley.bus.connection import Connection
+from parley.bus.streams import purge_timers
+from parley.schemas.session import TimerDue
+from parley.schemas.wire import encode
 
 _DUE = encode(TimerDue())
 

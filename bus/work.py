@@ -12,9 +12,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from bus.connection import Connection
-from bus.errors import BusError
-from bus.library import Msg, Subscription, cancelled
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.bus.library import Msg, Subscription, cancelled
 
 _LOGGER = logging.getLogger(__name__)
 _EXPIRES_S = 2.0

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator.table import Inadmissible, Protocol
-from schemas import log
-from schemas.afterwards.learned import Learned
-from schemas.expert import Known
-from schemas.presence import Announcement
-from schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human
-from schemas.wire import SchemaError, decode, encode
+from parley.coordinator.table import Inadmissible, Protocol
+from parley.schemas import log
+from parley.schemas.afterwards.learned import Learned
+from parley.schemas.expert import Known
+from parley.schemas.presence import Announcement
+from parley.schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human
+from parley.schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 6_000_000
 """Bytes of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""

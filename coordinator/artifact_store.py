@@ -4,16 +4,16 @@ whether it exists.
 
 import asyncio
 
-from bus.artifacts import Artifacts
-from bus.channels import CLIENT, PUBLIC
-from bus.library import Msg
-from coordinator import briefing
-from coordinator.session_store import Sessions
-from schemas.artifact import GetArtifact, GotArtifact, PutArtifact, TakeArtifact
-from schemas.folders import archive
-from schemas.folders.archive import FolderError
-from schemas.turn import Answer
-from schemas.wire import InvalidValue, decode
+from parley.bus.artifacts import Artifacts
+from parley.bus.channels import CLIENT, PUBLIC
+from parley.bus.library import Msg
+from parley.coordinator import briefing
+from parley.coordinator.session_store import Sessions
+from parley.schemas.artifact import GetArtifact, GotArtifact, PutArtifact, TakeArtifact
+from parley.schemas.folders import archive
+from parley.schemas.folders.archive import FolderError
+from parley.schemas.turn import Answer
+from parley.schemas.wire import InvalidValue, decode
 
 
 class Shelf:

@@ -12,12 +12,12 @@ from itertools import islice
 
 import msgspec
 
-from bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
-from coordinator.machine import MachineError, Session
-from coordinator.table import seat_of
-from schemas import log
-from schemas.session import Seat
-from schemas.turn import DocumentRef, ShownPost, Turn, Work
+from parley.bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
+from parley.coordinator.machine import MachineError, Session
+from parley.coordinator.table import seat_of
+from parley.schemas import log
+from parley.schemas.session import Seat
+from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work
 
 _KEPT = 8_192
 """Tokens and boundaries that are remembered: each is asked for at least twice."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from schemas import log
-from schemas.result import ResultUsage, SeatUsage
-from schemas.session import Budget, Seat, SessionEnded
-from schemas.turn import Caps, Usage
-from schemas.wire import figure
+from parley.schemas import log
+from parley.schemas.result import ResultUsage, SeatUsage
+from parley.schemas.session import Budget, Seat, SessionEnded
+from parley.schemas.turn import Caps, Usage
+from parley.schemas.wire import figure
 
 
 class Reservation(msgspec.Struct, frozen=True, gc=False):

@@ -5,13 +5,13 @@ Invite, CancelChild, Tell and Notify go into the log as they are wished for."""
 
 import msgspec
 
-from schemas.log import CancelChild as CancelChild
-from schemas.log import Invite as Invite
-from schemas.log import Notify as Notify
-from schemas.log import Tell as Tell
-from schemas.session import OpenSession
-from schemas.turn import Caps
-from schemas.wire import Json
+from parley.schemas.log import CancelChild as CancelChild
+from parley.schemas.log import Invite as Invite
+from parley.schemas.log import Notify as Notify
+from parley.schemas.log import Tell as Tell
+from parley.schemas.session import OpenSession
+from parley.schemas.turn import Caps
+from parley.schemas.wire import Json
 
 
 class AskSeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """The stop decision and its certificate: posted on `control`; every turn asked before it is withdrawn."""
 
     reason: str
-    """A row of schemas.stops.STOPS."""
+    """A row of parley.schemas.stops.STOPS."""
     certificate: Json
     """An object: the figures that the decision rests on."""
     converged: bool = True

@@ -1,14 +1,14 @@
 """State diagrams of the protocols, drawn from their transition tables.
 
-python -m coordinator.diagrams                  print all
-python -m coordinator.diagrams docs/diagrams    write one page a protocol
+python -m parley.coordinator.diagrams                  print all
+python -m parley.coordinator.diagrams docs/diagrams    write one page a protocol
 """
 
 import sys
 from pathlib import Path
 
-from coordinator.protocols import PROTOCOLS
-from coordinator.table import Protocol
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.table import Protocol
 
 
 def mermaid(protocol: Protocol) -> str:
@@ -35,7 +35,7 @@ def page(protocol: Protocol) -> str:
         "Arrows are events that lead from one phase to another. "
         "An event without an arrow from a phase is illegal there. "
         + ("This session stays open." if protocol.standing else "A cancel ends a session in any phase."),
-        "`python -m coordinator.diagrams docs/diagrams` draws this page from the transition table.",
+        "`python -m parley.coordinator.diagrams docs/diagrams` draws this page from the transition table.",
         "",
         "```mermaid",
         mermaid(protocol),

@@ -29,26 +29,26 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bus import subjects
-from bus.channels import CLIENTS, CONTROL, PUBLIC, may_read
-from bus.connection import Connection
-from bus.errors import BusError, Conflict
-from bus.posts import Audience
-from bus.storage.index import Index
-from bus.timers import Timers
-from coordinator import briefing
-from coordinator.folded import rows, spans
-from coordinator.folded.lost import Lost
-from coordinator.machine import Protocol, Session
-from coordinator.notify import Notifier
-from coordinator.presence import Presence
-from schemas import log
-from schemas.afterwards.feedback import FEEDBACK
-from schemas.post import Post, posted, together
-from schemas.result import Result
-from schemas.session import CancelSession, SessionEnded, TellSession
-from schemas.stops import VERSION_LOST
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.bus.channels import CLIENTS, CONTROL, PUBLIC, may_read
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, Conflict
+from parley.bus.posts import Audience
+from parley.bus.storage.index import Index
+from parley.bus.timers import Timers
+from parley.coordinator import briefing
+from parley.coordinator.folded import rows, spans
+from parley.coordinator.folded.lost import Lost
+from parley.coordinator.machine import Protocol, Session
+from parley.coordinator.notify import Notifier
+from parley.coordinator.presence import Presence
+from parley.schemas import log
+from parley.schemas.afterwards.feedback import FEEDBACK
+from parley.schemas.post import Post, posted, together
+from parley.schemas.result import Result
+from parley.schemas.session import CancelSession, SessionEnded, TellSession
+from parley.schemas.stops import VERSION_LOST
+from parley.schemas.wire import decode, encode
 
 _SOON_NS = 300_000_000
 Commands = tuple[log.Command, ...]

@@ -2,9 +2,9 @@
 the machine reserves.
 
 A protocol says which turns a session has at least (one round) and at most (its cap of rounds, every turn asked as often
-as it may be); each counts with what the machine would reserve for it (coordinator.budget). So no session comes to more
-than `most`, and a budget that holds `shortest_most` pays for one whole round whatever its turns come to. Both are upper
-bounds. A session may come to less than `shortest_most`; how little is not known before.
+as it may be); each counts with what the machine would reserve for it (parley.coordinator.budget). So no session comes
+to more than `most`, and a budget that holds `shortest_most` pays for one whole round whatever its turns come to. Both
+are upper bounds. A session may come to less than `shortest_most`; how little is not known before.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import (
+from parley.coordinator.budget import (
     Ledger,
     Reservation,
     likely,
@@ -21,13 +21,13 @@ from coordinator.budget import (
     shortfall,
     total,
 )
-from coordinator.budget import (
+from parley.coordinator.budget import (
     least as budget_least,
 )
-from coordinator.table import Inadmissible, Plan, Planned, Protocol, View, Worker
-from schemas import log
-from schemas.session import Budget, Seat
-from schemas.turn import Caps
+from parley.coordinator.table import Inadmissible, Plan, Planned, Protocol, View, Worker
+from parley.schemas import log
+from parley.schemas.session import Budget, Seat
+from parley.schemas.turn import Caps
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):

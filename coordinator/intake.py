@@ -16,27 +16,27 @@ from typing import Any
 
 import msgspec
 
-from bus import streams, subjects
-from bus.channels import CLIENT, SESSION, may_submit
-from bus.connection import Connection
-from bus.errors import BusError, LocalFault, PayloadTooLarge
-from bus.library import cancelled
-from bus.log import Asides
-from bus.work import Delivery, Pull
-from coordinator import briefing, estimate
-from coordinator.admission import admit, check_beneath
-from coordinator.effects import Effects
-from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.cached import CachedSession
-from coordinator.folded.forking import Forks
-from coordinator.machine import Inadmissible, Protocol, outcome
-from coordinator.presence import Presence
-from coordinator.protocols import STANDING
-from coordinator.session_store import Sessions
-from observability import logs, tracing
-from observability.metrics import Metrics
-from schemas import log
-from schemas.session import (
+from parley.bus import streams, subjects
+from parley.bus.channels import CLIENT, SESSION, may_submit
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, LocalFault, PayloadTooLarge
+from parley.bus.library import cancelled
+from parley.bus.log import Asides
+from parley.bus.work import Delivery, Pull
+from parley.coordinator import briefing, estimate
+from parley.coordinator.admission import admit, check_beneath
+from parley.coordinator.effects import Effects
+from parley.coordinator.folded.broken import BrokenLog, Unreadable
+from parley.coordinator.folded.cached import CachedSession
+from parley.coordinator.folded.forking import Forks
+from parley.coordinator.machine import Inadmissible, Protocol, outcome
+from parley.coordinator.presence import Presence
+from parley.coordinator.protocols import STANDING
+from parley.coordinator.session_store import Sessions
+from parley.observability import logs, tracing
+from parley.observability.metrics import Metrics
+from parley.schemas import log
+from parley.schemas.session import (
     SESSION_ID,
     CancelSession,
     DecideItem,
@@ -49,7 +49,7 @@ from schemas.session import (
     TimerDue,
     is_child_id,
 )
-from schemas.wire import InvalidValue, SchemaError, decode
+from parley.schemas.wire import InvalidValue, SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 IN_ACK_WAIT_S = 1.5

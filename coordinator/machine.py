@@ -2,7 +2,7 @@
 
     step(session, event, at_ns) -> (session, commands)        pure: no clock, no dice, no network
 
-A protocol is a table (`coordinator.table`). This module keeps what all protocols share: open turns with their
+A protocol is a table (`parley.coordinator.table`). This module keeps what all protocols share: open turns with their
 deadlines, retries, the ledger, posts and their numbers, the one timer, the stop decision, and the result.
 
 What always holds:
@@ -32,9 +32,9 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import OVERSTATED, Ledger, booked, pays_for_tries
-from coordinator.commands import Stop
-from coordinator.table import (
+from parley.coordinator.budget import OVERSTATED, Ledger, booked, pays_for_tries
+from parley.coordinator.commands import Stop
+from parley.coordinator.table import (
     Answered,
     BrokenTable,
     Cell,
@@ -63,11 +63,11 @@ from coordinator.table import (
     seat_of,
     to,
 )
-from coordinator.transition import Transition, TransitionDraft
-from schemas import log
-from schemas.afterwards.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
-from schemas.afterwards.fork import FORK
-from schemas.wire import Undecodable, decode, encode, raw
+from parley.coordinator.transition import Transition, TransitionDraft
+from parley.schemas import log
+from parley.schemas.afterwards.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
+from parley.schemas.afterwards.fork import FORK
+from parley.schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
     "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",

@@ -1,14 +1,14 @@
 """Counts one transition in the metrics of the moderator that took it, in one place.
 
-What sessions came to is counted from LOG (coordinator.outcomes)."""
+What sessions came to is counted from LOG (parley.coordinator.outcomes)."""
 
 import logging
 from typing import get_args
 
-from coordinator.machine import Protocol, Session
-from coordinator.table import seat_of
-from observability.metrics import TURN_OUTCOMES, Metrics
-from schemas import log
+from parley.coordinator.machine import Protocol, Session
+from parley.coordinator.table import seat_of
+from parley.observability.metrics import TURN_OUTCOMES, Metrics
+from parley.schemas import log
 
 _LOGGER = logging.getLogger(__name__)
 _WORDS: dict[type, str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(log.Event | log.Command)}

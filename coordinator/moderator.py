@@ -16,39 +16,51 @@ from typing import Any, Self
 
 import msgspec
 
-from bus import streams, subjects
-from bus.artifacts import Artifacts
-from bus.channels import may_submit
-from bus.connection import Connection
-from bus.errors import BusError, PayloadTooLarge
-from bus.library import Msg, Subscription, cancelled
-from bus.log import Asides
-from bus.rights import asker
-from bus.serving import Serving
-from bus.storage.index import Index
-from bus.storage.partitions import ONE, Partitions
-from coordinator import briefing
-from coordinator.artifact_store import Shelf
-from coordinator.budget import pays_for_tries
-from coordinator.effects import Effects
-from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.cached import CachedSession
-from coordinator.folded.group import Outcome, Receipt, Tell, Waiting
-from coordinator.folded.listing import Listing
-from coordinator.folded.sweep import EVERY_S, Sweep
-from coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
-from coordinator.machine import Protocol, Session
-from coordinator.notify import Notifier
-from coordinator.presence import Presence
-from coordinator.queries import Desk
-from coordinator.session_store import Sessions
-from observability import logs, tracing
-from observability.metrics import Metrics
-from schemas import log
-from schemas.presence import Announcement, decode_announcement
-from schemas.session import SESSION_ID, human_queue
-from schemas.turn import HANDLING_RAISED, MOST_REPLIES, Answer, Answers, Check, Checked, Replies, Reply, Say, Sit, Speak
-from schemas.wire import SchemaError, compact, decode, encode
+from parley.bus import streams, subjects
+from parley.bus.artifacts import Artifacts
+from parley.bus.channels import may_submit
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, PayloadTooLarge
+from parley.bus.library import Msg, Subscription, cancelled
+from parley.bus.log import Asides
+from parley.bus.rights import asker
+from parley.bus.serving import Serving
+from parley.bus.storage.index import Index
+from parley.bus.storage.partitions import ONE, Partitions
+from parley.coordinator import briefing
+from parley.coordinator.artifact_store import Shelf
+from parley.coordinator.budget import pays_for_tries
+from parley.coordinator.effects import Effects
+from parley.coordinator.folded.broken import BrokenLog, Unreadable
+from parley.coordinator.folded.cached import CachedSession
+from parley.coordinator.folded.group import Outcome, Receipt, Tell, Waiting
+from parley.coordinator.folded.listing import Listing
+from parley.coordinator.folded.sweep import EVERY_S, Sweep
+from parley.coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
+from parley.coordinator.machine import Protocol, Session
+from parley.coordinator.notify import Notifier
+from parley.coordinator.presence import Presence
+from parley.coordinator.queries import Desk
+from parley.coordinator.session_store import Sessions
+from parley.observability import logs, tracing
+from parley.observability.metrics import Metrics
+from parley.schemas import log
+from parley.schemas.presence import Announcement, decode_announcement
+from parley.schemas.session import SESSION_ID, human_queue
+from parley.schemas.turn import (
+    HANDLING_RAISED,
+    MOST_REPLIES,
+    Answer,
+    Answers,
+    Check,
+    Checked,
+    Replies,
+    Reply,
+    Say,
+    Sit,
+    Speak,
+)
+from parley.schemas.wire import SchemaError, compact, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _PER_AUTHOR = 512
@@ -85,7 +97,7 @@ class Moderator:
     ) -> None:
         """`unreadable_s`: so long what comes for a session waits for a moderator that can run it. `notify_url`: the
         webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
-        sessions that nothing would bring back. Raises schemas.wire.InvalidValue for no URL."""
+        sessions that nothing would bring back. Raises parley.schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._partitions = partitions
         self._make_streams = partial(

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from observability.metrics import Metrics
-from schemas.wire import InvalidValue, encode
+from parley.observability.metrics import Metrics
+from parley.schemas.wire import InvalidValue, encode
 
 _LOGGER = logging.getLogger(__name__)
 TIMEOUT_S = 5.0
@@ -41,7 +41,7 @@ class Notifier:
 
     Raises
     ------
-    schemas.wire.InvalidValue
+    parley.schemas.wire.InvalidValue
         It is no such address.
     """
 

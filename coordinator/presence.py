@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from schemas.expert import Known, expert_of, queue_of
-from schemas.presence import ALIVE_S, Announcement, ExpertHere
+from parley.schemas.expert import Known, expert_of, queue_of
+from parley.schemas.presence import ALIVE_S, Announcement, ExpertHere
 
 SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
 """Seconds after which the list of workers is taken as complete: the first if nobody new was heard for half of it, and

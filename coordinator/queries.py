@@ -4,18 +4,18 @@ import asyncio
 
 import msgspec
 
-from bus import subjects
-from bus.channels import PUBLIC
-from bus.library import Msg
-from bus.log import Asides
-from bus.storage.storing import Stores
-from coordinator.folded.broken import Unreadable
-from coordinator.folded.listing import Listing
-from coordinator.folded.sweep import Sweep
-from coordinator.presence import Presence
-from coordinator.session_store import Sessions
-from schemas.log import Aside
-from schemas.post import (
+from parley.bus import subjects
+from parley.bus.channels import PUBLIC
+from parley.bus.library import Msg
+from parley.bus.log import Asides
+from parley.bus.storage.storing import Stores
+from parley.coordinator.folded.broken import Unreadable
+from parley.coordinator.folded.listing import Listing
+from parley.coordinator.folded.sweep import Sweep
+from parley.coordinator.presence import Presence
+from parley.coordinator.session_store import Sessions
+from parley.schemas.log import Aside
+from parley.schemas.post import (
     AskFate,
     EraseSession,
     Fate,
@@ -27,10 +27,10 @@ from schemas.post import (
     ReadPosts,
     RebuildIndex,
 )
-from schemas.presence import Workers
-from schemas.session import Document
-from schemas.turn import Answer, Documents, FetchDocuments
-from schemas.wire import Json, decode
+from parley.schemas.presence import Workers
+from parley.schemas.session import Document
+from parley.schemas.turn import Answer, Documents, FetchDocuments
+from parley.schemas.wire import Json, decode
 
 _PAGE_BYTES = 1_000_000
 _FRESH_S = 1.0

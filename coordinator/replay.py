@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import build_settings, present_names
-from coordinator.machine import Session, begin, record, record_opening, step
-from coordinator.table import MachineError, Protocol
-from schemas import log
-from schemas.result import Result
-from schemas.wire import SchemaError, decode, encode
+from parley.coordinator.admission import build_settings, present_names
+from parley.coordinator.machine import Session, begin, record, record_opening, step
+from parley.coordinator.table import MachineError, Protocol
+from parley.schemas import log
+from parley.schemas.result import Result
+from parley.schemas.wire import SchemaError, decode, encode
 
 Lookup = Callable[[str], Protocol | None]
 """A protocol by its name: `PROTOCOLS.get`."""

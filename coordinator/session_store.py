@@ -22,8 +22,8 @@ Why the steps have this order:
   would refuse a valid reply, and nothing would notice.
 - After an append without an answer, read the tail: the entry may be stored.
 
-Submissions that arrive while a session is busy wait, and are appended together (`coordinator.folded.group`). Each is
-still a transition of its own. One that is bad, refused or a repeat touches none of the others.
+Submissions that arrive while a session is busy wait, and are appended together (`parley.coordinator.folded.group`).
+Each is still a transition of its own. One that is bad, refused or a repeat touches none of the others.
 """
 
 import asyncio
@@ -34,31 +34,31 @@ from functools import partial
 
 import msgspec
 
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import BusError, Conflict, PayloadTooLarge
-from bus.log import Log, Stored
-from bus.storage.packs import pack
-from bus.storage.partitions import ONE, Partitions
-from bus.streams import purge_session
-from coordinator.briefing import Sending, turn_transition
-from coordinator.effects import Effects, Part
-from coordinator.folded import group, lost, rows, spans
-from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.cache import Cache
-from coordinator.folded.cached import CachedSession
-from coordinator.folded.group import Receipt, Step, Waiting
-from coordinator.folded.spans import Spans
-from coordinator.folded.tombstone import tombstone
-from coordinator.forks.carry import Carried, Wanted, carry
-from coordinator.machine import Protocol, Session, record_opening
-from coordinator.measures import note
-from coordinator.protocols import STANDING
-from observability import logs, tracing
-from observability.metrics import Metrics
-from schemas import log
-from schemas.afterwards.fork import CAUSE
-from schemas.wire import Json, decode, encode
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, Conflict, PayloadTooLarge
+from parley.bus.log import Log, Stored
+from parley.bus.storage.packs import pack
+from parley.bus.storage.partitions import ONE, Partitions
+from parley.bus.streams import purge_session
+from parley.coordinator.briefing import Sending, turn_transition
+from parley.coordinator.effects import Effects, Part
+from parley.coordinator.folded import group, lost, rows, spans
+from parley.coordinator.folded.broken import BrokenLog, Unreadable
+from parley.coordinator.folded.cache import Cache
+from parley.coordinator.folded.cached import CachedSession
+from parley.coordinator.folded.group import Receipt, Step, Waiting
+from parley.coordinator.folded.spans import Spans
+from parley.coordinator.folded.tombstone import tombstone
+from parley.coordinator.forks.carry import Carried, Wanted, carry
+from parley.coordinator.machine import Protocol, Session, record_opening
+from parley.coordinator.measures import note
+from parley.coordinator.protocols import STANDING
+from parley.observability import logs, tracing
+from parley.observability.metrics import Metrics
+from parley.schemas import log
+from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _TRIES = 50

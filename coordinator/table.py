@@ -1,7 +1,7 @@
 """The parts of a protocol: its table, the events that the table takes, and the errors around it.
 
 A protocol is data and pure functions: phase x event -> handler and the phases that it may lead to. A pair that is
-absent is illegal. The machine (coordinator.machine) runs it; the diagrams are drawn from it."""
+absent is illegal. The machine (parley.coordinator.machine) runs it; the diagrams are drawn from it."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import Ledger, Reservation
-from coordinator.commands import Wish
-from schemas import log
-from schemas.afterwards.policy import Policy
-from schemas.post import CLOSED, Post
-from schemas.presence import Announcement
-from schemas.session import OpenSession, Seat, child_id, human_queue
-from schemas.turn import Caps
-from schemas.wire import Json, encode
+from parley.coordinator.budget import Ledger, Reservation
+from parley.coordinator.commands import Wish
+from parley.schemas import log
+from parley.schemas.afterwards.policy import Policy
+from parley.schemas.post import CLOSED, Post
+from parley.schemas.presence import Announcement
+from parley.schemas.session import OpenSession, Seat, child_id, human_queue
+from parley.schemas.turn import Caps
+from parley.schemas.wire import Json, encode
 
 _REFUSED_CHARS = 4_000
 CONTROL = "control"
@@ -124,9 +124,9 @@ class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """finished | failed | cancelled | refused | erased"""
     reason: str
-    """The reason of its stop (schemas.stops); empty if it was not opened."""
+    """The reason of its stop (parley.schemas.stops); empty if it was not opened."""
     result: Json | None
-    """Its result frame (schemas.result.Result)."""
+    """Its result frame (parley.schemas.result.Result)."""
     why: str
     """In words, if there is no result."""
 
@@ -156,7 +156,7 @@ class Sitter(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     """Seconds for each turn."""
     then: str
-    """agent | miss | wait (schemas.turn.Sit)."""
+    """agent | miss | wait (parley.schemas.turn.Sit)."""
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,7 +268,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """An addition to one of the series of outcomes (observability.outcomes)."""
+    """An addition to one of the series of outcomes (parley.observability.outcomes)."""
 
     series: str
     """The series' name, without `parley_`."""
@@ -389,7 +389,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Protocol:
-    """One protocol: data and pure functions. Registered in coordinator.protocols."""
+    """One protocol: data and pure functions. Registered in parley.coordinator.protocols."""
 
     name: str
     version: int
@@ -417,7 +417,7 @@ class Protocol:
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
     stops: tuple[str, ...] = ()
-    """Reasons for which its sessions stop (schemas.stops), beside those of every protocol."""
+    """Reasons for which its sessions stop (parley.schemas.stops), beside those of every protocol."""
     oldest: int | None = None
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own version."""
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -433,8 +433,8 @@ class Protocol:
     """Roles whose seats all hold every document that was dealt to nobody, also seats invited later. None: the seats of
     the first role take them in turn."""
     standing: str = ""
-    """The id of its one session (coordinator.protocols.STANDING). Moderators open it when something is first sent to
-    it. It has no turns, windows or children, and is never cancelled. Empty: it is no standing protocol."""
+    """The id of its one session (parley.coordinator.protocols.STANDING). Moderators open it when something is first
+    sent to it. It has no turns, windows or children, and is never cancelled. Empty: it is no standing protocol."""
     reads: tuple[str, ...] = ()
     """Standing sessions whose outcome enters the opening (`log.Opened.known`)."""
     beneath: Callable[[OpenSession, Any], OpenSession | None] = lambda request, settings: None
@@ -447,7 +447,7 @@ class Protocol:
     notes: Callable[[log.Entry], Iterable[LogLine]] = lambda entry: ()
     """Lines of a transition for the log of the moderator that took it."""
     counted: Counted = Counted()
-    """What is counted of its sessions (coordinator.outcomes), beside what is counted of every session."""
+    """What is counted of its sessions (parley.coordinator.outcomes), beside what is counted of every session."""
     unheard: Callable[[Session], frozenset[str]] = lambda session: frozenset()
     """Queues whose words an open window still waits for: a process that starts again hears the posts once more."""
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

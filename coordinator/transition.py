@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.budget import (
+from parley.coordinator.budget import (
     Reservation,
     as_recorded,
     keeping,
@@ -17,7 +17,7 @@ from coordinator.budget import (
     shortfall,
     total,
 )
-from coordinator.commands import (
+from parley.coordinator.commands import (
     AskSeat,
     CancelChild,
     CloseWindow,
@@ -33,8 +33,8 @@ from coordinator.commands import (
     Wish,
     Withdraw,
 )
-from coordinator.signals import calibration, policy, reliability
-from coordinator.table import (
+from parley.coordinator.signals import calibration, policy, reliability
+from parley.coordinator.table import (
     BrokenTable,
     Illegal,
     Inner,
@@ -48,15 +48,15 @@ from coordinator.table import (
     View,
     seat_of,
 )
-from schemas import log
-from schemas.afterwards.fork import fork_words
-from schemas.post import Post
-from schemas.result import Result
-from schemas.result import Stop as StopReport
-from schemas.session import MAX_SEATS, Document, Seat, child_id
-from schemas.stops import STOPS
-from schemas.turn import Caps
-from schemas.wire import Json, decode, figure, raw
+from parley.schemas import log
+from parley.schemas.afterwards.fork import fork_words
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.result import Stop as StopReport
+from parley.schemas.session import MAX_SEATS, Document, Seat, child_id
+from parley.schemas.stops import STOPS
+from parley.schemas.turn import Caps
+from parley.schemas.wire import Json, decode, figure, raw
 
 _ERROR_CHARS = 2_000
 """Characters of a fault that are shown to the model that made it."""

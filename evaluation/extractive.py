@@ -22,19 +22,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from agents.extractive.model import Extractive
-from agents.retrieval.corpus import cut, stems
-from agents.show_turn import show
-from coordinator.admission import admit
-from coordinator.machine import begin, step
-from coordinator.protocols import PROTOCOLS
 from evaluation import statistics
-from schemas import log
-from schemas.presence import Announcement
-from schemas.result import Result
-from schemas.session import Document, OpenSession
-from schemas.turn import DocumentRef, ShownPost, Turn, Work
-from schemas.wire import decode
+from parley.agents.extractive.model import Extractive
+from parley.agents.retrieval.corpus import cut, stems
+from parley.agents.show_turn import show
+from parley.coordinator.admission import admit
+from parley.coordinator.machine import begin, step
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.presence import Announcement
+from parley.schemas.result import Result
+from parley.schemas.session import Document, OpenSession
+from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work
+from parley.schemas.wire import decode
 
 PANEL = 3
 BASELINE_FLOOR = 0.6

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.encoders import Encoder, make_encoder
-from agents.extractive.deciding import Search, as_answer
-from agents.extractive.evidence import Evidence
-from agents.extractive.question import OPTIONS, YES_NO, read_question
-from agents.extractive.ranking import figures_of
-from agents.retrieval.corpus import cut
 from evaluation.extractive import Asked, own, verdict, xquad
+from parley.agents.encoders import Encoder, make_encoder
+from parley.agents.extractive.deciding import Search, as_answer
+from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.question import OPTIONS, YES_NO, read_question
+from parley.agents.extractive.ranking import figures_of
+from parley.agents.retrieval.corpus import cut
 
 PENALTY = 1.0
 ROUNDS = 60

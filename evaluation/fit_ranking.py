@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from agents.encoders import Cached, Encoder
-from agents.encoders.base import Vectors
-from agents.matching import ranking
-from agents.matching.features import Prepared
-from agents.matching.fitted import Fitted, Weights, chance
-from agents.matching.ranking import BY_ENCODER, SIGNS, Rank, described
-from agents.matching.subjects import Floats
-from agents.matching.task_encoder import TaskEncoder
-from agents.matching.vectors import SpecVectors
 from evaluation.fit_routing import enough, fit_sure
 from evaluation.routing import Case, wilson
 from evaluation.routing_data import RoutingSet
 from evaluation.routing_registries import FIT, LARGE, registries
-from schemas.expert import ExpertSpec
-from schemas.routing import Task
+from parley.agents.encoders import Cached, Encoder
+from parley.agents.encoders.base import Vectors
+from parley.agents.matching import ranking
+from parley.agents.matching.features import Prepared
+from parley.agents.matching.fitted import Fitted, Weights, chance
+from parley.agents.matching.ranking import BY_ENCODER, SIGNS, Rank, described
+from parley.agents.matching.subjects import Floats
+from parley.agents.matching.task_encoder import TaskEncoder
+from parley.agents.matching.vectors import SpecVectors
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Task
 
 PENALTY = 3.0
 """Of the squared weights of the score: of 0.3 to 30, all did about as well on registries left out."""

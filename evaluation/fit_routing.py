@@ -18,18 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from agents.encoders import Encoder
-from agents.experts import builtin
-from agents.matching import features, vectors, weighted
-from agents.matching.features import Prepared
-from agents.matching.fitted import Fitted, Weights
-from agents.matching.subject_model import make_readers
-from agents.matching.subjects import Floats
 from evaluation.fit_subjects import training
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
-from schemas.expert import ExpertSpec
-from schemas.routing import Task
+from parley.agents.encoders import Encoder
+from parley.agents.experts import builtin
+from parley.agents.matching import features, vectors, weighted
+from parley.agents.matching.features import Prepared
+from parley.agents.matching.fitted import Fitted, Weights
+from parley.agents.matching.subject_model import make_readers
+from parley.agents.matching.subjects import Floats
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Task
 
 SCORE_PENALTY, SURE_PENALTY = 1.0, 1.0
 """Of the squared weights."""

@@ -11,18 +11,18 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from agents.encoders import Encoder
-from agents.experts import builtin
-from agents.matching import several
-from agents.matching.features import Prepared
-from agents.matching.fitted import chance
-from agents.matching.subject_model import make_readers
-from agents.matching.subjects import Floats
 from evaluation.fit_routing import fit_sure
 from evaluation.fit_subjects import HELD_BACK
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
-from schemas.routing import Task
+from parley.agents.encoders import Encoder
+from parley.agents.experts import builtin
+from parley.agents.matching import several
+from parley.agents.matching.features import Prepared
+from parley.agents.matching.fitted import chance
+from parley.agents.matching.subject_model import make_readers
+from parley.agents.matching.subjects import Floats
+from parley.schemas.routing import Task
 
 KINDS = ("multi", "ambiguous")
 """Of tasks for several experts."""

@@ -15,16 +15,16 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from agents.experts import builtin
-from agents.matching import subjects
-from agents.matching.sanitize import sanitized
-from agents.matching.spelling import Speller
-from agents.matching.subjects import BUCKETS, SUBJECTS, Floats
-from agents.matching.vectors import sentences
-from agents.matching.word_roots import read_prompt
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN, golden
-from schemas.expert import ExpertSpec
+from parley.agents.experts import builtin
+from parley.agents.matching import subjects
+from parley.agents.matching.sanitize import sanitized
+from parley.agents.matching.spelling import Speller
+from parley.agents.matching.subjects import BUCKETS, SUBJECTS, Floats
+from parley.agents.matching.vectors import sentences
+from parley.agents.matching.word_roots import read_prompt
+from parley.schemas.expert import ExpertSpec
 
 SUBJECT = {
     "security-architect": "security", "database-engineer": "databases", "systems-architect": "architecture",

@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from agents.context import Shown
-from agents.matching import Matcher, match
-from agents.matching.ask_model import MOST_SHOWN, Named, is_unsure, question, settled
-from agents.matching.subject_model import make_readers
-from agents.models.prompting import build
 from evaluation import routing
 from evaluation.loaders import BadData
 from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
-from schemas.routing import Match, Matched, Task
-from schemas.turn import Caps
+from parley.agents.context import Shown
+from parley.agents.matching import Matcher, match
+from parley.agents.matching.ask_model import MOST_SHOWN, Named, is_unsure, question, settled
+from parley.agents.matching.subject_model import make_readers
+from parley.agents.models.prompting import build
+from parley.schemas.routing import Match, Matched, Task
+from parley.schemas.turn import Caps
 
 _CAPS = Caps(input_tokens=24_000)
 _BOUNDARY = "0123456789abcdef"

@@ -10,7 +10,7 @@ import msgspec
 
 from evaluation import statistics
 from evaluation.statistics import Interval
-from schemas.routing import DEPTHS
+from parley.schemas.routing import DEPTHS
 
 """Of the normal distribution: 95 % lie within so many standard deviations."""
 BINS = 10

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from agents.matching.ask_model import NOBODY, Named
-from client.pasted import cleaned
 from evaluation.loaders import BadData, NoData
 from evaluation.routing import Case
-from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
+from parley.agents.matching.ask_model import NOBODY, Named
+from parley.client.pasted import cleaned
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 
 GOLDEN = Path(__file__).parent / "golden"
 TEST_HALF = "golden, test half"

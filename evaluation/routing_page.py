@@ -6,7 +6,7 @@ from textwrap import fill
 from evaluation.first_look import table
 from evaluation.routing import Report, Share, confused
 from evaluation.routing_registries import FROZEN, LARGE, LEFT_OUT
-from schemas.routing import DEPTHS
+from parley.schemas.routing import DEPTHS
 
 _MOST = 12
 """Pairs of the confusion that are shown."""

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from agents import strict_yaml
-from agents.experts import ExpertError, read_all
-from agents.matching.ask_model import NOBODY, Named
 from evaluation.loaders import BadData, NoData
 from evaluation.routing import Case
 from evaluation.routing_data import RoutingSet
+from parley.agents import strict_yaml
+from parley.agents.experts import ExpertError, read_all
+from parley.agents.matching.ask_model import NOBODY, Named
 
 TRAIN = Path(__file__).parent / "registries" / "train"
 LEARNT = (TRAIN, TRAIN.with_name("train_more"), TRAIN.with_name("train_hard"))

@@ -8,13 +8,13 @@ import asyncio
 import statistics
 import time
 
-from agents.experts import builtin
-from agents.matching import Matcher
-from agents.matching.subject_model import make_readers
 from evaluation.route import tasked
 from evaluation.routing_data import RoutingSet, golden
 from evaluation.routing_registries import TRAIN, registries
-from schemas.routing import Task
+from parley.agents.experts import builtin
+from parley.agents.matching import Matcher
+from parley.agents.matching.subject_model import make_readers
+from parley.schemas.routing import Task
 
 
 async def measured(name: str, sets: tuple[RoutingSet, ...], *, reader: bool) -> str:

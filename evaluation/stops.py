@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from coordinator.schedulers.controller import Observation, advance, begin, verdict
 from evaluation.loaders import Debate
-from schemas.control import Control
+from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
+from parley.schemas.control import Control
 
 WHOLE = 60
 """Credit of a right answer. A tie's is shared evenly, and 60 is a multiple of every number of agents up to six."""

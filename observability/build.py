@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from observability.series import Gauge
+from parley.observability.series import Gauge
 
 
 @cache

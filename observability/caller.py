@@ -1,7 +1,7 @@
 """Traces of a client that asks. It loads nothing if nothing in this process traces.
 
 The command line starts quickly, so it does not import the OpenTelemetry API. A caller that traces has imported it, and
-so has `observability.setup` where an endpoint is named.
+so has `parley.observability.setup` where an endpoint is named.
 """
 
 import sys
@@ -15,11 +15,12 @@ def _traces() -> bool:
 
 @contextmanager
 def asking(name: str, session: str) -> Iterator[dict[str, str]]:
-    """Around the opening of a session by a client: the headers to send with it (observability.tracing.asking)."""
+    """Around the opening of a session by a client: the headers to send with it
+    (parley.observability.tracing.asking)."""
     if not _traces():
         yield {}
         return
-    from observability import tracing
+    from parley.observability import tracing
 
     with tracing.asking(name, session) as headers:
         yield headers
@@ -31,7 +32,7 @@ def root(name: str) -> Iterator[None]:
     if not _traces():
         yield
         return
-    from observability import tracing
+    from parley.observability import tracing
 
     with tracing.root(name):
         yield
@@ -43,7 +44,7 @@ def within(traceparent: str) -> Iterator[None]:
     if not traceparent or not _traces():
         yield
         return
-    from observability import tracing
+    from parley.observability import tracing
 
     with tracing.within(traceparent):
         yield

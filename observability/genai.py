@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind
 
-from observability import tracing
-from observability.tracing import Attribute
+from parley.observability import tracing
+from parley.observability.tracing import Attribute
 
 _PROVIDERS = {
     "gemini": "gcp.gemini", "zhipu": "zhipu_ai", "llama.cpp": "llama_cpp", "lmstudio": "lm_studio",

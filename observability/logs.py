@@ -16,7 +16,7 @@ import time
 from contextvars import ContextVar
 from typing import IO, Any
 
-from observability import tracing
+from parley.observability import tracing
 
 _session: ContextVar[str] = ContextVar("parley_session", default="")
 

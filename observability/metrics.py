@@ -1,6 +1,6 @@
 """Every series that a service exposes of itself, declared once, over a registry that the caller brings.
 
-What sessions came to is not among them: it outlives processes (observability.outcomes).
+What sessions came to is not among them: it outlives processes (parley.observability.outcomes).
 
 Labels are bounded: protocols, roles, event kinds, outcomes, and model names up to a limit. Never a session, a turn, an
 instance or anything else that a client chooses.  Names are units first-class: `_seconds`, `_total`, `_usd_total`.
@@ -12,8 +12,8 @@ instance or anything else that a client chooses.  Names are units first-class: `
 
 from prometheus_client import CollectorRegistry
 
-from observability.build import registry_of
-from observability.series import Count, Counter, Gauge, Histogram
+from parley.observability.build import registry_of
+from parley.observability.series import Count, Counter, Gauge, Histogram
 
 FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 """Bucket bounds in seconds for what the moderator does itself."""
@@ -26,7 +26,7 @@ MAX_VALUES = 32
 """Distinct values of one label whose values come from outside (models, protocols, roles); the rest are `other`."""
 
 UNREADABLE = ("protocol", "version", "digest", "entry", "gap")
-"""Why a moderator cannot run a session (coordinator.folded)."""
+"""Why a moderator cannot run a session (parley.coordinator.folded)."""
 VERDICTS = ("accepted", "refused", "busy")
 TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
 WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")

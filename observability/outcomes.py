@@ -1,7 +1,7 @@
 """The series of outcomes, and those of the bus, that `parley metrics` exposes: declared once.
 
-Outcomes are totals of what LOG says of all sessions (coordinator.outcomes). They outlive restarts, and every copy of
-`parley metrics` shows the same: rules and dashboards read the largest (`max without (instance, pod, job)`).
+Outcomes are totals of what LOG says of all sessions (parley.coordinator.outcomes). They outlive restarts, and every
+copy of `parley metrics` shows the same: rules and dashboards read the largest (`max without (instance, pod, job)`).
 
 Labels are bounded: protocols, reasons, models up to a limit, queues of the operator's. Never a session.
 """
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Metric
 
-from observability.series import Counter, Gauge, Histogram, exemplar
-from schemas.result import Example, Totals
+from parley.observability.series import Counter, Gauge, Histogram, exemplar
+from parley.schemas.result import Example, Totals
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Bucket bounds of what lies between 0 and 1."""

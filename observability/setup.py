@@ -41,10 +41,10 @@ def setup_tracing(service: str, endpoint: str | None = None, instance: str = "")
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
-    from observability import tracing
+    from parley.observability import tracing
 
     class Ids(RandomIdGenerator):
-        """Random ids, but for spans whose ids follow from what they are of (observability.tracing)."""
+        """Random ids, but for spans whose ids follow from what they are of (parley.observability.tracing)."""
 
         def generate_span_id(self) -> int:
             ids = tracing.next_ids()

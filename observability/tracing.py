@@ -53,7 +53,7 @@ _next: ContextVar[Ids | None] = ContextVar("parley_next_ids", default=None)
 
 
 def next_ids() -> Ids | None:
-    """For the SDK's generator of ids (observability.setup): those that the span which begins now is to have."""
+    """For the SDK's generator of ids (parley.observability.setup): those that the span which begins now is to have."""
     return _next.get()
 
 

@@ -13,35 +13,35 @@ async with parley.connect("nats://bus:4222", "owner.json") as p:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agents.models.function import Agent, Reply, Turn, agent
-    from client.api import Parley, connect
-    from client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
-    from client.opened_session import Session
-    from client.reliability.learning import LearnReport
-    from client.show.told import Result
+    from parley.agents.models.function import Agent, Reply, Turn, agent
     from parley.blocking import ask, learn
+    from parley.client.api import Parley, connect
+    from parley.client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
+    from parley.client.opened_session import Session
+    from parley.client.reliability.learning import LearnReport
+    from parley.client.show.told import Result
     from parley.local_stack import local
     from parley.stack.lease import Stack
     from parley.stack.rows import AgentRow
 
 _WHERE = {
-    "Agent": "agents.models.function",
+    "Agent": "parley.agents.models.function",
     "AgentRow": "parley.stack.rows",
-    "BadInput": "client.errors",
-    "LearnReport": "client.reliability.learning",
-    "Parley": "client.api",
-    "ParleyError": "client.errors",
-    "Refusal": "client.errors",
-    "Reply": "agents.models.function",
-    "Result": "client.show.told",
-    "Session": "client.opened_session",
+    "BadInput": "parley.client.errors",
+    "LearnReport": "parley.client.reliability.learning",
+    "Parley": "parley.client.api",
+    "ParleyError": "parley.client.errors",
+    "Refusal": "parley.client.errors",
+    "Reply": "parley.agents.models.function",
+    "Result": "parley.client.show.told",
+    "Session": "parley.client.opened_session",
     "Stack": "parley.stack.lease",
-    "StackFailed": "client.errors",
-    "Turn": "agents.models.function",
-    "Unreachable": "client.errors",
-    "agent": "agents.models.function",
+    "StackFailed": "parley.client.errors",
+    "Turn": "parley.agents.models.function",
+    "Unreachable": "parley.client.errors",
+    "agent": "parley.agents.models.function",
     "ask": "parley.blocking",
-    "connect": "client.api",
+    "connect": "parley.client.api",
     "learn": "parley.blocking",
     "local": "parley.local_stack",
 }

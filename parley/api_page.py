@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import parley
-from client.reliability.ways import Expected, Route
-from schemas.result import ResultUsage, SeatUsage, Stop
+from parley.client.reliability.ways import Expected, Route
+from parley.schemas.result import ResultUsage, SeatUsage, Stop
 
 _HEAD = """# The Python API
 

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bus.errors import BusError
-from client import task_branch, task_folder
-from client.api import Parley
-from client.errors import BadInput
-from client.live_feed import View
-from client.protocols import setup_of
-from client.records import Altered, opening, record_of, result_of
-from client.show.transcript import answer_of, steps_of, stop_words
-from client.task_folder import AppliedAlready, Change, NotApplied, Sent
-from client.text import line
-from coordinator.protocols import PROTOCOLS
+from parley.bus.errors import BusError
+from parley.client import task_branch, task_folder
+from parley.client.api import Parley
+from parley.client.errors import BadInput
+from parley.client.live_feed import View
+from parley.client.protocols import setup_of
+from parley.client.records import Altered, opening, record_of, result_of
+from parley.client.show.transcript import answer_of, steps_of, stop_words
+from parley.client.task_folder import AppliedAlready, Change, NotApplied, Sent
+from parley.client.text import line
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.result import Result
+from parley.schemas.stops import STOPS
 from parley.sessions import NoSession
 from parley.settings import Settings
 from parley.show.view import choose
 from parley.stack.access import bus_options, last_stack, place, run
-from schemas import log
-from schemas.result import Result
-from schemas.stops import STOPS
 
 _NAMED = 5
 """Files that one line names."""

@@ -9,26 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bus.errors import BusError
-from client import estimate, task_folder
-from client.api import Parley
-from client.client import new_sid
-from client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
-from client.live_feed import View
-from client.show import transcript
-from client.task_folder import Sent
-from coordinator.estimate import Estimate
-from observability import caller
-from observability.setup import setup_tracing
 from parley import next_steps
 from parley.applying import Hints, finish
-from parley.bus import enrol
+from parley.bus.errors import BusError
+from parley.bus_admin import enrol
 from parley.cli.process import INTERRUPTED
+from parley.client import estimate, task_folder
+from parley.client.api import Parley
+from parley.client.client import new_sid
+from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
+from parley.client.live_feed import View
+from parley.client.show import transcript
+from parley.client.task_folder import Sent
+from parley.coordinator.estimate import Estimate
 from parley.cost import expected, expected_there
 from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
 from parley.local_stack import lease_of
+from parley.observability import caller
+from parley.observability.setup import setup_tracing
 from parley.plan import Plan
 from parley.request import Request
+from parley.schemas.presence import Announcement
+from parley.schemas.result import Result
+from parley.schemas.session import ForkSession, OpenSession
 from parley.settings import Settings
 from parley.show.interrupts import Interrupts
 from parley.show.view import choose
@@ -41,9 +44,6 @@ from parley.stack.followed import following
 from parley.stack.lease import Lease
 from parley.stack.people import how_to_sit
 from parley.stack.wait_served import unserved, when_served, when_up
-from schemas.presence import Announcement
-from schemas.result import Result
-from schemas.session import ForkSession, OpenSession
 
 if TYPE_CHECKING:
     from parley.doors.session_page import SessionPage
@@ -148,7 +148,7 @@ async def _explained(error: Unreachable, settings: Settings) -> Unreachable:
     """The error, and why no moderator runs, where the keys beside the credentials can tell."""
     if settings.nats.url is None or settings.nats.creds is None:
         return error
-    from parley.bus import partitions
+    from parley.bus_admin import partitions
 
     wrong = await partitions.wrong(settings.nats.url, settings.nats.creds.parent, settings.bus.partitions)
     return error if wrong is None else Unreachable(f"{error}; moderators refuse to start: {wrong}")

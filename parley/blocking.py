@@ -7,15 +7,15 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from client.evidence import Sources
-from client.reliability.ways import AUTO, PRICE, protocols
-from client.show.told import Result
-from coordinator.protocols import DEFAULT
+from parley.client.evidence import Sources
+from parley.client.reliability.ways import AUTO, PRICE, protocols
+from parley.client.show.told import Result
+from parley.coordinator.protocols import DEFAULT
 from parley.local_stack import local
-from schemas.session import Budget
+from parley.schemas.session import Budget
 
 if TYPE_CHECKING:
-    from client.reliability.learning import LearnReport
+    from parley.client.reliability.learning import LearnReport
 
 T = TypeVar("T")
 
@@ -111,8 +111,8 @@ def learn(
 
 def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     """How many the settings want in the role of which there are several; None: they do not say."""
-    from client.api import known_protocol
-    from client.protocols import setup_of
+    from parley.client.api import known_protocol
+    from parley.client.protocols import setup_of
 
     for name in protocols() if protocol == AUTO else (protocol,):
         several = setup_of(name).several

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from client import estimate
-from client.api import Parley
-from client.errors import BadInput
-from coordinator.estimate import Estimate
+from parley.client import estimate
+from parley.client.api import Parley
+from parley.client.errors import BadInput
+from parley.coordinator.estimate import Estimate
 from parley.plan import Plan
 from parley.request import Request
+from parley.schemas.session import OpenSession
 from parley.stack.access import front, run
 from parley.stack.lease import default_state, read_running
-from schemas.session import OpenSession
 
 
 def expected(plan: Plan, opening: OpenSession, *, ephemeral: bool = False) -> Estimate | None:

@@ -3,16 +3,16 @@
 import asyncio
 import contextlib
 
-from bus.errors import BusError, EnvironmentFault, NoModerator
-from client.api import Parley
-from client.errors import BadInput, ParleyError, Unreachable
-from client.live_feed import View, show, watch_log
-from client.opened_session import Session
+from parley.bus.errors import BusError, EnvironmentFault, NoModerator
+from parley.client.api import Parley
+from parley.client.errors import BadInput, ParleyError, Unreachable
+from parley.client.live_feed import View, show, watch_log
+from parley.client.opened_session import Session
+from parley.schemas import log
+from parley.schemas.result import Result
+from parley.schemas.stops import STOPS
+from parley.schemas.wire import decode
 from parley.show.interrupts import Interrupts
-from schemas import log
-from schemas.result import Result
-from schemas.stops import STOPS
-from schemas.wire import decode
 
 _CANCEL_S = 3.0
 

@@ -1,8 +1,8 @@
 """`parley sit`: a person takes a seat of a running session, and is asked its turns at the terminal.
 
-The process is a worker like any other, of the queue that the seat's person has (schemas.session.human_queue), with that
-queue's own credential. Sitting down and leaving are submissions; a seat whose person is gone without a word is its
-agent's again as the sitting says.
+The process is a worker like any other, of the queue that the seat's person has (parley.schemas.session.human_queue),
+with that queue's own credential. Sitting down and leaving are submissions; a seat whose person is gone without a word
+is its agent's again as the sitting says.
 """
 
 import asyncio
@@ -12,26 +12,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from agents.models.human import Human
-from agents.worker import Worker
-from bus.accounts import Credentials, load_credentials
-from bus.connection import Connection
-from bus.errors import BadKeyFile, BusError
-from client.errors import BadInput, Unreachable
-from client.people import sitting
-from client.show import transcript
-from client.turns import SEAT
-from observability.metrics import Metrics
+from parley.agents.models.human import Human
+from parley.agents.worker import Worker
+from parley.bus.accounts import Credentials, load_credentials
+from parley.bus.connection import Connection
+from parley.bus.errors import BadKeyFile, BusError
 from parley.cli.process import INTERRUPTED
+from parley.client.errors import BadInput, Unreachable
+from parley.client.people import sitting
+from parley.client.show import transcript
+from parley.client.turns import SEAT
+from parley.observability.metrics import Metrics
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.session import human_queue
+from parley.schemas.turn import Sit
+from parley.schemas.wire import decode, figure
 from parley.settings import Settings
 from parley.show.typed_lines import Terminal
 from parley.stack.access import run
 from parley.stack.lease import Lease, Running, default_state, remembered
-from schemas.post import Post
-from schemas.result import Result
-from schemas.session import human_queue
-from schemas.turn import Sit
-from schemas.wire import decode, figure
 
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bus.errors import UnknownSession
-from client.errors import Refusal
-from client.people.inbox import Waiting, answer, waiting
-from client.show.open_items import OpenItem, item_lines
-from client.show.words import bare
-from client.text import line
+from parley.bus.errors import UnknownSession
+from parley.client.errors import Refusal
+from parley.client.people.inbox import Waiting, answer, waiting
+from parley.client.show.open_items import OpenItem, item_lines
+from parley.client.show.words import bare
+from parley.client.text import line
 from parley.sessions import NoSession
 from parley.stack.access import last_stack, place, run
 

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from client.api import Parley, connected, known_protocol, with_panel
-from client.errors import BadInput
-from client.protocols import setup_of
-from client.reliability import store
-from client.reliability.past import Past
-from client.reliability.ways import AUTO, PRICE, protocols, ways
-from coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.client.api import Parley, connected, known_protocol, with_panel
+from parley.client.errors import BadInput
+from parley.client.protocols import setup_of
+from parley.client.reliability import store
+from parley.client.reliability.past import Past
+from parley.client.reliability.ways import AUTO, PRICE, protocols, ways
+from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.schemas.expert import expert_of
+from parley.schemas.session import ForkSession, OpenSession
 from parley.stack.announce import announced
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow, rows_of
 from parley.stack.wait_served import when_served
-from schemas.expert import expert_of
-from schemas.session import ForkSession, OpenSession
 
 if TYPE_CHECKING:
-    from agents.models.function import Agent
-    from client.client import Client
+    from parley.agents.models.function import Agent
+    from parley.client.client import Client
 
 GATHER_S = 10.0
 """So long a task waits for the experts of a stack that has just started."""
@@ -138,7 +138,7 @@ async def local(
     state
         Folder that keeps the sessions; None: a temporary one.
     model, options
-        A model in place of the extractive one, as agents.models.make_model takes it.
+        A model in place of the extractive one, as parley.agents.models.make_model takes it.
     protocol
         The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
         command line: the shipped experts. `auto`: the seats of one model, of a vote and of a debate. Past outcomes
@@ -219,8 +219,8 @@ def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":
     """Queue -> the function that serves it. Raises BadInput."""
     if not agents:
         return {}
-    from agents.models.base import ModelMisconfigured
-    from agents.models.function import seated
+    from parley.agents.models.base import ModelMisconfigured
+    from parley.agents.models.function import seated
 
     try:
         return seated(agents, [row.queue for row in stack.agents])
@@ -233,10 +233,10 @@ async def serving(lease: Lease, seats: "Mapping[str, Agent]") -> AsyncIterator[N
     """Functions at work, each as a worker of its queue with that queue's own credentials."""
     async with AsyncExitStack() as stack:
         for queue, agent in seats.items():
-            from agents.worker import Worker
-            from bus.accounts import load_credentials
-            from bus.connection import connect
-            from observability.metrics import Metrics
+            from parley.agents.worker import Worker
+            from parley.bus.accounts import load_credentials
+            from parley.bus.connection import connect
+            from parley.observability.metrics import Metrics
 
             credentials = load_credentials(lease.credentials(queue))
             connection = await stack.enter_async_context(await connect(lease.url, credentials, name=queue))

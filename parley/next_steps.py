@@ -5,12 +5,12 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from client.text import line
-from schemas.presence import Announcement
-from schemas.session import OpenSession
+from parley.client.text import line
+from parley.schemas.presence import Announcement
+from parley.schemas.session import OpenSession
 
 if TYPE_CHECKING:
-    from agents.openai.local_servers import LocalServer
+    from parley.agents.openai.local_servers import LocalServer
 
 PORTS = "PARLEY_LOCAL_PORTS"
 """Where servers of models listen on this machine, if not at their usual ports: `ollama=11500,vllm=8001`."""
@@ -27,7 +27,7 @@ def needed(there: Sequence[Announcement], opening: OpenSession) -> bool:
 async def words(protocol: str, *, answered: bool = False) -> list[str]:
     """The advice in lines, for a question put to this protocol; a server of models that listens on this machine comes
     first. `answered`: the session has an answer all the same."""
-    from agents.openai import local_servers
+    from parley.agents.openai import local_servers
 
     servers = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
     steps = [_use(server, protocol) for server in servers]

@@ -5,13 +5,13 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from bus.connection import connect
-from bus.errors import BusError
-from client.errors import Unreachable
-from coordinator.outcomes.known import children
-from coordinator.outcomes.service import MetricsService
-from coordinator.protocols import PROTOCOLS
-from observability.outcomes import Outcomes
+from parley.bus.connection import connect
+from parley.bus.errors import BusError
+from parley.client.errors import Unreachable
+from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.service import MetricsService
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.outcomes import Outcomes
 from parley.settings import Settings
 from parley.stack.foreground import observer
 

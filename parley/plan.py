@@ -8,19 +8,19 @@ from typing import Any
 
 import msgspec
 
-from client.api import known_protocol, whole_settings
-from client.errors import BadInput
-from client.protocols import SETUPS, Setup, setup_of
-from client.reliability.ways import AUTO, protocols
-from coordinator.admission import build_settings
-from coordinator.machine import Inadmissible
+from parley.client.api import known_protocol, whole_settings
+from parley.client.errors import BadInput
+from parley.client.protocols import SETUPS, Setup, setup_of
+from parley.client.reliability.ways import AUTO, protocols
+from parley.coordinator.admission import build_settings
+from parley.coordinator.machine import Inadmissible
+from parley.schemas.presence import Announcement
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.people import people
 from parley.stack.rows import AgentRow, rows_of, rows_of_all
-from schemas.presence import Announcement
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import msgspec
 
-from client import task_folder, task_history
-from client.api import known_protocol, request
-from client.errors import BadInput
-from client.evidence import Sources
-from client.task_folder import Sent
 from parley.applying import NOWHERE, Into
+from parley.client import task_folder, task_history
+from parley.client.api import known_protocol, request
+from parley.client.errors import BadInput
+from parley.client.evidence import Sources
+from parley.client.task_folder import Sent
 from parley.plan import Plan
 from parley.reliability.applied import with_learned
+from parley.schemas.session import SESSION_ID, ForkSession, OpenSession
 from parley.stack.lease import default_state, read_running, remembered
 from parley.stack.wait_served import with_people
-from schemas.session import SESSION_ID, ForkSession, OpenSession
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,28 +17,28 @@ import msgspec
 import uvicorn
 from starlette.applications import Starlette
 
-from bus.accounts import PROBE, Credentials, load_credentials
-from bus.errors import BadKeyFile
-from client.errors import BadInput
-from client.protocols import SETUPS
-from gateway.app import Config, build
-from gateway.doors import Options, doors
-from gateway.heads import BoundedHeads
-from gateway.principals import COOKIE_KEY, SERVED, Principals, cookie_key
-from gateway.web.seats import seat_of, seats_in
-from observability.health import HealthServer
-from observability.metrics import Metrics
-from observability.setup import setup_tracing
+from parley.bus.accounts import PROBE, Credentials, load_credentials
+from parley.bus.errors import BadKeyFile
+from parley.client.errors import BadInput
+from parley.client.protocols import SETUPS
 from parley.doors.browser import open_browser
 from parley.doors.health import look
 from parley.doors.offers import offers_of
 from parley.doors.options import on_disconnect_of, root_of, task_model_of
 from parley.local_stack import lease_of
+from parley.observability.health import HealthServer
+from parley.observability.metrics import Metrics
+from parley.observability.setup import setup_tracing
 from parley.plan import Plan
+from parley.schemas.session import is_human
 from parley.stack.access import front, run
 from parley.stack.lease import OWNER, default_state, read_running
 from parley.stack.rows import rows_of
-from schemas.session import is_human
+from parley.web.app import Config, build
+from parley.web.doors import Options, doors
+from parley.web.heads import BoundedHeads
+from parley.web.page.seats import seat_of, seats_in
+from parley.web.principals import COOKIE_KEY, SERVED, Principals, cookie_key
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 replace = msgspec.structs.replace

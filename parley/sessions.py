@@ -8,27 +8,27 @@ from typing import Any
 
 import msgspec
 
-from bus.errors import UnknownSession
-from client import visible_posts
-from client.api import Parley
-from client.errors import BadInput, Interrupted, Refusal, Unreachable
-from client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
-from client.session_view import Seen
-from client.session_view import seen as as_seen
-from client.show import documents, explain, transcript
-from client.show.plotting import form_of
-from client.show.session_list import FoundSession, Listed, Search, has_words
-from coordinator.protocols import PROTOCOLS, STANDING
+from parley.bus.errors import UnknownSession
+from parley.client import visible_posts
+from parley.client.api import Parley
+from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
+from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
+from parley.client.session_view import Seen
+from parley.client.session_view import seen as as_seen
+from parley.client.show import documents, explain, transcript
+from parley.client.show.plotting import form_of
+from parley.client.show.session_list import FoundSession, Listed, Search, has_words
+from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.follow import Ended, Lost, follow
 from parley.local_stack import lease_of
+from parley.schemas.post import IndexRebuilt, SessionRow
+from parley.schemas.result import Result
+from parley.schemas.session import SESSION_ID
 from parley.settings import Settings
 from parley.show.view import choose
 from parley.stack.access import bus_options, last_stack, place, run, waits_told
 from parley.stack.disk_watch import telling
 from parley.stack.lease import default_state, read_running, remembered
-from schemas.post import IndexRebuilt, SessionRow
-from schemas.result import Result
-from schemas.session import SESSION_ID
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ def list_sessions(settings: Settings, limit: int, *, standing: bool) -> Listed:
     Parameters
     ----------
     standing
-        Also those that moderators keep for themselves (coordinator.protocols.STANDING).
+        Also those that moderators keep for themselves (parley.coordinator.protocols.STANDING).
     """
 
     async def main() -> Listed:
@@ -374,7 +374,7 @@ def export(session: Record | Seen, form: str) -> Iterator[str]:
     if form == "markdown":
         return transcript.markdown(session)
     if form == "html":
-        from client.show import page
+        from parley.client.show import page
 
         return page.html(session)
     if form == "trace":

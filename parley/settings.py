@@ -17,18 +17,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
-from agents import strict_yaml
-from bus.cluster import WHY_ODD
-from bus.storage.partitions import MOST
-from client.errors import BadInput
-from client.files.yaml_file import read_file
-from client.protocols import setup_of
-from coordinator.admission import present_names
-from coordinator.protocols import DEFAULT, PROTOCOLS
-from coordinator.table import Inadmissible
+from parley.agents import strict_yaml
+from parley.bus.cluster import WHY_ODD
+from parley.bus.storage.partitions import MOST
+from parley.client.errors import BadInput
+from parley.client.files.yaml_file import read_file
+from parley.client.protocols import setup_of
+from parley.coordinator.admission import present_names
+from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.table import Inadmissible
 
 if TYPE_CHECKING:
-    from agents.tools.allow import AllowList
+    from parley.agents.tools.allow import AllowList
 
 DEFAULT_FILE = "parley.yaml"
 PREFIX = "PARLEY__"
@@ -177,8 +177,8 @@ class Settings(BaseSettings):
     stack: StackSection = StackSection()
     retention: RetentionSection = RetentionSection()
     tools: Path | None = None
-    """Which tools experts' models may use (agents.tools.allow): a file, or `off`. Nothing: what PARLEY_TOOLS names, or
-    those that ship, for tasks that begin with a folder."""
+    """Which tools experts' models may use (parley.agents.tools.allow): a file, or `off`. Nothing: what PARLEY_TOOLS
+    names, or those that ship, for tasks that begin with a folder."""
     notify: NotifySection = NotifySection()
     spend: SpendSection = SpendSection()
     learned: LearnedSection = LearnedSection()
@@ -403,7 +403,7 @@ def has_tools(settings: Settings) -> bool:
 
 
 def _allowed(settings: Settings) -> "AllowList | None":
-    from agents.tools import allow
+    from parley.agents.tools import allow
 
     try:
         return allow.find(os.environ, settings.tools)
@@ -414,7 +414,7 @@ def _allowed(settings: Settings) -> "AllowList | None":
 def no_run_of(settings: Settings) -> str:
     """Why no tool of that list can run commands here, though it has one; empty: one can, or it has none. Raises
     BadInput."""
-    from agents.tools import sandbox
+    from parley.agents.tools import sandbox
 
     allowed = _allowed(settings)
     return "" if allowed is None else sandbox.possible(allowed)[1]
@@ -422,7 +422,7 @@ def no_run_of(settings: Settings) -> str:
 
 def names_tools(settings: Settings) -> bool:
     """Whether the settings or the environment say which tools there are."""
-    from agents.tools import allow
+    from parley.agents.tools import allow
 
     return bool(allow.named(os.environ, settings.tools))
 
@@ -431,7 +431,7 @@ def tools_of(settings: Settings) -> dict[str, str]:
     """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
     if settings.tools is None:
         return {}
-    from agents.tools import allow
+    from parley.agents.tools import allow
 
     if str(settings.tools) == allow.OFF:
         return {allow.VARIABLE: allow.OFF}

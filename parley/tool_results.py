@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from bus.channels import PUBLIC
-from bus.errors import BusError
-from client.errors import BadInput
+from parley.bus.channels import PUBLIC
+from parley.bus.errors import BusError
+from parley.client.errors import BadInput
+from parley.schemas.artifact import Artifact
+from parley.schemas.folders.archive import BadArchive, unpacked
 from parley.sessions import NoSession
 from parley.settings import Settings
 from parley.stack.access import last_stack, place, run
-from schemas.artifact import Artifact
-from schemas.folders.archive import BadArchive, unpacked
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.wire import InvalidValue, at_most, in_range
+from parley.schemas.wire import InvalidValue, at_most, in_range
 
 MAX_ARTIFACT = 4_000_000
 """Bytes of one: in JSON a third more, and the bus carries at most 8 MB in one message."""
@@ -36,7 +36,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PutArtifact(msgspec.Struct, frozen=True, kw_only=True):
-    """Store these bytes. Answered by schemas.turn.Answer; the id is their SHA-256, hex."""
+    """Store these bytes. Answered by parley.schemas.turn.Answer; the id is their SHA-256, hex."""
 
     data: bytes
     turn: str = ""

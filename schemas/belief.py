@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from schemas.wire import between, chars, not_empty
+from parley.schemas.wire import between, chars, not_empty
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from schemas.wire import at_most, chars
+from parley.schemas.wire import at_most, chars
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True):

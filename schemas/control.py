@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from schemas.wire import InvalidValue, in_range, not_empty
+from parley.schemas.wire import InvalidValue, in_range, not_empty
 
 
 class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,7 +26,7 @@ class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 FEATURES = ("one", "top", "entropy", "disagreement", "blind", "round", "turned", "outcomes")
-"""What a fitted value of one more round may look at (coordinator.schedulers.round_value)."""
+"""What a fitted value of one more round may look at (parley.coordinator.schedulers.round_value)."""
 
 
 class RoundValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.wire import InvalidValue, encode, few, in_range, not_empty
+from parley.schemas.wire import InvalidValue, encode, few, in_range, not_empty
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """Of an expert: it is the seat's name, and with QUEUE before it the queue's."""

@@ -1,6 +1,6 @@
 """JSON Schemas (2020-12) of every message, one file a module, written from the code.
 
-python -m schemas.export            writes schemas/json/
+python -m parley.schemas.export            writes schemas/json/
 """
 
 import importlib
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-import schemas
+from parley import schemas
 
 HERE = Path(__file__).parent / "json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -21,13 +21,13 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def modules() -> list[ModuleType]:
     """The modules of this package that define messages, by name."""
     names = (m.name for m in pkgutil.walk_packages(schemas.__path__, f"{schemas.__name__}.") if m.name != __name__)
-    loaded = sorted((importlib.import_module(n) for n in names if n != "schemas.export"), key=name_of)
+    loaded = sorted((importlib.import_module(n) for n in names if n != "parley.schemas.export"), key=name_of)
     return [m for m in loaded if messages(m)]
 
 
 def name_of(module: ModuleType) -> str:
     """What a module's schema is called: `consensus`, `maci`, `maci_control`; the protocol in front, once."""
-    path = module.__name__.removeprefix("schemas.").removeprefix("protocols.").removesuffix(".messages")
+    path = module.__name__.removeprefix("parley.schemas.").removeprefix("protocols.").removesuffix(".messages")
     return path.replace(".", "_")
 
 

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from schemas.afterwards.fork import Fork
-from schemas.afterwards.learned import Learned
-from schemas.expert import Known
-from schemas.presence import Announcement
-from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
-from schemas.turn import Caps, Usage
-from schemas.wire import Json
+from parley.schemas.afterwards.fork import Fork
+from parley.schemas.afterwards.learned import Learned
+from parley.schemas.expert import Known
+from parley.schemas.presence import Announcement
+from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
+from parley.schemas.turn import Caps, Usage
+from parley.schemas.wire import Json
 
 # ---------------------------------------------------------------- events
 
@@ -49,13 +49,13 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     """What a metered seat's model may think in one call, beside its answer: the most that any announced. Left out: a
     release asked that knew no such cap."""
     fits: bool | msgspec.UnsetType = msgspec.UNSET
-    """Turns get narrower caps where the budget is short, down to what they need (coordinator.budget.least). Left out: a
-    turn whose full caps do not fit is not asked."""
+    """Turns get narrower caps where the budget is short, down to what they need (parley.coordinator.budget.least).
+    Left out: a turn whose full caps do not fit is not asked."""
     fork: Fork | msgspec.UnsetType = msgspec.UNSET
     """The session whose record it carries on. Left out: it carries none."""
     trace: str | msgspec.UnsetType = msgspec.UNSET
-    """The span that the session's own is a child of, as W3C's `traceparent` (observability.tracing.begin). Left out: it
-    is not traced."""
+    """The span that the session's own is a child of, as W3C's `traceparent` (parley.observability.tracing.begin). Left
+    out: it is not traced."""
     learned: Learned | msgspec.UnsetType = msgspec.UNSET
     """What past outcomes say of members and confidence, as far as the protocol uses it, and the kind of question. Left
     out: nothing does."""
@@ -156,8 +156,9 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="told")
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost"):
-    """Nobody could run the session any more (schemas.stops.VERSION_LOST). No machine takes it: its entry lies beside
-    the transitions, under the kind `erased`, which ends a session for moderators of every release, and has no digest.
+    """Nobody could run the session any more (parley.schemas.stops.VERSION_LOST). No machine takes it: its entry lies
+    beside the transitions, under the kind `erased`, which ends a session for moderators of every release, and has no
+    digest.
     """
 
     why: str

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.wire import Json, SchemaError, decode, encode
+from parley.schemas.wire import Json, SchemaError, decode, encode
 
 CLOSED = "closed"
 """Kind of the last post of a session, on `control`."""

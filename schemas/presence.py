@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from schemas.expert import ROLE, ExpertSpec, expert_of, pin
-from schemas.wire import InvalidValue, decode, in_range, not_empty
+from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin
+from parley.schemas.wire import InvalidValue, decode, in_range, not_empty
 
 ALIVE_S = 15.0
 """Three announcements missed, and a worker counts as gone."""

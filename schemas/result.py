@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from schemas.afterwards.fork import Fork
-from schemas.afterwards.learned import Calibrated, ChosenWay
+from parley.schemas.afterwards.fork import Fork
+from parley.schemas.afterwards.learned import Calibrated, ChosenWay
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,8 +1,8 @@
 """Where general code finds what belongs to a protocol: one object a protocol in each layer, by the protocol's name.
 
 A protocol of Parley's own has a package in each layer (`coordinator/protocols/<name>`, `agents/protocols/<name>`,
-`client/protocols/<name>`): the package is found because it is there. An installed package brings a protocol of its own
-by entry points, one a layer; it brings models, encoders and commands in the same way.
+`parley/client/protocols/<name>`): the package is found because it is there. An installed package brings a protocol of
+its own by entry points, one a layer; it brings models, encoders and commands in the same way.
 
 Looking entry points up takes longer than a command takes to print its help. So the metadata is read only where some
 installed package names the group at all. What cannot be loaded is remembered with the reason, and left out: a broken
@@ -30,8 +30,8 @@ GROUPS = (
 
 
 KINDS = {
-    "parley.protocols": "coordinator.table:Protocol", "parley.kits": "agents.protocols.kit:Kit",
-    "parley.faces": "client.protocols.face:Face",
+    "parley.protocols": "parley.coordinator.table:Protocol", "parley.kits": "parley.agents.protocols.kit:Kit",
+    "parley.faces": "parley.client.protocols.face:Face",
 }  # fmt: skip
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from schemas.expert import ExpertSpec, pin
-from schemas.wire import at_most, few, in_range, not_empty
+from parley.schemas.expert import ExpertSpec, pin
+from parley.schemas.wire import at_most, few, in_range, not_empty
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from schemas.afterwards.learned import Learned
-from schemas.result import Result
-from schemas.wire import InvalidValue, Json, in_range, not_empty
+from parley.schemas.afterwards.learned import Learned
+from parley.schemas.result import Result
+from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
 
 MAX_QUESTION = 20_000
 """Characters of a question."""

@@ -1,5 +1,5 @@
 """Stop reason -> converged -> status -> exit status -> words: the one table. What is not converged is never called
-consensus. Which protocol gives which reason stands with the protocol (coordinator.table.Protocol.stops)."""
+consensus. Which protocol gives which reason stands with the protocol (parley.coordinator.table.Protocol.stops)."""
 
 from collections.abc import Iterator, Mapping
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from schemas.session import Document
-from schemas.wire import InvalidValue, Json, in_range, not_empty
+from parley.schemas.session import Document
+from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
 
 MAX_BODY = 256_000
 """Bytes of a reply's body."""
@@ -228,8 +228,8 @@ Then = Literal["agent", "miss", "wait"]
 class Sit(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sit"):
     """A person sits down on a seat, or leaves it. Its cause is (author, id): told twice, it is taken once.
 
-    Taken from the author schemas.session.human_queue(seat) alone. It says who is asked the seat's turns from then on; a
-    turn that is out stays with who has it, but for those of a person who leaves.
+    Taken from the author parley.schemas.session.human_queue(seat) alone. It says who is asked the seat's turns from
+    then on; a turn that is out stays with who has it, but for those of a person who leaves.
     """
 
     id: str

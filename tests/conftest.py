@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from bus import accounts, streams
-from bus.accounts import Credentials, User
-from bus.connection import Connection, connect
-from bus.embedded import EmbeddedServer
+from parley.bus import accounts, streams
+from parley.bus.accounts import Credentials, User
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer
 from parley.cli.process import one_thread
 from tests.support.walk import Walks
 

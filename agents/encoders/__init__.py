@@ -7,8 +7,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from agents.encoders.base import Cached, Encoder, EncoderError, EncoderMisconfigured, EncoderUnavailable, Spent, Vectors
-from schemas import rooms
+from parley.agents.encoders.base import (
+    Cached,
+    Encoder,
+    EncoderError,
+    EncoderMisconfigured,
+    EncoderUnavailable,
+    Spent,
+    Vectors,
+)
+from parley.schemas import rooms
 
 __all__ = [
     "NAMES",
@@ -47,12 +55,12 @@ def make_encoder(
     settings = dict(options or {})
     match name:
         case "embedded":
-            return Cached(importlib.import_module("agents.encoders.embedded").make(settings))
+            return Cached(importlib.import_module("parley.agents.encoders.embedded").make(settings))
         case "openai":
             variables = os.environ if environ is None else environ
-            return Cached(importlib.import_module("agents.encoders.openai").make(settings, variables))
+            return Cached(importlib.import_module("parley.agents.encoders.openai").make(settings, variables))
         case "sentence-transformers":
-            return Cached(importlib.import_module("agents.encoders.sentence").make(settings))
+            return Cached(importlib.import_module("parley.agents.encoders.sentence").make(settings))
         case "none" if not settings:
             return None
         case "none":

@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
-from agents.encoders.wordpiece import WordPiece
+from parley.agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
+from parley.agents.encoders.wordpiece import WordPiece
 
 FOLDER = Path(__file__).parent / "minilm"
 LONGEST = 256

@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
-from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
-from agents.models.base import ModelMisconfigured
-from agents.openai import prices
-from agents.openai.bounds import BadBody
-from agents.openai.completion import decode
-from agents.openai.endpoint import Broken, Endpoint, Rejected
-from agents.openai.limits import backoff_s
-from agents.secrets import Secret, key_from
-from agents.tokens import estimate
+from parley.agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
+from parley.agents.models.base import ModelMisconfigured
+from parley.agents.openai import prices
+from parley.agents.openai.bounds import BadBody
+from parley.agents.openai.completion import decode
+from parley.agents.openai.endpoint import Broken, Endpoint, Rejected
+from parley.agents.openai.limits import backoff_s
+from parley.agents.secrets import Secret, key_from
+from parley.agents.tokens import estimate
 
 HOME = "https://api.openai.com/v1"
 BATCH = 64
@@ -267,7 +267,7 @@ def _check_address(base_url: str) -> None:
 def find_key(options: Mapping[str, Any], environ: Mapping[str, str]) -> Secret | None:
     """The key that the options bring or name, or OpenAI's own for OpenAI; None: none is set, and none is needed.
 
-    ENCODER_API_KEY is not looked at here: agents.encoders.settings knows which address it is for.
+    ENCODER_API_KEY is not looked at here: parley.agents.encoders.settings knows which address it is for.
 
     Raises
     ------

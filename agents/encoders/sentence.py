@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
+from parley.agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 

@@ -12,9 +12,9 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.encoders import Encoder, EncoderError, EncoderMisconfigured, make_encoder
-from agents.models.base import ModelMisconfigured
-from agents.secrets import Secret, variable
+from parley.agents.encoders import Encoder, EncoderError, EncoderMisconfigured, make_encoder
+from parley.agents.models.base import ModelMisconfigured
+from parley.agents.secrets import Secret, variable
 
 VARIABLES = ("ENCODER", "ENCODER_MODEL", "ENCODER_BASE_URL", "ENCODER_API_KEY", "ENCODER_API_KEY_FILE")
 """Every variable, without a prefix."""
@@ -30,7 +30,7 @@ def chosen(own: Any, prefixes: Sequence[str], environ: Mapping[str, str]) -> dic
     own
         As it stands in the agent file: a name, or a mapping with `name` and the encoder's options; None: not there.
     prefixes
-        As agents.config.prefixes gives them, the nearest first.
+        As parley.agents.config.prefixes gives them, the nearest first.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def chosen(own: Any, prefixes: Sequence[str], environ: Mapping[str, str]) -> dic
             options["api_key"] = Secret(text)
     if options.get("name", DEFAULT) != "openai":
         options.pop("api_key", None)  # set for another agent
-    elif key := importlib.import_module("agents.encoders.openai").find_key(options, environ):
+    elif key := importlib.import_module("parley.agents.encoders.openai").find_key(options, environ):
         options["api_key"] = key
     return options or None
 

@@ -28,10 +28,10 @@ from typing import Any
 
 import msgspec
 
-from agents import strict_yaml
-from agents.experts import markdown
-from schemas.expert import ExpertSpec
-from schemas.wire import InvalidValue
+from parley.agents import strict_yaml
+from parley.agents.experts import markdown
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.wire import InvalidValue
 
 BUILTIN = Path(__file__).parent
 SUFFIXES = (".yaml", ".yml", ".md")

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from agents import strict_yaml
-from agents.experts import ExpertError, markdown, read_markdown
-from schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, RESERVED, ExpertSpec
+from parley.agents import strict_yaml
+from parley.agents.experts import ExpertError, markdown, read_markdown
+from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, RESERVED, ExpertSpec
 
 _KNOWN = ("name", "description", "tools", "allowed-tools", "allowed_tools", "model", "color", "version")
 _KEY = re.compile(r"([A-Za-z][\w-]{0,40}):(?:\s+(.*)|\s*)$")

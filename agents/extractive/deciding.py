@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agents.extractive.evidence import Evidence
-from agents.extractive.question import NEGATORS, OPEN, OPTIONS, WHY, YEAR, YES_NO, Question, read_question
-from agents.extractive.ranking import Looked, compared, fits, looked_at, stems_of, sureness
-from agents.extractive.stance import polarity
-from agents.extractive.tables import Near, column_name, of_tables
-from agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set, words
+from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.question import NEGATORS, OPEN, OPTIONS, WHY, YEAR, YES_NO, Question, read_question
+from parley.agents.extractive.ranking import Looked, compared, fits, looked_at, stems_of, sureness
+from parley.agents.extractive.stance import polarity
+from parley.agents.extractive.tables import Near, column_name, of_tables
+from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set, words
 
 FLOOR = 0.62
 """How sure an answer must be."""

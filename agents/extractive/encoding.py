@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from agents.context import Shown
-from agents.encoders import Encoder, EncoderError, Spent
-from agents.encoders.settings import NOT_WANTED, from_options
-from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
-from schemas.turn import Usage
+from parley.agents.context import Shown
+from parley.agents.encoders import Encoder, EncoderError, Spent
+from parley.agents.encoders.settings import NOT_WANTED, from_options
+from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
+from parley.schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -30,7 +30,8 @@ class Done(msgspec.Struct, Generic[T], frozen=True):
     encoded: bool
     """By the encoder; else by words."""
     flags: tuple[str, ...]
-    """What the figures are by; and, where an encoder was wanted and failed, why (schemas.protocols.critic.WHY)."""
+    """What the figures are by; and, where an encoder was wanted and failed, why
+    (parley.schemas.protocols.critic.WHY)."""
     usage: Usage
 
 
@@ -40,7 +41,7 @@ class Encoding:
     Parameters
     ----------
     own
-        `options.encoder` as agents.encoders.settings takes it; None: the embedded one, if it can be had.
+        `options.encoder` as parley.agents.encoders.settings takes it; None: the embedded one, if it can be had.
 
     Raises
     ------

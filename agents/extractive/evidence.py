@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agents.retrieval.corpus import Sentence
+from parley.agents.retrieval.corpus import Sentence
 
 DAMPING = 0.8
 """Each further sentence for the same answer counts this much of the one before."""

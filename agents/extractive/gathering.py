@@ -2,10 +2,10 @@
 
 from collections.abc import Container, Mapping
 
-from agents.context import Shown
-from agents.extractive.evidence import Evidence
-from agents.models.injection import is_instruction, suspicious
-from agents.retrieval.corpus import Corpus, sentence
+from parley.agents.context import Shown
+from parley.agents.extractive.evidence import Evidence
+from parley.agents.models.injection import is_instruction, suspicious
+from parley.agents.retrieval.corpus import Corpus, sentence
 
 
 def gather(

@@ -4,18 +4,18 @@ It reads the question's form, weighs sentences by BM25 and by words that praise 
 knows English only, understands nothing, and says in each reasoning that no language model was at work. What it reads is
 data: a sentence that gives instructions to a machine is left out of the evidence, and the reply is flagged `injection`.
 
-How it answers each kind of turn, the turn's protocol says (agents.protocols.kit.Kit.extractive).
+How it answers each kind of turn, the turn's protocol says (parley.agents.protocols.kit.Kit.extractive).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from agents.context import Shown
-from agents.encoders import EncoderMisconfigured
-from agents.extractive.encoding import Encoding
-from agents.extractive.turn_method import TurnMethod, Workbench
-from agents.models.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused
-from agents.protocols import KITS
+from parley.agents.context import Shown
+from parley.agents.encoders import EncoderMisconfigured
+from parley.agents.extractive.encoding import Encoding
+from parley.agents.extractive.turn_method import TurnMethod, Workbench
+from parley.agents.models.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused
+from parley.agents.protocols import KITS
 
 
 class Extractive:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agents.retrieval.corpus import STOP, collapse, stem, word_set, words
+from parley.agents.retrieval.corpus import STOP, collapse, stem, word_set, words
 
 OPTIONS, YES_NO, NUMBER, DATE, YEAR, NAME, WHY, OPEN = (
     "options", "yes_no", "number", "date", "year", "name", "why", "open"

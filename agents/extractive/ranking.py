@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from agents.extractive.evidence import Evidence
-from agents.extractive.question import DATE, NAME, NUMBER, WHY, YEAR, Question
-from agents.retrieval.corpus import stems, words
+from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.question import DATE, NAME, NUMBER, WHY, YEAR, Question
+from parley.agents.retrieval.corpus import stems, words
 
 LOOKED_AT = 8
 """Sentences that go through the encoder."""

@@ -5,9 +5,9 @@ An analyst with one goes by the sentences of agents/models/same_answer.md.
 
 from collections.abc import Sequence
 
-from agents.retrieval.corpus import stem
-from schemas.belief import outcome_key
-from schemas.text import tokens
+from parley.agents.retrieval.corpus import stem
+from parley.schemas.belief import outcome_key
+from parley.schemas.text import tokens
 
 
 def grouped(answers: Sequence[str]) -> list[list[int]]:

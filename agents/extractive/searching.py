@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.context import Shown
-from agents.encoders import Encoder, Spent
-from agents.extractive.deciding import Search, SearchResult
-from agents.extractive.encoding import Done, Encoding
-from agents.extractive.evidence import Evidence
-from schemas.similarity import BY_ENCODER
-from schemas.turn import Usage
+from parley.agents.context import Shown
+from parley.agents.encoders import Encoder, Spent
+from parley.agents.extractive.deciding import Search, SearchResult
+from parley.agents.extractive.encoding import Done, Encoding
+from parley.agents.extractive.evidence import Evidence
+from parley.schemas.similarity import BY_ENCODER
+from parley.schemas.turn import Usage
 
 
 async def search(shown: Shown, encoding: Encoding, question: str, evidence: Sequence[Evidence]) -> Done[SearchResult]:

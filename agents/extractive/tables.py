@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from agents.extractive.evidence import Evidence
-from agents.extractive.question import MOST, NUMBER, OPTIONS, Question
-from agents.retrieval.corpus import plain, stem, stems, words
+from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.question import MOST, NUMBER, OPTIONS, Question
+from parley.agents.retrieval.corpus import plain, stem, stems, words
 
 CLEAR = 0.1
 """By how much the column that is meant must be nearer to the question than the next one."""

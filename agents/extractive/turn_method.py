@@ -1,5 +1,5 @@
 """One method of the extractive model, for one kind of turn: what a protocol brings
-(agents.protocols.kit.Kit.extractive)."""
+(parley.agents.protocols.kit.Kit.extractive)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agents.context import Shown
-from agents.extractive.encoding import Encoding
-from agents.matching.match_turn import Matching
-from agents.models.base import Completion, Emit, Model
-from agents.retrieval.corpus import Corpus
-from schemas.turn import Usage
+from parley.agents.context import Shown
+from parley.agents.extractive.encoding import Encoding
+from parley.agents.matching.match_turn import Matching
+from parley.agents.models.base import Completion, Emit, Model
+from parley.agents.retrieval.corpus import Corpus
+from parley.schemas.turn import Usage
 
 LARGE = 200_000
 """Characters of documents from which reading leaves the event loop, so that heartbeats go on."""

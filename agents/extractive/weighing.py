@@ -8,13 +8,13 @@ same are not ten times one.
 import math
 from collections.abc import Sequence
 
-from agents.extractive import stance
-from agents.extractive.deciding import as_answer
-from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed, candidate
-from agents.extractive.question import OPTIONS, YES_NO, Question
-from agents.extractive.ranking import alike, looked_at
-from agents.retrieval.bm25 import relevance
-from agents.retrieval.corpus import STOP, stem, words
+from parley.agents.extractive import stance
+from parley.agents.extractive.deciding import as_answer
+from parley.agents.extractive.evidence import Evidence, PossibleAnswer, Weighed, candidate
+from parley.agents.extractive.question import OPTIONS, YES_NO, Question
+from parley.agents.extractive.ranking import alike, looked_at
+from parley.agents.retrieval.bm25 import relevance
+from parley.agents.retrieval.corpus import STOP, stem, words
 
 HEARD = 0.7
 """Weight of a sentence that another quotes, against one in the seat's own documents."""

@@ -11,16 +11,16 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agents.matching import words
-from schemas.expert import ExpertSpec
-from schemas.routing import Candidate, Matched, Task
+from parley.agents.matching import words
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Candidate, Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
-    from agents.encoders import Encoder, Spent, Vectors
-    from agents.matching.features import Prepared, ReadTask
-    from agents.matching.ranking import Parts
-    from agents.matching.subject_model import Readers
-    from agents.matching.vectors import Encoded, SpecVectors
+    from parley.agents.encoders import Encoder, Spent, Vectors
+    from parley.agents.matching.features import Prepared, ReadTask
+    from parley.agents.matching.ranking import Parts
+    from parley.agents.matching.subject_model import Readers
+    from parley.agents.matching.vectors import Encoded, SpecVectors
 
 __all__ = ["Matcher", "match"]
 
@@ -39,7 +39,7 @@ class Matcher:
     """
 
     def __init__(self, readers: "Readers | None" = None) -> None:
-        from agents.matching.weighted import weights
+        from parley.agents.matching.weighted import weights
 
         self._readers = readers if readers is not None and readers.apart.name == weights().reader else None
         self._by_subject: SpecVectors[Encoded] | None = None
@@ -73,7 +73,7 @@ class Matcher:
         always_read: bool = False,
     ) -> list[Matched]:
         """The same for many tasks, in their order."""
-        from agents.matching.weighted import decide, enough
+        from parley.agents.matching.weighted import decide, enough
 
         prepared = await self._ready(tuple(specs), self._readers, spent)
         tasks_read = [prepared.read_task(task) for task in tasks]
@@ -94,7 +94,7 @@ class Matcher:
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
         """As `match`, without the reader."""
-        from agents.matching.weighted import decide
+        from parley.agents.matching.weighted import decide
 
         prepared = await self._ready(tuple(specs), None, None)
         return decide(prepared, prepared.read_task(task), None)
@@ -106,7 +106,7 @@ class Matcher:
 
         None: nothing is left of the prompt that anybody could be found by. Raises EncoderError, unless `by_words`.
         """
-        from agents.matching.weighted import everybody
+        from parley.agents.matching.weighted import everybody
 
         readers = None if by_words else self._readers
         prepared = await self._ready(tuple(specs), readers, None)
@@ -117,14 +117,14 @@ class Matcher:
         return everybody(prepared, task_read, row)
 
     def _subjects(self, readers: "Readers") -> "SpecVectors[Encoded]":
-        from agents.matching.vectors import Encoded, SpecVectors, sentences
+        from parley.agents.matching.vectors import Encoded, SpecVectors, sentences
 
         self._by_subject = self._by_subject or SpecVectors(readers.apart, sentences, Encoded.of)
         return self._by_subject
 
     def _phrases(self, readers: "Readers") -> "SpecVectors[Parts]":
-        from agents.matching.ranking import Parts, phrases
-        from agents.matching.vectors import SpecVectors
+        from parley.agents.matching.ranking import Parts, phrases
+        from parley.agents.matching.vectors import SpecVectors
 
         self._by_phrase = self._by_phrase or SpecVectors(readers.alike, phrases, Parts.of)
         return self._by_phrase
@@ -133,7 +133,7 @@ class Matcher:
         self, specs: tuple[ExpertSpec, ...], readers: "Readers | None", spent: "Spent | None"
     ) -> "Prepared":
         """The specifications, prepared; again only where one of them is another object than before."""
-        from agents.matching.features import Prepared
+        from parley.agents.matching.features import Prepared
 
         async with self._preparing:
             cached = self._prepared.get(readers is not None)

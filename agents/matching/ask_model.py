@@ -18,17 +18,27 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from agents.context import Shown
-from agents.matching import words
-from agents.matching.sanitize import sanitized
-from agents.matching.weighted import CANDIDATE
-from agents.models.base import Completion, Emit, Model, ModelError
-from agents.task_texts import task_texts
-from agents.tokens import estimate
-from schemas.expert import ExpertSpec
-from schemas.routing import ASKED, MOST_CANDIDATES, NOT_ANSWERED, NOT_ASKED, Asking, Candidate, Match, Matched, Task
-from schemas.turn import Usage
-from schemas.wire import encode
+from parley.agents.context import Shown
+from parley.agents.matching import words
+from parley.agents.matching.sanitize import sanitized
+from parley.agents.matching.weighted import CANDIDATE
+from parley.agents.models.base import Completion, Emit, Model, ModelError
+from parley.agents.task_texts import task_texts
+from parley.agents.tokens import estimate
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import (
+    ASKED,
+    MOST_CANDIDATES,
+    NOT_ANSWERED,
+    NOT_ASKED,
+    Asking,
+    Candidate,
+    Match,
+    Matched,
+    Task,
+)
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode
 
 _LOGGER = logging.getLogger(__name__)
 NOBODY = "nobody"

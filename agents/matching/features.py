@@ -15,19 +15,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.encoders.base import Vectors
-from agents.matching import ranking, subject_model, subjects
-from agents.matching.language import is_foreign
-from agents.matching.ranking import Compared, Parts, Pieces, Rank
-from agents.matching.sanitize import sanitized
-from agents.matching.spelling import Speller
-from agents.matching.subjects import NONE, SUBJECTS, Floats
-from agents.matching.vectors import Encoded, sentences, spoken
-from agents.matching.word_roots import PromptReading, count_words, read_prompt, root, roots, stands_in
-from agents.matching.words import fit
-from agents.retrieval.corpus import word_set
-from schemas.expert import ExpertSpec
-from schemas.routing import Task
+from parley.agents.encoders.base import Vectors
+from parley.agents.matching import ranking, subject_model, subjects
+from parley.agents.matching.language import is_foreign
+from parley.agents.matching.ranking import Compared, Parts, Pieces, Rank
+from parley.agents.matching.sanitize import sanitized
+from parley.agents.matching.spelling import Speller
+from parley.agents.matching.subjects import NONE, SUBJECTS, Floats
+from parley.agents.matching.vectors import Encoded, sentences, spoken
+from parley.agents.matching.word_roots import PromptReading, count_words, read_prompt, root, roots, stands_in
+from parley.agents.matching.words import fit
+from parley.agents.retrieval.corpus import word_set
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Task
 
 
 class Feature(IntEnum):

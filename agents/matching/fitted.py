@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from agents.matching.subjects import Floats
+from parley.agents.matching.subjects import Floats
 
 FAR = 6.0
 """At this much a logarithm of a chance and a lead are cut."""

@@ -4,7 +4,7 @@ function words.
 
 import re
 
-from agents.retrieval.corpus import word_set
+from parley.agents.retrieval.corpus import word_set
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ENGLISH = word_set(

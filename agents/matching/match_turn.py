@@ -5,17 +5,17 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from agents.context import Shown
-from agents.encoders import EncoderError
-from agents.matching import Matcher, match
-from agents.models.base import Completion, Emit, Model
-from schemas.expert import ExpertSpec
-from schemas.routing import Asking, Candidate, Match, Matched, Task
-from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
-from schemas.turn import Usage
+from parley.agents.context import Shown
+from parley.agents.encoders import EncoderError
+from parley.agents.matching import Matcher, match
+from parley.agents.models.base import Completion, Emit, Model
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Asking, Candidate, Match, Matched, Task
+from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
+from parley.schemas.turn import Usage
 
 if TYPE_CHECKING:  # the bus's client
-    from agents.expert_registry import ExpertRegistry
+    from parley.agents.expert_registry import ExpertRegistry
 
 _CALL = Usage(calls=1)
 
@@ -47,7 +47,7 @@ class Matching:
         completion = await self._computed(brief, specs, may_ask)
         if self._asks is None or not isinstance(brief.asking, Asking):
             return completion
-        from agents.matching.ask_model import ask, is_unsure
+        from parley.agents.matching.ask_model import ask, is_unsure
 
         if not is_unsure(completion.body, brief.asking.below):
             return completion
@@ -73,7 +73,7 @@ class Matching:
         return self._reply(by_words, (BY_WORDS, f"{WHY}{self._why}"[:200]))
 
     def _make_matcher(self) -> Matcher:
-        from agents.matching.subject_model import make_readers
+        from parley.agents.matching.subject_model import make_readers
 
         try:
             return Matcher(make_readers())

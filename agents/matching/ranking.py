@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.encoders.base import Vectors
-from agents.matching import fitted
-from agents.matching.fitted import Weights, standing
-from agents.matching.subjects import Floats
-from schemas.expert import ExpertSpec
+from parley.agents.encoders.base import Vectors
+from parley.agents.matching import fitted
+from parley.agents.matching.fitted import Weights, standing
+from parley.agents.matching.subjects import Floats
+from parley.schemas.expert import ExpertSpec
 
 FILE = Path(__file__).parent / "ranking.json"
 OTHERS = Path(__file__).parent / "others.npz"

@@ -8,8 +8,8 @@ decides only who is asked: the experts see the prompt as it is, fenced.
 import re
 from functools import lru_cache
 
-from agents.models.injection import gives_orders
-from agents.retrieval.corpus import STOP
+from parley.agents.models.injection import gives_orders
+from parley.agents.retrieval.corpus import STOP
 
 LONGEST = 4_000
 """Characters of a prompt that are matched: its beginning and its end."""

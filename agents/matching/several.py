@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from agents.encoders.base import Vectors
-from agents.matching import subject_model
-from agents.matching.fitted import chance
-from agents.matching.subjects import Floats
+from parley.agents.encoders.base import Vectors
+from parley.agents.matching import subject_model
+from parley.agents.matching.fitted import chance
+from parley.agents.matching.subjects import Floats
 
 FILE = Path(__file__).parent / "several.json"
 _PARTS, _CHANCES = 5, 3

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from agents.encoders.embedded import FOLDER
+from parley.agents.encoders.embedded import FOLDER
 
 _WORD = re.compile(r"(?<![\w./\\@#$'’-])[A-Za-z]?[a-z]{3,}(?![\w\\@/'’]|\.\w|-\w)")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.encoders import Cached, Encoder
-from agents.encoders.base import Vectors
-from agents.encoders.embedded import Embedded
-from agents.matching.subjects import SUBJECTS, Floats
-from agents.matching.task_encoder import TaskEncoder
+from parley.agents.encoders import Cached, Encoder
+from parley.agents.encoders.base import Vectors
+from parley.agents.encoders.embedded import Embedded
+from parley.agents.matching.subjects import SUBJECTS, Floats
+from parley.agents.matching.task_encoder import TaskEncoder
 
 FILE = Path(__file__).parent / "reader.int8.onnx"
 NAME = "parley-reader-2"

@@ -7,7 +7,7 @@ all-MiniLM-L6-v2 (its licence: agents/encoders/minilm/LICENSE), trained further 
 
 from pathlib import Path
 
-from agents.encoders.embedded import Embedded
+from parley.agents.encoders.embedded import Embedded
 
 
 class TaskEncoder(Embedded):

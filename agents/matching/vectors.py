@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from agents.encoders import Encoder, Spent
-from agents.encoders.base import Vectors
-from agents.matching import subject_model
-from agents.matching.subjects import Floats
-from schemas.expert import ExpertSpec, pin
+from parley.agents.encoders import Encoder, Spent
+from parley.agents.encoders.base import Vectors
+from parley.agents.matching import subject_model
+from parley.agents.matching.subjects import Floats
+from parley.schemas.expert import ExpertSpec, pin
 
 FILE = Path(__file__).parent / "vectors.npz"
 """`keys` (of texts) and `rows` (what the reader makes of them), and the reader's `name`. By evaluation.fit_routing."""

@@ -12,10 +12,10 @@ import re
 
 import numpy as np
 
-from agents.matching.subjects import Floats
-from agents.matching.word_roots import root, roots
-from agents.retrieval.corpus import word_set
-from schemas.expert import ExpertSpec
+from parley.agents.matching.subjects import Floats
+from parley.agents.matching.word_roots import root, roots
+from parley.agents.retrieval.corpus import word_set
+from parley.schemas.expert import ExpertSpec
 
 
 def _roots(words: str) -> frozenset[str]:

@@ -27,15 +27,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.encoders.base import Vectors
-from agents.matching import ranking, several, verbs, words
-from agents.matching.features import BY_SUBJECT, FOREIGN, NAMED, PARTS, Feature, Prepared, ReadTask, Scope
-from agents.matching.fitted import Fitted, Weights, chance, standing
-from agents.matching.fitted import weights as read_weights
-from agents.matching.subjects import NONE, Floats
-from agents.matching.word_roots import root, roots, stands_in
-from schemas.expert import ExpertSpec
-from schemas.routing import Candidate, Factors, Matched
+from parley.agents.encoders.base import Vectors
+from parley.agents.matching import ranking, several, verbs, words
+from parley.agents.matching.features import BY_SUBJECT, FOREIGN, NAMED, PARTS, Feature, Prepared, ReadTask, Scope
+from parley.agents.matching.fitted import Fitted, Weights, chance, standing
+from parley.agents.matching.fitted import weights as read_weights
+from parley.agents.matching.subjects import NONE, Floats
+from parley.agents.matching.word_roots import root, roots, stands_in
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Candidate, Factors, Matched
 
 FILE = Path(__file__).parent / "weights.json"
 CANDIDATE = 0.4

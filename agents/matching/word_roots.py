@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agents.retrieval.corpus import STOP, stem, word_set
+from parley.agents.retrieval.corpus import STOP, stem, word_set
 
 KEPT = 8
 """Prompts whose reading a process keeps: a task that is in hand is read by every expert, and more than once by each."""

@@ -10,9 +10,9 @@ from fnmatch import translate
 from functools import lru_cache
 from itertools import combinations
 
-from agents.matching.word_roots import read_prompt, roots, share
-from schemas.expert import ExpertSpec
-from schemas.routing import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
+from parley.agents.matching.word_roots import read_prompt, roots, share
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
 
 VAGUE_VERBS = ("improve", "fix", "update", "change", "make better", "optimize")  # 3.2
 PRIMARY, SECONDARY, FILE = 0.3, 0.15, 0.1  # 3.3

@@ -1,13 +1,13 @@
 """Models by name: `extractive`, `openai`, `recorded`, one that an installed package brings, or `module:attribute`.
 
-Such a path names a factory `options -> Model`, or an agent that is a function (agents.models.function).
+Such a path names a factory `options -> Model`, or an agent that is a function (parley.agents.models.function).
 """
 
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from agents.models.base import (
+from parley.agents.models.base import (
     Completion,
     Emit,
     Model,
@@ -17,10 +17,10 @@ from agents.models.base import (
     ModelUnavailable,
     NotRecorded,
 )
-from schemas import rooms
+from parley.schemas import rooms
 
 _PARTS = ("name", "family", "metered", "usd_per_million_input", "usd_per_million_output", "reply")
-"""What a model has (agents.models.base.Model)."""
+"""What a model has (parley.agents.models.base.Model)."""
 BROUGHT = "parley.models"
 """Entry points of models."""
 
@@ -56,19 +56,19 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
     """
     settings = dict(options or {})
     if name == "extractive":
-        from agents.extractive.model import make as make_extractive
+        from parley.agents.extractive.model import make as make_extractive
 
         return make_extractive(settings)
     if name == "openai":
-        from agents.openai.model import make as make_openai
+        from parley.agents.openai.model import make as make_openai
 
         return make_openai(settings, environ)
     if name == "recorded":
-        from agents.models import recorded
+        from parley.agents.models import recorded
 
         return recorded.make(settings)
     factory = _brought(name) if ":" not in name else _imported(name)
-    from agents.models.function import Agent  # prompts: for who names such a model alone
+    from parley.agents.models.function import Agent  # prompts: for who names such a model alone
 
     if not callable(factory):
         raise ModelMisconfigured(

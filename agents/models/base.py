@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agents.context import RawReply, Shown
-from schemas.turn import Usage
-from schemas.wire import Json, raw
+from parley.agents.context import RawReply, Shown
+from parley.schemas.turn import Usage
+from parley.schemas.wire import Json, raw
 
 Emit = Callable[[str], None]
 """Takes live text. The runtime passes one that drops it in rounds that nobody may read yet. One that has an attribute

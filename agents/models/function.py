@@ -26,16 +26,16 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Other, Shown
-from agents.hearing import Hear
-from agents.models import prompting
-from agents.models.base import Completion, Emit, ModelError, ModelMisconfigured, ModelRefused
-from agents.specs import AgentSpec
-from bus.channels import ACCOUNT_OF_ROLE
-from schemas.post import Post
-from schemas.session import Document
-from schemas.turn import Speak, Usage
-from schemas.wire import SchemaError
+from parley.agents.context import Other, Shown
+from parley.agents.hearing import Hear
+from parley.agents.models import prompting
+from parley.agents.models.base import Completion, Emit, ModelError, ModelMisconfigured, ModelRefused
+from parley.agents.specs import AgentSpec
+from parley.bus.channels import ACCOUNT_OF_ROLE
+from parley.schemas.post import Post
+from parley.schemas.session import Document
+from parley.schemas.turn import Speak, Usage
+from parley.schemas.wire import SchemaError
 
 _LOGGER = logging.getLogger(__name__)
 PATH = re.compile(r"[\w.]+:\w+")
@@ -174,7 +174,7 @@ class Agent:
 
 
 class FunctionModel:
-    """Answers turns by an agent's function (agents.models.base.Model)."""
+    """Answers turns by an agent's function (parley.agents.models.base.Model)."""
 
     family = "function"
     usd_per_million_input = 0.0
@@ -245,7 +245,7 @@ def typed(value: Any, wanted: Any) -> Any:
 def _of_text(text: str, wanted: Any) -> Any:
     """A text as fields: the JSON in it, else the answer."""
     if "{" in text:
-        from agents.openai.reply_schema import Unusable, extract
+        from parley.agents.openai.reply_schema import Unusable, extract
 
         try:
             return extract(text, wanted)
@@ -266,7 +266,7 @@ def agent(
     Parameters
     ----------
     role
-        The role of its seat, such as panelist, debater or critic (bus.channels.ACCOUNT_OF_ROLE).
+        The role of its seat, such as panelist, debater or critic (parley.bus.channels.ACCOUNT_OF_ROLE).
     queue
         The queue that it serves; empty: the command line or `parley.local` names it.
     name

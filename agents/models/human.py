@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import inspect
 
-from agents.context import Other, Shown
-from agents.models.base import Completion, Emit
-from schemas.wire import Undecodable, decode, encode, figure
+from parley.agents.context import Other, Shown
+from parley.agents.models.base import Completion, Emit
+from parley.schemas.wire import Undecodable, decode, encode, figure
 
 _TOLD_S = (300, 120, 60, 30, 10)
 """Seconds left at which the time is shown while nothing is typed."""

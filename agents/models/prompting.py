@@ -24,14 +24,14 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from agents.context import Other, Shown, Tools
-from agents.models import dialogue
-from agents.models.base import ModelMisconfigured
-from agents.models.injection import suspicious
-from agents.models.templates import Template, calling, fill, render, rules, same_answer, template
-from agents.protocols import kind_of
-from agents.tokens import estimate, first_tokens
-from agents.tools.steps import function_names
+from parley.agents.context import Other, Shown, Tools
+from parley.agents.models import dialogue
+from parley.agents.models.base import ModelMisconfigured
+from parley.agents.models.injection import suspicious
+from parley.agents.models.templates import Template, calling, fill, render, rules, same_answer, template
+from parley.agents.protocols import kind_of
+from parley.agents.tokens import estimate, first_tokens
+from parley.agents.tools.steps import function_names
 
 _BOUNDARY = re.compile(r"[0-9a-f]{16}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)

@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
-from schemas.turn import Usage
-from schemas.wire import Json, Undecodable, compact, decode, encode
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
+from parley.schemas.turn import Usage
+from parley.schemas.wire import Json, Undecodable, compact, decode, encode
 
 Key = tuple[str, str, str, int, int]
 Place = tuple[Key, int, int]

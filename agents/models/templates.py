@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from agents.models.base import ModelRefused
-from agents.protocols import KITS
+from parley.agents.models.base import ModelRefused
+from parley.agents.protocols import KITS
 
 _KIND = re.compile(r"[a-z0-9_]+")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")

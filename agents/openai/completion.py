@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agents.context import NativeCall
-from agents.openai.bounds import BadBody, Limits
-from agents.secrets import Secret, scrub
+from parley.agents.context import NativeCall
+from parley.agents.openai.bounds import BadBody, Limits
+from parley.agents.secrets import Secret, scrub
 
 _T = TypeVar("_T")
 _NOTHING = msgspec.Raw(b"")

@@ -21,13 +21,13 @@ import httpx2
 import msgspec
 import openai
 
-from agents.openai.bounds import BadBody, Limits
-from agents.openai.completion import Reading, ServerAnswer, decode, without_key
-from agents.openai.events import events
-from agents.openai.limits import retry_after_s
-from agents.openai.transport import ACCEPTED, Client
-from agents.secrets import Secret, scrub
-from agents.still_open import before_request
+from parley.agents.openai.bounds import BadBody, Limits
+from parley.agents.openai.completion import Reading, ServerAnswer, decode, without_key
+from parley.agents.openai.events import events
+from parley.agents.openai.limits import retry_after_s
+from parley.agents.openai.transport import ACCEPTED, Client
+from parley.agents.secrets import Secret, scrub
+from parley.agents.still_open import before_request
 
 CONNECT_S = 5.0
 _KEEP_S = 4.0

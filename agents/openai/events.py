@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from agents.openai.bounds import Limits
+from parley.agents.openai.bounds import Limits
 
 
 async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:

@@ -1,8 +1,9 @@
 """A turn's schema with what the check demands, for a server that holds its model to every word of it.
 
-Ranges, lengths and numbers of items come from the reply's type (schemas.wire.between and its like), names of documents
-from what the turn shows, and the rest from the kind of turn (`Kind.narrow`). Lengths are dealt so that the longest
-reply that the schema allows fits the answer's cap: a weak model that never comes to an end is ended by its grammar.
+Ranges, lengths and numbers of items come from the reply's type (parley.schemas.wire.between and its like), names of
+documents from what the turn shows, and the rest from the kind of turn (`Kind.narrow`). Lengths are dealt so that the
+longest reply that the schema allows fits the answer's cap: a weak model that never comes to an end is ended by its
+grammar.
 """
 
 import math
@@ -12,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.openai.reply_schema import strict_schema
-from agents.protocols import kind_of
+from parley.agents.context import Shown
+from parley.agents.openai.reply_schema import strict_schema
+from parley.agents.protocols import kind_of
 
 Schema = dict[str, Any]
 _CHARS_PER_TOKEN = 3.5

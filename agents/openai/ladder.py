@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from agents.context import RawReply, Shown
-from agents.models import prompting
-from agents.models.base import (
+from parley.agents.context import RawReply, Shown
+from parley.agents.models import prompting
+from parley.agents.models.base import (
     Completion,
     Emit,
     ModelError,
@@ -30,22 +30,22 @@ from agents.models.base import (
     ModelUnavailable,
     tell_retrying,
 )
-from agents.openai import reply_schema
-from agents.openai.completion import ServerAnswer
-from agents.openai.connected_model import ConnectedModel
-from agents.openai.endpoint import Broken, Rejected
-from agents.openai.held_schema import schema_of
-from agents.openai.limits import REJECTIONS, backoff_s
-from agents.openai.live_text import LiveText
-from agents.openai.providers import NAMES, Rung
-from agents.openai.sizing import window_in
-from agents.openai.tool_calls import ToolNames, echoed
-from agents.protocols import kind_of
-from agents.secrets import scrub
-from agents.tokens import BYTES_PER_TOKEN, estimate
-from agents.tools.steps import asking
-from observability import genai
-from schemas.turn import Usage
+from parley.agents.openai import reply_schema
+from parley.agents.openai.completion import ServerAnswer
+from parley.agents.openai.connected_model import ConnectedModel
+from parley.agents.openai.endpoint import Broken, Rejected
+from parley.agents.openai.held_schema import schema_of
+from parley.agents.openai.limits import REJECTIONS, backoff_s
+from parley.agents.openai.live_text import LiveText
+from parley.agents.openai.providers import NAMES, Rung
+from parley.agents.openai.sizing import window_in
+from parley.agents.openai.tool_calls import ToolNames, echoed
+from parley.agents.protocols import kind_of
+from parley.agents.secrets import scrub
+from parley.agents.tokens import BYTES_PER_TOKEN, estimate
+from parley.agents.tools.steps import asking
+from parley.observability import genai
+from parley.schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO

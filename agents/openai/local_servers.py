@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import aiohttp
 import msgspec
 
-from agents.openai.providers import PRESETS
+from parley.agents.openai.providers import PRESETS
 
 NAMES = {"ollama": "Ollama", "llama.cpp": "llama.cpp", "lmstudio": "LM Studio", "vllm": "vLLM"}
 """Providers that are looked for, in the order of the advice, and how they call themselves."""

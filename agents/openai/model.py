@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit, ModelUnavailable
-from agents.openai import prices
-from agents.openai.connected_model import ConnectedModel
-from agents.openai.endpoint import Broken, Rejected
-from agents.openai.ladder import StructuredCall
-from agents.openai.options import parse
-from agents.openai.providers import NAMES
-from agents.openai.transport import certificates
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit, ModelUnavailable
+from parley.agents.openai import prices
+from parley.agents.openai.connected_model import ConnectedModel
+from parley.agents.openai.endpoint import Broken, Rejected
+from parley.agents.openai.ladder import StructuredCall
+from parley.agents.openai.options import parse
+from parley.agents.openai.providers import NAMES
+from parley.agents.openai.transport import certificates
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class OpenAIModel(ConnectedModel):
 
 
 def make(options: dict[str, Any], environ: Mapping[str, str] | None = None) -> OpenAIModel:
-    """The model; options as in docs/models.md, a key that they do not bring as in agents.openai.options.parse.
+    """The model; options as in docs/models.md, a key that they do not bring as in parley.agents.openai.options.parse.
 
     Raises
     ------

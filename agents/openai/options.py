@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from agents.models.base import ModelMisconfigured
-from agents.openai import prices
-from agents.openai.bounds import Limits
-from agents.openai.prices import Price
-from agents.openai.providers import RUNGS, Preset, Rung, preset_of, provider
-from agents.secrets import Secret, key_from
+from parley.agents.models.base import ModelMisconfigured
+from parley.agents.openai import prices
+from parley.agents.openai.bounds import Limits
+from parley.agents.openai.prices import Price
+from parley.agents.openai.providers import RUNGS, Preset, Rung, preset_of, provider
+from parley.agents.secrets import Secret, key_from
 
 NAMES = (
     "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "reply_s",

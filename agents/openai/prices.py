@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from agents import strict_yaml
-from agents.models.base import ModelMisconfigured
+from parley.agents import strict_yaml
+from parley.agents.models.base import ModelMisconfigured
 
 TABLE = Path(__file__).with_name("prices.yaml")
 _FIELDS = ("model", "input", "output")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agents.openai.providers import Rung
+from parley.agents.openai.providers import Rung
 
 KEPT_S = 7 * 24 * 3600.0
 """So long what was learned counts: servers get better."""

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from agents.openai.endpoint import Endpoint, Failure
-from agents.openai.limits import Gate
-from agents.openai.options import Options
-from agents.openai.probe import Memory
+from parley.agents.openai.endpoint import Endpoint, Failure
+from parley.agents.openai.limits import Gate
+from parley.agents.openai.options import Options
+from parley.agents.openai.probe import Memory
 
 WITHIN_S = 5.0
 """For what the server tells."""

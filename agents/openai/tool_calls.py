@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from agents.context import NativeCall
-from agents.models.prompting import untitled
-from agents.tools.steps import LONGEST, OTHER, Call, function_names
+from parley.agents.context import NativeCall
+from parley.agents.models.prompting import untitled
+from parley.agents.tools.steps import LONGEST, OTHER, Call, function_names
 
 _ARGUMENTS = 20_000
 """Characters of a tool's schema."""

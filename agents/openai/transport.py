@@ -19,7 +19,7 @@ import aiohttp
 import httpx2
 import openai
 
-from agents.openai.bounds import BadBody, Limits
+from parley.agents.openai.bounds import BadBody, Limits
 
 PIECE = 16_384
 """Bytes that are handled in one go."""

@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
-from agents.protocols.kit import Kind, Kit
-from schemas.rooms import Rooms
+from parley.agents.protocols.kit import Kind, Kit
+from parley.schemas.rooms import Rooms
 
 __all__ = ["KITS", "Kind", "Kit", "UnknownKind", "kind_of", "reply_schema"]
 
-KITS: Rooms[Kit] = Rooms("agents.protocols", "kit:KIT", "parley.kits")
+KITS: Rooms[Kit] = Rooms("parley.agents.protocols", "kit:KIT", "parley.kits")
 
 
 class UnknownKind(Exception):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agents.context import Shown
+from parley.agents.context import Shown
 
 
 def limits(shown: Shown) -> dict[str, dict[str, Any]]:

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agents.artifacts import ArtifactAccess
-from agents.context import Shown
-from agents.equipment import Equipment
-from agents.hearing import Hear
-from agents.models.base import Completion, Emit
-from schemas.expert import ExpertSpec
+from parley.agents.artifacts import ArtifactAccess
+from parley.agents.context import Shown
+from parley.agents.equipment import Equipment
+from parley.agents.hearing import Hear
+from parley.agents.models.base import Completion, Emit
+from parley.schemas.expert import ExpertSpec
 
 if TYPE_CHECKING:  # numpy: for the extractive model alone
-    from agents.extractive.turn_method import TurnMethod
+    from parley.agents.extractive.turn_method import TurnMethod
 
 
 def _none(shown: Shown) -> dict[str, str]:
@@ -72,7 +72,8 @@ Serve = Callable[[Equipment, Shown, Emit, ArtifactAccess], Awaitable[Completion]
 
 @dataclass(frozen=True)
 class Kit:
-    """What agents do in one protocol. General code looks it up by the session's protocol (agents.protocols.KITS)."""
+    """What agents do in one protocol. General code looks it up by the session's protocol
+    (parley.agents.protocols.KITS)."""
 
     kinds: Mapping[str, Kind]
     """Kinds of turns."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from agents.retrieval.blocks import blocks
-from schemas.session import Document
+from parley.agents.retrieval.blocks import blocks
+from parley.schemas.session import Document
 
 MAX_QUOTE = 480
 """Characters of a sentence; what is longer is cut between words."""

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agents.models.injection import is_instruction, is_suspicious
-from agents.retrieval.bm25 import relevance
-from agents.retrieval.corpus import collapse, sentence_ends, stems
-from agents.tokens import estimate
-from schemas.session import Document
+from parley.agents.models.injection import is_instruction, is_suspicious
+from parley.agents.retrieval.bm25 import relevance
+from parley.agents.retrieval.corpus import collapse, sentence_ends, stems
+from parley.agents.tokens import estimate
+from parley.schemas.session import Document
 
 LEAST, MOST = 40, 120
 """Words. A section that has fewer is a passage all the same."""

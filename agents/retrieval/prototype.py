@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.retrieval.dense import Rows, unit
-from schemas.similarity import Similar
+from parley.agents.retrieval.dense import Rows, unit
+from parley.schemas.similarity import Similar
 
 DECIMALS = 6
 

@@ -2,7 +2,7 @@
 
     servers:
       files:
-        command: ["{python}", -P, -m, agents.tools.files_server, "{folder}"]
+        command: ["{python}", -P, -m, parley.agents.tools.files_server, "{folder}"]
         env: {PYTHONPATH: "{code}"}
         timeout_s: 20
         tools:
@@ -19,13 +19,14 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from agents import strict_yaml
-from agents.models.base import ModelMisconfigured
+from parley.agents import strict_yaml
+from parley.agents.models.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
 READS = "PARLEY_SANDBOX_READS"
@@ -37,8 +38,8 @@ _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SLOT = re.compile(r"\{(\w+)\}")
 _SLOTS = frozenset({"python", "code", "folder", "check", "reads", "history"})
-CODE = Path(__file__).resolve().parents[2]
-"""Where this software's packages are."""
+CODE = Path(str(resources.files("parley"))).parent
+"""The folder that holds the package `parley`."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
 """What examples/tools/tools.yaml explains."""
 
@@ -90,14 +91,15 @@ class Server(_Strict):
     read_only: bool = False
     """What a call changes in the folder is undone, and the call counts as failed."""
     sandbox: bool = False
-    """Its tools run commands in the sandbox (agents.tools.sandbox): where there is none, they are not offered."""
+    """Its tools run commands in the sandbox (parley.agents.tools.sandbox): where there is none, they are not
+    offered."""
     output_chars: int = Field(default=16_000, ge=100, le=200_000)
     """What of a call's result is shown."""
 
     @property
     def shipped(self) -> bool:
         """Whether it is one of this software's own."""
-        return any(part.startswith("agents.tools.") for part in self.command)
+        return any(part.startswith("parley.agents.tools.") for part in self.command)
 
     @property
     def of_history(self) -> bool:

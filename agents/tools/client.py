@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from agents.tools import launch
-from agents.tools.allow import AllowList, Server, Tool, filled
-from agents.tools.errors import Errors
-from agents.tools.folder import FolderError, TaskFolder, TooLarge
-from agents.tools.paths import Outside
-from agents.tools.steps import ENDED, MOST_ENDED, Call
-from observability import genai, tracing
-from schemas.tools import START, ToolCall
+from parley.agents.tools import launch
+from parley.agents.tools.allow import AllowList, Server, Tool, filled
+from parley.agents.tools.errors import Errors
+from parley.agents.tools.folder import FolderError, TaskFolder, TooLarge
+from parley.agents.tools.paths import Outside
+from parley.agents.tools.steps import ENDED, MOST_ENDED, Call
+from parley.observability import genai, tracing
+from parley.schemas.tools import START, ToolCall
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -1,6 +1,6 @@
 """The tool server that ships: files of one folder, over MCP on standard input and output.
 
-    python -m agents.tools.files_server ROOT
+    python -m parley.agents.tools.files_server ROOT
 
 It holds every path inside its folder by itself, whoever calls it.
 """
@@ -16,8 +16,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from agents.tools import patch as patches
-from agents.tools.paths import Outside, inside, is_repository
+from parley.agents.tools import patch as patches
+from parley.agents.tools.paths import Outside, inside, is_repository
 
 MOST_READ = 100_000
 """Characters of a file that are read at once."""
@@ -206,7 +206,7 @@ def server(root: Path) -> MCPServer:
 def main(arguments: list[str]) -> int:
     """Serve until standard input ends."""
     if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        print("usage: python -m agents.tools.files_server ROOT, an existing folder", file=sys.stderr)
+        print("usage: python -m parley.agents.tools.files_server ROOT, an existing folder", file=sys.stderr)
         return 2
     server(Path(arguments[0])).run()
     return 0

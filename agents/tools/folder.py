@@ -1,7 +1,7 @@
 """The task's folder: a fresh copy of an archive, held while tools work in it, then compared and packed again.
 
-What an archive may hold is decided by schemas.folders.archive, and nothing else is read from a folder. Packed again,
-the same files give the same bytes. Empty folders are not kept."""
+What an archive may hold is decided by parley.schemas.folders.archive, and nothing else is read from a folder. Packed
+again, the same files give the same bytes. Empty folders are not kept."""
 
 import contextlib
 import fcntl
@@ -16,13 +16,13 @@ from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from agents.retrieval.corpus import stems
-from agents.tools.folder_diff import diff, text_of
-from agents.tools.paths import Outside, bad_name, inside, is_repository
-from agents.tools.unwanted import LeftOut
-from agents.tools.unwanted import Unwanted as LeftBehind
-from schemas.folders import history
-from schemas.folders.archive import (
+from parley.agents.retrieval.corpus import stems
+from parley.agents.tools.folder_diff import diff, text_of
+from parley.agents.tools.paths import Outside, bad_name, inside, is_repository
+from parley.agents.tools.unwanted import LeftOut
+from parley.agents.tools.unwanted import Unwanted as LeftBehind
+from parley.schemas.folders import history
+from parley.schemas.folders.archive import (
     MOST_BYTES,
     MOST_FILES,
     MOST_FOLDERS,
@@ -34,8 +34,8 @@ from schemas.folders.archive import (
     compressed,
     unpacked,
 )
-from schemas.folders.paths import HEAD, REPOSITORY, Tree, beside_head, folded, is_bare
-from schemas.session import Document
+from parley.schemas.folders.paths import HEAD, REPOSITORY, Tree, beside_head, folded, is_bare
+from parley.schemas.session import Document
 
 _PREFIX = "parley-task-"
 _STALE_S = 60.0

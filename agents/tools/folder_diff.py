@@ -3,8 +3,8 @@
 import difflib
 from collections.abc import Iterator
 
-from schemas.folders.archive import Files
-from schemas.tools import CUT
+from parley.schemas.folders.archive import Files
+from parley.schemas.tools import CUT
 
 MOST_DIFF = 60_000
 """Characters."""

@@ -1,9 +1,9 @@
 """The tool server that shows the history of a task's folder, over MCP on standard input and output.
 
-    python -m agents.tools.history_server FILE
+    python -m parley.agents.tools.history_server FILE
 
-The file is what schemas.folders.history describes. There is no repository and no git here: what is shown is computed
-from texts.
+The file is what parley.schemas.folders.history describes. There is no repository and no git here: what is shown is
+computed from texts.
 """
 
 import difflib
@@ -17,11 +17,11 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from agents.tools.folder_diff import diff
-from agents.tools.sandbox import cut
-from schemas.folders import history
-from schemas.folders.archive import Files, FolderError
-from schemas.folders.history import Commit, History
+from parley.agents.tools.folder_diff import diff
+from parley.agents.tools.sandbox import cut
+from parley.schemas.folders import history
+from parley.schemas.folders.archive import Files, FolderError
+from parley.schemas.folders.history import Commit, History
 
 MOST_SHOWN = 14_000
 """Characters of a result."""
@@ -205,7 +205,10 @@ def main(arguments: list[str]) -> int:
         (file,) = arguments
         past = history.read(Path(file).read_bytes()) if file else History()
     except (ValueError, OSError, FolderError) as error:
-        print(f"usage: python -m agents.tools.history_server FILE, the archive of a history ({error})", file=sys.stderr)
+        print(
+            f"usage: python -m parley.agents.tools.history_server FILE, the archive of a history ({error})",
+            file=sys.stderr,
+        )
         return 2
     server(past).run()
     return 0

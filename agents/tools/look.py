@@ -6,9 +6,9 @@ which belongs to a task. A turn looks again: it starts its own servers, and goes
 
 import asyncio
 
-from agents.tools.allow import AllowList
-from agents.tools.client import Toolbox
-from agents.tools.folder import TaskFolder
+from parley.agents.tools.allow import AllowList
+from parley.agents.tools.client import Toolbox
+from parley.agents.tools.folder import TaskFolder
 
 MOST_WORDS = 200
 """Characters of what is said of them."""

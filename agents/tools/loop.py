@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from agents.context import CallResult, PastStep, RawReply, Shown, Tools
-from agents.context import Steps as Past
-from agents.models.base import Emit, Model, ModelError, ModelRefused, tell_called
-from agents.tools.client import Called, Toolbox
-from agents.tools.folder import FolderError
-from agents.tools.steps import Call, Step, Steps
-from schemas.tools import ToolCall, call_words, ended_words
-from schemas.turn import Usage
+from parley.agents.context import CallResult, PastStep, RawReply, Shown, Tools
+from parley.agents.context import Steps as Past
+from parley.agents.models.base import Emit, Model, ModelError, ModelRefused, tell_called
+from parley.agents.tools.client import Called, Toolbox
+from parley.agents.tools.folder import FolderError
+from parley.agents.tools.steps import Call, Step, Steps
+from parley.schemas.tools import ToolCall, call_words, ended_words
+from parley.schemas.turn import Usage
 
 _LAST_SHARE = 0.2
 """Of a turn's time: what is kept for the last step."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.tools.folder import TaskFolder
-from agents.tools.paths import Outside, inside
+from parley.agents.tools.folder import TaskFolder
+from parley.agents.tools.paths import Outside, inside
 
 MOST_PATCH = 400_000
 """Characters."""

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from schemas.folders.paths import MOST_PATH, bad_name, is_repository
+from parley.schemas.folders.paths import MOST_PATH, bad_name, is_repository
 
 
 class Outside(ValueError):

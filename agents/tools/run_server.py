@@ -1,6 +1,6 @@
 """The tool server that runs commands of a project, over MCP on standard input and output.
 
-    python -m agents.tools.run_server ROOT [COMMAND...]
+    python -m parley.agents.tools.run_server ROOT [COMMAND...]
 
 Those that may be run are the ones that are given, and what the project's own manifest names; each in the sandbox, in
 the task's folder. Caches that a command leaves there are left out of what the folder is then (agents/tools/folder.py).
@@ -18,9 +18,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
-from agents.tools import sandbox
-from agents.tools.steps import ENDED, MOST_ENDED
-from schemas.folders import manifest
+from parley.agents.tools import sandbox
+from parley.agents.tools.steps import ENDED, MOST_ENDED
+from parley.schemas.folders import manifest
 
 MOST_SHOWN = 12_000
 """Characters of output in a result."""
@@ -123,7 +123,10 @@ def server(root: Path, extra: Sequence[str]) -> MCPServer:
 def main(arguments: list[str]) -> int:
     """Serve until standard input ends."""
     if not arguments or not Path(arguments[0]).is_dir():
-        print("usage: python -m agents.tools.run_server ROOT [COMMAND...], ROOT an existing folder", file=sys.stderr)
+        print(
+            "usage: python -m parley.agents.tools.run_server ROOT [COMMAND...], ROOT an existing folder",
+            file=sys.stderr,
+        )
         return 2
     server(Path(arguments[0]), arguments[1:]).run()
     return 0

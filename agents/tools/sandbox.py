@@ -31,9 +31,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from agents.tools import syscalls
-from agents.tools.allow import READS, AllowList
-from agents.tools.process_limits import Limits, ProcessGroup, too_large, tree_of
+from parley.agents.tools import syscalls
+from parley.agents.tools.allow import READS, AllowList
+from parley.agents.tools.process_limits import Limits, ProcessGroup, too_large, tree_of
 
 _BWRAP = "bwrap"
 _LOOK_S = 0.1

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from schemas.wire import InvalidValue, few
+from parley.schemas.wire import InvalidValue, few
 
 MOST_CALLS = 16
 """Calls of tools in one step."""

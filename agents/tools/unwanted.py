@@ -1,5 +1,5 @@
 """Decides what of a folder is not sent: what its .gitignore files name, what tools leave behind, what may hold a
-secret by its name, and what is Parley's own (agents.tools.own_files).
+secret by its name, and what is Parley's own (parley.agents.tools.own_files).
 
 Read as git reads them: a .gitignore in each folder, the deeper one over the higher, those above the folder up to the
 work tree's root, and last `.git/info/exclude`. git itself is not asked: a repository's settings may name programs that
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from agents.tools import own_files
+from parley.agents.tools import own_files
 
 MOST_RULES = 1_000_000
 """Bytes of one .gitignore."""
@@ -52,7 +52,7 @@ class LeftOut(NamedTuple):
 
 
 class Unwanted:
-    """Of one folder. Called with a path in it; see agents.tools.folder.read_files."""
+    """Of one folder. Called with a path in it; see parley.agents.tools.folder.read_files."""
 
     def __init__(self, root: Path, largest: int | None = None) -> None:
         """`largest`: bytes of a file beyond which it is left out; None: of any size."""

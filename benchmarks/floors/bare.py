@@ -24,11 +24,11 @@ from nats.aio.msg import Msg
 from benchmarks.debates import Case, Run
 from benchmarks.processes import cpu_between, cpu_s
 from benchmarks.protocol import ANSWER_CHARS, DEBATERS_QUEUE
-from bus import subjects
-from bus.accounts import Credentials, mint, publics, table
-from bus.connection import connect
-from bus.embedded import EmbeddedServer
-from bus.streams import ensure_queue, ensure_streams
+from parley.bus import subjects
+from parley.bus.accounts import Credentials, mint, publics, table
+from parley.bus.connection import connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.streams import ensure_queue, ensure_streams
 
 LANE = "bare"
 ANSWER = b"x" * ANSWER_CHARS

@@ -15,10 +15,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from benchmarks.protocol import ANSWER_CHARS, DEBATERS_QUEUE
-from bus import subjects
-from bus.accounts import load_credentials
-from bus.channels import PUBLIC
-from bus.rights import next_subject
+from parley.bus import subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.channels import PUBLIC
+from parley.bus.rights import next_subject
 
 _BATCH = 1_000
 _ANSWER = b"x" * ANSWER_CHARS

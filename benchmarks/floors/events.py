@@ -29,7 +29,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, StorageType, StreamConfig
 from benchmarks.debates import Case, Run
 from benchmarks.processes import cpu_between, cpu_s
 from benchmarks.protocol import ANSWER_CHARS
-from bus.embedded import find_server
+from parley.bus.embedded import find_server
 
 STREAM = "DEBATES"
 JUDGE = "judge"

@@ -28,28 +28,28 @@ import msgspec
 from nats.aio.msg import Msg
 from prometheus_client import CollectorRegistry
 
-from agents.models import make_model
-from agents.specs import load
-from agents.worker import Worker
 from benchmarks.debates import QUESTION, overheads
 from benchmarks.protocol import DEBATERS_QUEUE, JUDGE_QUEUE, NAME
 from benchmarks.regions.delay import Delayed
-from bus import subjects
-from bus.accounts import Credentials, mint, publics, table
-from bus.channels import CLIENT, CONTROL
-from bus.cluster.embedded import HOST, EmbeddedCluster, free_ports
-from bus.cluster.servers import NAME as NEAR
-from bus.connection import Connection, connect
-from bus.embedded import EmbeddedServer
-from client.client import Client
-from coordinator.moderator import Moderator
-from coordinator.protocols import PROTOCOLS
-from observability.metrics import Metrics
+from parley.agents.models import make_model
+from parley.agents.specs import load
+from parley.agents.worker import Worker
+from parley.bus import subjects
+from parley.bus.accounts import Credentials, mint, publics, table
+from parley.bus.channels import CLIENT, CONTROL
+from parley.bus.cluster.embedded import HOST, EmbeddedCluster, free_ports
+from parley.bus.cluster.servers import NAME as NEAR
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer
+from parley.client.client import Client
+from parley.coordinator.moderator import Moderator
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.metrics import Metrics
+from parley.schemas.log import Ask, Entry
+from parley.schemas.post import Post
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER
-from schemas.log import Ask, Entry
-from schemas.post import Post
-from schemas.session import OpenSession
-from schemas.wire import decode, encode
 
 FAR = "far"
 _PATIENCE_S = 60.0

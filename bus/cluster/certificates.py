@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from bus.accounts import rewrite_private, write_private
-from bus.errors import BadKeyFile
+from parley.bus.accounts import rewrite_private, write_private
+from parley.bus.errors import BadKeyFile
 
 AUTHORITY, AUTHORITY_KEY = "routes-ca.pem", "routes-ca.key"
 CERTIFICATE, KEY = "route.pem", "route.key"

@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bus.accounts import User, write_private
-from bus.cluster import certificates
-from bus.cluster.servers import Server, clustered
-from bus.embedded import START_S, EmbeddedServer
-from bus.errors import ServerFailed
+from parley.bus.accounts import User, write_private
+from parley.bus.cluster import certificates
+from parley.bus.cluster.servers import Server, clustered
+from parley.bus.embedded import START_S, EmbeddedServer
+from parley.bus.errors import ServerFailed
 
 HOST = "127.0.0.1"
 PORTS = "ports.json"
@@ -28,7 +28,7 @@ class EmbeddedCluster:
     Parameters
     ----------
     users, keys
-        The table and the users' public keys (`bus.accounts`).
+        The table and the users' public keys (`parley.bus.accounts`).
     size
         How many servers.
     reached_at

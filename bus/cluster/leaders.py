@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from typing import Any
 
-from bus.connection import Connection
-from bus.errors import ApiError, BusError, NoAnswer
-from bus.storage.partitions import Partition, Partitions
+from parley.bus.connection import Connection
+from parley.bus.errors import ApiError, BusError, NoAnswer
+from parley.bus.storage.partitions import Partition, Partitions
 
 _WITHIN_S = 10.0
 _ASK_S = 1.0

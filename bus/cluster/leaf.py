@@ -3,21 +3,21 @@
 Such a connection is made with the queue's own key and is bound to its account. The bus holds it to the same allow lists
 as the queue's own connection, so whoever runs the leaf node may do what the queue may do, and nothing else. The leaf
 node has no JetStream: no stream and no consumer of the bus can be named there, and a pull crosses under its own name
-(`bus.subjects.next_turns`).
+(`parley.bus.subjects.next_turns`).
 
 A server that reads its configuration again closes the connections of clients whose key is gone, but not those of leaf
-nodes (nats-server 2.15.1, measured): they still hear what they heard. So `parley.bus.revoke` closes these itself.
+nodes (nats-server 2.15.1, measured): they still hear what they heard. So `parley.bus_admin.revoke` closes these itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bus import subjects
-from bus.accounts import Credentials
-from bus.cluster.certificates import AUTHORITY, CERTIFICATE, KEY
-from bus.cluster.servers import PORT, Server, bracketed
-from bus.errors import BadTable
-from bus.rights import broker_account
+from parley.bus import subjects
+from parley.bus.accounts import Credentials
+from parley.bus.cluster.certificates import AUTHORITY, CERTIFICATE, KEY
+from parley.bus.cluster.servers import PORT, Server, bracketed
+from parley.bus.errors import BadTable
+from parley.bus.rights import broker_account
 
 PORTS = 3_200
 """So much beyond its clients' port is a server's port for leaf nodes: 7422 beside 4222, as NATS has it."""
@@ -35,8 +35,8 @@ def address(server: Server) -> str:
 
 
 def listening(server: Server, *, tls_folder: str, listen: str = "0.0.0.0") -> dict[str, Any]:
-    """The setting `leafnodes` of a server of the bus: TLS with the server's certificate (bus.cluster.certificates), and
-    the users that the server has anyway.
+    """The setting `leafnodes` of a server of the bus: TLS with the server's certificate
+    (parley.bus.cluster.certificates), and the users that the server has anyway.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def configuration(
     Parameters
     ----------
     bus
-        The configuration of the bus, with its accounts (`bus.rendered.render`).
+        The configuration of the bus, with its accounts (`parley.bus.rendered.render`).
     queues
         Credentials of those whose agents connect to the leaf node. They connect with the same ones.
     hubs

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from bus.library import cancelled
-from bus.library import client as library
+from parley.bus.library import cancelled
+from parley.bus.library import client as library
 
 PING_S = 1.5
 """Seconds between two pings of a connection to a cluster, if there are other servers to go to."""

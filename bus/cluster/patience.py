@@ -10,8 +10,8 @@ import asyncio
 import math
 import time
 
-from bus.cluster.moving import SETTLE_S, MovingClient
-from bus.errors import BusError, NoAnswer
+from parley.bus.cluster.moving import SETTLE_S, MovingClient
+from parley.bus.errors import BusError, NoAnswer
 
 _LOOK_S = 0.1
 _PAUSE_S = 0.25

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from bus.cluster.certificates import AUTHORITY, CERTIFICATE, KEY
-from bus.errors import BadTable
+from parley.bus.cluster.certificates import AUTHORITY, CERTIFICATE, KEY
+from parley.bus.errors import BadTable
 
 NAME = "parley"
 """Of the cluster."""
@@ -77,7 +77,7 @@ def clustered(
     Parameters
     ----------
     config
-        The bus's, as `bus.rendered.render` makes it; its `host` and `jetstream` stay.
+        The bus's, as `parley.bus.rendered.render` makes it; its `host` and `jetstream` stay.
     routes
         The addresses of the other servers.
     tls_folder

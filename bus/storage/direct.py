@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from bus.connection import Connection
-from bus.errors import ApiError, BusError
-from bus.library import Msg
+from parley.bus.connection import Connection
+from parley.bus.errors import ApiError, BusError
+from parley.bus.library import Msg
 
 _WAIT_S = 2.0
 _NO_MESSAGE = 10037

@@ -8,7 +8,7 @@ as soon as it may. Whatever else fills the disk may still bring it to its end.
 import os
 from pathlib import Path
 
-from bus.errors import NoRoom
+from parley.bus.errors import NoRoom
 
 LEAST_BYTES = 64 * 2**20
 """Free bytes without which nothing is started."""

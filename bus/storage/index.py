@@ -17,13 +17,13 @@ from typing import Any
 
 import msgspec
 
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import BusError, Conflict
-from bus.storage import direct
-from bus.streams import INDEX, WHOLE
-from schemas.post import SessionRow
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, Conflict
+from parley.bus.storage import direct
+from parley.bus.streams import INDEX, WHOLE
+from parley.schemas.post import SessionRow
+from parley.schemas.wire import decode, encode
 
 REFUSED, OPEN, OVER = "refused", "open", "over"
 STATES = (REFUSED, OPEN, OVER)

@@ -1,11 +1,11 @@
-"""Packs: several entries of one session as one message of LOG, and back (schemas.log.Pack)."""
+"""Packs: several entries of one session as one message of LOG, and back (parley.schemas.log.Pack)."""
 
 from collections.abc import Sequence
 
 import msgspec
 
-from schemas.log import FORM, Entry, Said, Say
-from schemas.wire import Json, SchemaError, decode, encode
+from parley.schemas.log import FORM, Entry, Said, Say
+from parley.schemas.wire import Json, SchemaError, decode, encode
 
 _MARK = b'{"v":2,'
 _SAID = b'{"t":"said"'

@@ -10,15 +10,15 @@ So nobody looks a session up, every moderator serves all of them, and a session 
 | 4 | LOG, LOG-1, LOG-2, LOG-3 | `parley.log.<number>.<sid>.<kind>`, numbers from 0 |
 
 The count is chosen when the streams are made. The metadata of LOG says it, and a moderator that is told another count
-is refused (bus.streams). Subjects name the partition, so the broker refuses what knows nothing of partitions: the
-subjects of one partition overlap those of several, and two streams may not overlap.
+is refused (parley.bus.streams). Subjects name the partition, so the broker refuses what knows nothing of partitions:
+the subjects of one partition overlap those of several, and two streams may not overlap.
 """
 
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from bus import subjects
+from parley.bus import subjects
 
 LOG = "LOG"
 """The first of the streams, or the only one."""

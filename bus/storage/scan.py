@@ -8,9 +8,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, Self
 
-from bus.connection import Connection
-from bus.errors import BusError
-from bus.library import Msg
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.bus.library import Msg
 
 _FETCH = 256
 _FETCH_S = 5.0

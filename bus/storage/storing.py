@@ -2,7 +2,7 @@
 
 import time
 
-from bus.errors import RequestTimeout, StoreError
+from parley.bus.errors import RequestTimeout, StoreError
 
 _NO_ROOM = (10023, 10047, 10077)
 """err_code: the server's store, or the stream, has no room."""

@@ -7,9 +7,9 @@ from functools import partial
 
 import msgspec
 
-from coordinator.machine import MachineError
-from observability.metrics import UNREADABLE, Metrics
-from schemas.presence import UnreadableSession
+from parley.coordinator.machine import MachineError
+from parley.observability.metrics import UNREADABLE, Metrics
+from parley.schemas.presence import UnreadableSession
 
 _RECENT_S = 60.0
 """A session counts that was met within this time."""

@@ -8,16 +8,16 @@ from itertools import groupby
 
 import msgspec
 
-from bus import subjects
-from bus.log import Log, Stored
-from coordinator.folded import lost
-from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.cached import CachedSession
-from coordinator.machine import Protocol, Session, record, record_opening
-from coordinator.protocols import STANDING
-from observability.metrics import Metrics
-from schemas import log
-from schemas.wire import SchemaError, decode
+from parley.bus import subjects
+from parley.bus.log import Log, Stored
+from parley.coordinator.folded import lost
+from parley.coordinator.folded.broken import BrokenLog, Unreadable
+from parley.coordinator.folded.cached import CachedSession
+from parley.coordinator.machine import Protocol, Session, record, record_opening
+from parley.coordinator.protocols import STANDING
+from parley.observability.metrics import Metrics
+from parley.schemas import log
+from parley.schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 _CLOSED_KEPT = 200

@@ -3,10 +3,10 @@
 import asyncio
 import math
 
-from coordinator.folded import lost
-from coordinator.folded.group import Waiting
-from coordinator.machine import Protocol, Session
-from schemas import log
+from parley.coordinator.folded import lost
+from parley.coordinator.folded.group import Waiting
+from parley.coordinator.machine import Protocol, Session
+from parley.schemas import log
 
 
 class CachedSession:

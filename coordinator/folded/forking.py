@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from bus.artifacts import Artifacts
-from bus.connection import Connection
-from coordinator.admission import build_settings, described, present_names
-from coordinator.forks.carry import Wanted
-from coordinator.forks.cut import position_of, rounds_of
-from coordinator.machine import Inadmissible, Protocol
-from coordinator.presence import Presence
-from coordinator.protocols import STANDING
-from coordinator.replay import Diverged, Replayed, replay
-from coordinator.session_store import Sessions
-from schemas import log
-from schemas.afterwards.fork import Change
-from schemas.presence import Announcement
-from schemas.session import ForkSession, Seat
+from parley.bus.artifacts import Artifacts
+from parley.bus.connection import Connection
+from parley.coordinator.admission import build_settings, described, present_names
+from parley.coordinator.forks.carry import Wanted
+from parley.coordinator.forks.cut import position_of, rounds_of
+from parley.coordinator.machine import Inadmissible, Protocol
+from parley.coordinator.presence import Presence
+from parley.coordinator.protocols import STANDING
+from parley.coordinator.replay import Diverged, Replayed, replay
+from parley.coordinator.session_store import Sessions
+from parley.schemas import log
+from parley.schemas.afterwards.fork import Change
+from parley.schemas.presence import Announcement
+from parley.schemas.session import ForkSession, Seat
 
 replace = msgspec.structs.replace
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from coordinator.briefing import Sending
-from coordinator.machine import Illegal, Protocol, Session, record
-from schemas import log
+from parley.coordinator.briefing import Sending
+from parley.coordinator.machine import Illegal, Protocol, Session, record
+from parley.schemas import log
 
 MOST = 64
 """Submissions of one append, at most."""

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import Iterable
 
-from bus import subjects
-from bus.connection import Connection
-from bus.log import Log
-from bus.storage.index import OPEN, Index
-from bus.storage.partitions import ONE, Partitions
-from bus.storage.scan import Scan
-from coordinator.folded import rows
-from schemas.post import IndexRebuilt, ListSessions, RebuildIndex, SessionRow, SessionRows
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.log import Log
+from parley.bus.storage.index import OPEN, Index
+from parley.bus.storage.partitions import ONE, Partitions
+from parley.bus.storage.scan import Scan
+from parley.coordinator.folded import rows
+from parley.schemas.post import IndexRebuilt, ListSessions, RebuildIndex, SessionRow, SessionRows
 
 _MOST_ROWS = 1_000
 _PIECE_S = 1.0

@@ -10,17 +10,17 @@ from typing import Any
 
 import msgspec
 
-from bus import subjects
-from bus.channels import CONTROL
-from bus.log import Stored
-from coordinator.folded.broken import BrokenLog
-from schemas import log
-from schemas.afterwards.fork import CAUSE
-from schemas.post import CLOSED, Post, SessionRow
-from schemas.result import Result, ResultUsage, Stop
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.turn import Usage
-from schemas.wire import SchemaError, compact, decode, raw
+from parley.bus import subjects
+from parley.bus.channels import CONTROL
+from parley.bus.log import Stored
+from parley.coordinator.folded.broken import BrokenLog
+from parley.schemas import log
+from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.post import CLOSED, Post, SessionRow
+from parley.schemas.result import Result, ResultUsage, Stop
+from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.turn import Usage
+from parley.schemas.wire import SchemaError, compact, decode, raw
 
 
 class _AnyEntry(msgspec.Struct, frozen=True):

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 import msgspec
 
-from bus import subjects
-from bus.log import Log, Stored
-from coordinator.folded import lost
-from coordinator.machine import Session
-from schemas import log
-from schemas.afterwards.feedback import FEEDBACK, RIGHT, WRONG, feedback_of
-from schemas.post import SessionRow
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.wire import SchemaError, decode
+from parley.bus import subjects
+from parley.bus.log import Log, Stored
+from parley.coordinator.folded import lost
+from parley.coordinator.machine import Session
+from parley.schemas import log
+from parley.schemas.afterwards.feedback import FEEDBACK, RIGHT, WRONG, feedback_of
+from parley.schemas.post import SessionRow
+from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.wire import SchemaError, decode
 
 T = TypeVar("T")
 _QUESTION = 300

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 
 from opentelemetry.trace import SpanContext, SpanKind
 
-from bus import subjects
-from bus.channels import CONTROL
-from bus.errors import BusError
-from bus.log import Log
-from coordinator.machine import Protocol, Session
-from observability import genai, tracing
-from observability.tracing import Attribute, Event, Written
-from schemas import log
-from schemas.afterwards.fork import CAUSE
-from schemas.post import Post
-from schemas.session import Seat, is_human
-from schemas.wire import SchemaError, decode
+from parley.bus import subjects
+from parley.bus.channels import CONTROL
+from parley.bus.errors import BusError
+from parley.bus.log import Log
+from parley.coordinator.machine import Protocol, Session
+from parley.observability import genai, tracing
+from parley.observability.tracing import Attribute, Event, Written
+from parley.schemas import log
+from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.post import Post
+from parley.schemas.session import Seat, is_human
+from parley.schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 _LONG_TURN_S = 3_600.0

@@ -14,17 +14,17 @@ import logging
 from collections import OrderedDict
 from itertools import islice
 
-from bus import streams, subjects
-from bus.connection import Connection
-from bus.errors import BusError
-from bus.log import Log, waiting
-from bus.storage.index import OPEN, Index
-from bus.storage.partitions import ONE, Partitions
-from coordinator.folded.broken import BrokenLog, Unreadable
-from coordinator.folded.whole import GONE, NO_END, Comparison
-from coordinator.session_store import Sessions
-from observability.metrics import Metrics
-from schemas.presence import DamagedLog
+from parley.bus import streams, subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.bus.log import Log, waiting
+from parley.bus.storage.index import OPEN, Index
+from parley.bus.storage.partitions import ONE, Partitions
+from parley.coordinator.folded.broken import BrokenLog, Unreadable
+from parley.coordinator.folded.whole import GONE, NO_END, Comparison
+from parley.coordinator.session_store import Sessions
+from parley.observability.metrics import Metrics
+from parley.schemas.presence import DamagedLog
 
 _LOGGER = logging.getLogger(__name__)
 EVERY_S = 60.0

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from coordinator.folded.lost import Lost
-from coordinator.machine import Session
-from schemas import log
-from schemas.stops import STOPS, VERSION_LOST
+from parley.coordinator.folded.lost import Lost
+from parley.coordinator.machine import Session
+from parley.schemas import log
+from parley.schemas.stops import STOPS, VERSION_LOST
 
 
 def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_seq: int, closed_seq: int) -> log.Erased:

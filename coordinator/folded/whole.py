@@ -7,12 +7,12 @@ are too many is every row looked for in the log. What the log's age limit remove
 
 import time
 
-from bus import streams, subjects
-from bus.clock import Clock
-from bus.connection import Connection
-from bus.storage.index import OVER, Index
-from bus.storage.partitions import ONE, Partitions
-from bus.storage.scan import Scan
+from parley.bus import streams, subjects
+from parley.bus.clock import Clock
+from parley.bus.connection import Connection
+from parley.bus.storage.index import OVER, Index
+from parley.bus.storage.partitions import ONE, Partitions
+from parley.bus.storage.scan import Scan
 
 _PAGE = 1_000
 _AGAIN_S = 600.0

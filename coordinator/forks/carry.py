@@ -1,8 +1,8 @@
 """Makes the first entries of a fork from a record and other settings. Pure.
 
 The recorded events are stepped once more, each into an entry of the new session's own log, as long as both sessions
-take the same course (coordinator.replay.course). So the new log holds all that it rests on, and any moderator folds it
-as it folds every other. What differs between the two:
+take the same course (parley.coordinator.replay.course). So the new log holds all that it rests on, and any moderator
+folds it as it folds every other. What differs between the two:
 
 * Turns and sessions beneath are named by their places, so the names in events are those of the new log.
 * Times are moved, so that the last carried event is the time of the fork.
@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from coordinator.budget import Reservation, shortfall
-from coordinator.machine import Protocol, Session, record, record_opening
-from coordinator.replay import Replayed, course, parting_words
-from coordinator.table import Illegal, Inadmissible, MachineError
-from coordinator.transition import TransitionDraft
-from schemas import log
-from schemas.afterwards.fork import CAUSE, Change, Fork, Paid
-from schemas.wire import encode
+from parley.coordinator.budget import Reservation, shortfall
+from parley.coordinator.machine import Protocol, Session, record, record_opening
+from parley.coordinator.replay import Replayed, course, parting_words
+from parley.coordinator.table import Illegal, Inadmissible, MachineError
+from parley.coordinator.transition import TransitionDraft
+from parley.schemas import log
+from parley.schemas.afterwards.fork import CAUSE, Change, Fork, Paid
+from parley.schemas.wire import encode
 
 MOST_EVENTS = 2_000
 """Of a record that is carried: a moderator does nothing else while it steps through them."""

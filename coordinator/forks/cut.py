@@ -5,9 +5,9 @@ something was still out when the session stopped is not whole: nobody knows what
 
 from collections.abc import Sequence
 
-from coordinator.machine import Protocol, Session, begin, step
-from coordinator.table import Inadmissible
-from schemas import log
+from parley.coordinator.machine import Protocol, Session, begin, step
+from parley.coordinator.table import Inadmissible
+from parley.schemas import log
 
 
 def rounds_of(protocol: Protocol, sid: str, entries: Sequence[log.Entry]) -> dict[int, int]:

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
 
-from bus import streams, subjects
-from bus.connection import Connection
-from bus.errors import ApiError, BusError
-from bus.library import cancelled
-from observability.outcomes import Outcomes
+from parley.bus import streams, subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import ApiError, BusError
+from parley.bus.library import cancelled
+from parley.observability.outcomes import Outcomes
 
 _LOGGER = logging.getLogger(__name__)
 EVERY_S = 2.0

@@ -17,25 +17,25 @@ from typing import Self
 
 import msgspec
 
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import BusError, Conflict
-from bus.library import cancelled
-from bus.log import Log, Stored
-from bus.storage import direct
-from bus.storage.packs import unpack
-from bus.storage.partitions import Partition
-from bus.streams import OUTCOMES, partitions_of
-from coordinator.folded import lost
-from coordinator.outcomes import message
-from coordinator.outcomes import session as sessions
-from coordinator.outcomes.fold import Fold, day_of
-from coordinator.protocols import STANDING
-from coordinator.table import Protocol, Sample
-from observability.outcomes import Outcomes
-from schemas import log
-from schemas.result import Totals
-from schemas.wire import SchemaError, decode, encode
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, Conflict
+from parley.bus.library import cancelled
+from parley.bus.log import Log, Stored
+from parley.bus.storage import direct
+from parley.bus.storage.packs import unpack
+from parley.bus.storage.partitions import Partition
+from parley.bus.streams import OUTCOMES, partitions_of
+from parley.coordinator.folded import lost
+from parley.coordinator.outcomes import message
+from parley.coordinator.outcomes import session as sessions
+from parley.coordinator.outcomes.fold import Fold, day_of
+from parley.coordinator.protocols import STANDING
+from parley.coordinator.table import Protocol, Sample
+from parley.observability.outcomes import Outcomes
+from parley.schemas import log
+from parley.schemas.result import Totals
+from parley.schemas.wire import SchemaError, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
 _AT_ONCE = 64
@@ -43,7 +43,7 @@ _IDLE_S = 0.25
 _COMMIT_S = 1.0
 _RETRY_S = 1.0
 FORM = 2
-"""Of the totals, the newest that is read (schemas.result.Totals.v)."""
+"""Of the totals, the newest that is read (parley.schemas.result.Totals.v)."""
 Checkpoint = Callable[[str, str], None]
 """Called at named points (point, session): where tests kill the process."""
 

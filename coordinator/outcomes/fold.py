@@ -7,10 +7,10 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from coordinator.table import Sample
-from observability.metrics import MAX_VALUES
-from observability.outcomes import GAUGES, OUTCOMES, SPEND, key
-from schemas.result import Example, Spread, Totals
+from parley.coordinator.table import Sample
+from parley.observability.metrics import MAX_VALUES
+from parley.observability.outcomes import GAUGES, OUTCOMES, SPEND, key
+from parley.schemas.result import Example, Spread, Totals
 
 _FROM_OUTSIDE = ("model", "protocol", "reason", "rule", "kind", "because", "depth", "how", "by", "to")
 """Labels whose values an installed package, a model or a log of another release may bring."""

@@ -4,10 +4,10 @@ Prometheus sees the first event of a number only if it saw the number before."""
 
 from collections.abc import Iterator, Mapping
 
-from coordinator.outcomes.session import Protocols, is_convergence
-from coordinator.table import FLIPS, Protocol
-from observability.outcomes import OUTCOMES, PROTOCOL
-from schemas.stops import STOPS, VERSION_LOST
+from parley.coordinator.outcomes.session import Protocols, is_convergence
+from parley.coordinator.table import FLIPS, Protocol
+from parley.observability.outcomes import OUTCOMES, PROTOCOL
+from parley.schemas.stops import STOPS, VERSION_LOST
 
 Child = tuple[str, Mapping[str, str]]
 _EVERYBODYS = ("cancelled", VERSION_LOST)

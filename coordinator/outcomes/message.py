@@ -5,18 +5,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bus import subjects
-from bus.channels import INBOX
-from bus.log import Stored
-from coordinator.folded import lost
-from coordinator.outcomes import session
-from coordinator.outcomes.fold import Fold
-from coordinator.outcomes.session import Protocols
-from coordinator.protocols import STANDING
-from coordinator.table import Sample
-from schemas import log
-from schemas.afterwards.fork import CAUSE
-from schemas.wire import SchemaError, decode
+from parley.bus import subjects
+from parley.bus.channels import INBOX
+from parley.bus.log import Stored
+from parley.coordinator.folded import lost
+from parley.coordinator.outcomes import session
+from parley.coordinator.outcomes.fold import Fold
+from parley.coordinator.outcomes.session import Protocols
+from parley.coordinator.protocols import STANDING
+from parley.coordinator.table import Sample
+from parley.schemas import log
+from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.wire import SchemaError, decode
 
 _ITEM, _ANSWERED = b'"kind":"item"', b'"kind":"answered"'
 _CARRIED = f'"{CAUSE}'.encode()

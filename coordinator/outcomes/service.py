@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Self
 
-from bus.connection import Connection
-from coordinator.outcomes.bus_state import BusState
-from coordinator.outcomes.counting import Checkpoint, Counting
-from coordinator.table import Protocol
-from observability.outcomes import Outcomes
-from schemas.result import Totals
+from parley.bus.connection import Connection
+from parley.coordinator.outcomes.bus_state import BusState
+from parley.coordinator.outcomes.counting import Checkpoint, Counting
+from parley.coordinator.table import Protocol
+from parley.observability.outcomes import Outcomes
+from parley.schemas.result import Totals
 
 
 class MetricsService:

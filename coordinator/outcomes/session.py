@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from coordinator.budget import booked
-from coordinator.estimate import estimate
-from coordinator.machine import Session
-from coordinator.outcomes.fold import Fold, Traced
-from coordinator.replay import replay
-from coordinator.table import MachineError, Measured, Protocol, Sample
-from coordinator.transition import TransitionDraft
-from schemas import log
-from schemas.afterwards.fork import CAUSE, Fork
-from schemas.result import Result
-from schemas.session import Seat
-from schemas.stops import STOPS
-from schemas.turn import Usage
-from schemas.wire import SchemaError, decode
+from parley.coordinator.budget import booked
+from parley.coordinator.estimate import estimate
+from parley.coordinator.machine import Session
+from parley.coordinator.outcomes.fold import Fold, Traced
+from parley.coordinator.replay import replay
+from parley.coordinator.table import MachineError, Measured, Protocol, Sample
+from parley.coordinator.transition import TransitionDraft
+from parley.schemas import log
+from parley.schemas.afterwards.fork import CAUSE, Fork
+from parley.schemas.result import Result
+from parley.schemas.session import Seat
+from parley.schemas.stops import STOPS
+from parley.schemas.turn import Usage
+from parley.schemas.wire import SchemaError, decode
 
 _LOGGER = logging.getLogger(__name__)
 Protocols = Mapping[str, Protocol]

@@ -3,12 +3,12 @@
 Each is read in when it is first asked for: most commands need one, and what some of them count with takes longer to
 read in than the command itself."""
 
-from coordinator.table import Protocol
-from schemas.rooms import Rooms
+from parley.coordinator.table import Protocol
+from parley.schemas.rooms import Rooms
 
 __all__ = ["DEFAULT", "PROTOCOLS", "STANDING", "register"]
 
-PROTOCOLS: Rooms[Protocol] = Rooms("coordinator.protocols", "protocol:PROTOCOL", "parley.protocols")
+PROTOCOLS: Rooms[Protocol] = Rooms("parley.coordinator.protocols", "protocol:PROTOCOL", "parley.protocols")
 DEFAULT = "madp"
 """The protocol where none is named: whoever a task calls for."""
 STANDING: dict[str, Protocol] = {p.standing: p for p in (PROTOCOLS["breaker"],)}

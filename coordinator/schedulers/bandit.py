@@ -11,7 +11,7 @@ from operator import mul
 
 import msgspec
 
-from schemas.afterwards.policy import Arm
+from parley.schemas.afterwards.policy import Arm
 
 ACTIONS: tuple[tuple[int, int], ...] = ((0, 0), *product((-1, 0, 1), (-1, 0, 1)))
 """Steps of (alpha, gamma): the no-op, then the nine pairs (L.6). K = 10."""

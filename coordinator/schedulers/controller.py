@@ -29,16 +29,16 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from coordinator.schedulers import dials, start
-from coordinator.schedulers import learned as learning
-from coordinator.schedulers import stop_rule as stops
-from coordinator.signals import beliefs as dist
-from coordinator.signals import crit as panel
-from coordinator.signals import progress as moves
-from coordinator.signals.evidence import overlap
-from coordinator.signals.logged import logged
-from schemas.afterwards.policy import Arm
-from schemas.control import Control, Signals, Verdict
+from parley.coordinator.schedulers import dials, start
+from parley.coordinator.schedulers import learned as learning
+from parley.coordinator.schedulers import stop_rule as stops
+from parley.coordinator.signals import beliefs as dist
+from parley.coordinator.signals import crit as panel
+from parley.coordinator.signals import progress as moves
+from parley.coordinator.signals.evidence import overlap
+from parley.coordinator.signals.logged import logged
+from parley.schemas.afterwards.policy import Arm
+from parley.schemas.control import Control, Signals, Verdict
 
 Beliefs = dict[str, tuple[float, ...]]
 

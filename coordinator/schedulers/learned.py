@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from coordinator.schedulers import bandit
-from coordinator.schedulers.dials import percentile
-from schemas.afterwards.policy import Arm
-from schemas.control import Control, Signals
+from parley.coordinator.schedulers import bandit
+from parley.coordinator.schedulers.dials import percentile
+from parley.schemas.afterwards.policy import Arm
+from parley.schemas.control import Control, Signals
 
 CONTEXT = 8
 """Figures in x_t."""

@@ -8,7 +8,7 @@ that the round is expected to take, over 1,000.
 
 from collections.abc import Mapping, Sequence
 
-from schemas.control import FEATURES, RoundValue, Signals
+from parley.schemas.control import FEATURES, RoundValue, Signals
 
 
 def features(rounds: Sequence[Signals]) -> dict[str, float]:

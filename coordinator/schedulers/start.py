@@ -2,8 +2,8 @@
 
 import msgspec
 
-from coordinator.schedulers.dials import percentile
-from schemas.control import Control
+from parley.coordinator.schedulers.dials import percentile
+from parley.schemas.control import Control
 
 EASY, USUAL, HARD = 0.7, 0.8, 0.9  # B.1
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from coordinator.schedulers import round_value
-from schemas.belief import leading
-from schemas.control import Control, RoundValue, Signals, Verdict
+from parley.coordinator.schedulers import round_value
+from parley.schemas.belief import leading
+from parley.schemas.control import Control, RoundValue, Signals, Verdict
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {">=": ge, ">": gt, "<=": le, "<": lt}
 _HISTORY = (

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from coordinator.schedulers.stop_rule import verdict
-from schemas.control import Control, Signals
+from parley.coordinator.schedulers.stop_rule import verdict
+from parley.schemas.control import Control, Signals
 
 PUBLISHED = "published"
 GRID: Mapping[str, Mapping[str, int | float]] = {

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from schemas.belief import SUM_WITHIN, Share, outcome_key
-from schemas.wire import InvalidValue
+from parley.schemas.belief import SUM_WITHIN, Share, outcome_key
+from parley.schemas.wire import InvalidValue
 
 Belief = tuple[float, ...]
 Array = npt.NDArray[np.float64]

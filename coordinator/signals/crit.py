@@ -57,8 +57,8 @@ def weights(standing: Mapping[str, float], eps: float) -> dict[str, float]:
 
 
 def trusted(omega: Mapping[str, float], trust: Mapping[str, float]) -> dict[str, float]:
-    """The weights times what each agent's record is worth (coordinator.signals.reliability), summing to 1; without any
-    record, as they are."""
+    """The weights times what each agent's record is worth (parley.coordinator.signals.reliability), summing to 1;
+    without any record, as they are."""
     if not trust:
         return dict(omega)
     parts = {u: w * trust[u] for u, w in omega.items()}

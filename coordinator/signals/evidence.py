@@ -7,7 +7,7 @@ from struct import pack
 
 import numpy as np
 
-from schemas.similarity import Similar
+from parley.schemas.similarity import Similar
 
 
 class Similarities:

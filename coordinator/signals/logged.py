@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from operator import mul
 
-from coordinator.signals.beliefs import Spread, entropy, jsd, wasserstein
+from parley.coordinator.signals.beliefs import Spread, entropy, jsd, wasserstein
 
 
 def logged(

@@ -5,7 +5,7 @@ Words are cut to their first letters, so that `delays` and `delayed` are one; wo
 shares no word of meaning is not found: that takes an encoder.
 """
 
-from schemas.text import tokens
+from parley.schemas.text import tokens
 
 PREFIX = 5
 """Letters of a word that count."""

@@ -1,4 +1,5 @@
-"""What was learned of a controller, as a session uses it. Pure: it lies in the opening (schemas.afterwards.policy).
+"""What was learned of a controller, as a session uses it. Pure: it lies in the opening
+(parley.schemas.afterwards.policy).
 
 Settings that were chosen stand among the session's settings. Here is what the bandit begins with, and what the
 certificate says of both.
@@ -8,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from schemas.afterwards.policy import Arm, Choice, Policy
-from schemas.log import Opened
+from parley.schemas.afterwards.policy import Arm, Choice, Policy
+from parley.schemas.log import Opened
 
 
 def of(opened: Opened) -> Policy | None:

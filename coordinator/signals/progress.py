@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import msgspec
 
-from coordinator.signals.crit import average
+from parley.coordinator.signals.crit import average
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.control import Control
+from parley.schemas.control import Control
 
 FEW = 5  # K.1: small multiple choice
 

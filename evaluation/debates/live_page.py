@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from client.text import count
 from evaluation.debates.blocks import Block, Heading, Items, Words, html, markdown, table
 from evaluation.debates.harness import Scored, scored
 from evaluation.debates.live_rows import Answered, Live, Question, Row, answered
@@ -17,6 +16,7 @@ from evaluation.debates.statistics import adjusted, detectable
 from evaluation.debates.tone_words import LEVELS
 from evaluation.first_look import signed
 from evaluation.statistics import wilson
+from parley.client.text import count
 
 TITLE = "Live sessions: methods and their answers"
 TITLES = {

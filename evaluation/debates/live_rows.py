@@ -24,8 +24,8 @@ import msgspec
 from evaluation.debates.method import Budget, Method, Outcome, leading
 from evaluation.debates.record import NONE, RecordedDebate
 from evaluation.loaders import BadData, NoData
-from schemas.result import Result
-from schemas.stops import STOPS
+from parley.schemas.result import Result
+from parley.schemas.stops import STOPS
 
 FILE = "sessions.jsonl"
 FIRST = "panelist_1"

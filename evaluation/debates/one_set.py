@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from client.text import count
 from evaluation.debates.harness import NotRun, Scored, apart, missing, play, prepared, reads_gold
 from evaluation.debates.measures import Compared, Measures, compared, front, measured
 from evaluation.debates.method import Budget, Method
 from evaluation.debates.record import RecordedDebate, of_half
 from evaluation.debates.registry import DataSet
 from evaluation.debates.statistics import adjusted, detectable
+from parley.client.text import count
 
 BASELINES = ("vote", "judge", "sample")
 """What others are compared with: the first of these that the data allows. It is no debate, or the judge's last word."""

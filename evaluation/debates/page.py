@@ -5,7 +5,6 @@ from pathlib import Path
 
 import msgspec
 
-from client.text import count
 from evaluation.debates import plots
 from evaluation.debates.blocks import Block, Code, Heading, Items, Picture, Words, html, markdown, table
 from evaluation.debates.every_set import Report
@@ -15,6 +14,7 @@ from evaluation.debates.speed import Speed
 from evaluation.debates.validity import Check
 from evaluation.first_look import signed
 from evaluation.statistics import Interval
+from parley.client.text import count
 
 TITLE = "Does a debate help? Recorded debates under many methods"
 PICTURES = "plots"

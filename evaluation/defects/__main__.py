@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from agents.models import ModelError
 from evaluation.defects import asking, cases, scoring
 from evaluation.defects.asking import PROMPTS, Prompted, Reviewed
 from evaluation.defects.cases import Case
 from evaluation.loaders import BadData
+from parley.agents.models import ModelError
 
 PLAYERS = ("A", "B")
 Key = dict[str, dict[str, tuple[str, Prompted]]]

@@ -1,7 +1,7 @@
 """A review of one case: the turn as a moderator gives it, the prompt, and the reply.
 
 The turn is the one of a task without a folder, so a reviewer has the diff and no tools. What a worker lays around it is
-the worker's own code (agents.worker_model), and so is the prompt.
+the worker's own code (parley.agents.worker_model), and so is the prompt.
 """
 
 import asyncio
@@ -12,22 +12,22 @@ from typing import Any, Literal
 
 import msgspec
 
-from agents.context import Shown
-from agents.experts import builtin
-from agents.models import Completion, Emit, Model, ModelError, ModelRefused, make_model, prompting
-from agents.openai import reply_schema
-from agents.openai.held_schema import schema_of
-from agents.protocols import kind_of
-from agents.protocols.madp.kinds import ReviewReply
-from agents.worker_model import WorkerModel
 from evaluation.defects.cases import Case
 from evaluation.loaders import BadData
-from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.protocols.madp.messages import Settings
-from schemas.protocols.madp.work import Review, ReviewBrief
-from schemas.routing import Task
-from schemas.turn import Caps, Usage
-from schemas.wire import InvalidValue
+from parley.agents.context import Shown
+from parley.agents.experts import builtin
+from parley.agents.models import Completion, Emit, Model, ModelError, ModelRefused, make_model, prompting
+from parley.agents.openai import reply_schema
+from parley.agents.openai.held_schema import schema_of
+from parley.agents.protocols import kind_of
+from parley.agents.protocols.madp.kinds import ReviewReply
+from parley.agents.worker_model import WorkerModel
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
+from parley.schemas.protocols.madp.messages import Settings
+from parley.schemas.protocols.madp.work import Review, ReviewBrief
+from parley.schemas.routing import Task
+from parley.schemas.turn import Caps, Usage
+from parley.schemas.wire import InvalidValue
 
 Prompted = Literal["expert", "plain"]
 PROMPTS: tuple[Prompted, ...] = ("expert", "plain")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from agents import strict_yaml
 from evaluation.loaders import BadData
+from parley.agents import strict_yaml
 
 SET = Path(__file__).parent
 SUMS = "SHA256SUMS"

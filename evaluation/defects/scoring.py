@@ -12,7 +12,7 @@ from evaluation.defects.asking import PROMPTS, Prompted, Reviewed
 from evaluation.defects.cases import Case, Planted
 from evaluation.loaders import BadData
 from evaluation.routing import Share, wilson
-from schemas.protocols.madp.work import Finding
+from parley.schemas.protocols.madp.work import Finding
 
 NEAR = 5
 """Lines between the planted line and the one that a finding names."""

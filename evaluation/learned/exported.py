@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from coordinator.protocols import PROTOCOLS
 from evaluation.debates.record import of_half
 from evaluation.debates.registry import loaded
 from evaluation.learned.records import counted
 from evaluation.learned.stopping import fitted
 from evaluation.loaders import DATA, BadData, NoData
-from schemas.control import RoundValue
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas.control import RoundValue
 
 
 def exported(name: str, price: float, data: Path) -> RoundValue:

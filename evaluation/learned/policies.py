@@ -1,8 +1,9 @@
 """What MACI's controller learns across debates, as methods: settings of its stop, and what its bandit carries over.
 
-Both are learned on the fit half, by the code that sessions use (client.reliability.policy). A recorded debate is a case
-like a session with feedback, and words stand for tokens. Of the grid only those rows are tried that change something
-which the data records: overlap and the scores of judges are not recorded. Where the record ends, every row ends.
+Both are learned on the fit half, by the code that sessions use (parley.client.reliability.policy). A recorded debate
+is a case like a session with feedback, and words stand for tokens. Of the grid only those rows are tried that change
+something which the data records: overlap and the scores of judges are not recorded. Where the record ends, every row
+ends.
 
 The flags of a plateau have a grid of their own, `FLAGS`. In a session they also raise the gates and lower the dial, so
 no record of a session says what would have been said under others. In a recorded debate the gates stay at 0 and nobody
@@ -20,16 +21,16 @@ from typing import Any
 
 import msgspec
 
-from client.reliability.course import Course, Pull
-from client.reliability.policy import Case, Grid, carried, choices, chosen
-from coordinator.schedulers import learned, tried
-from coordinator.schedulers.controller import State, advance, begin
 from evaluation.debates.methods.controlled import Controlled, Seen, answers, seen
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
 from evaluation.learned.stopping import JUDGE_PRICES, PRICES
-from schemas.afterwards.policy import Arm, Choice
-from schemas.control import Control
+from parley.client.reliability.course import Course, Pull
+from parley.client.reliability.policy import Case, Grid, carried, choices, chosen
+from parley.coordinator.schedulers import learned, tried
+from parley.coordinator.schedulers.controller import State, advance, begin
+from parley.schemas.afterwards.policy import Arm, Choice
+from parley.schemas.control import Control
 
 GRID: Grid = {name: row for name, row in tried.GRID.items() if not row.keys() & {"tau_o", "stalemate_rounds"}}
 FLAGS: Grid = {

@@ -1,7 +1,8 @@
 """Records of members from recorded debates, and methods that answer by them.
 
 Fitted on the fit half, by group and by kind of question: how often each member was right in the blind round. The
-posteriors, their priors and the weights are those of sessions (client.reliability.table, coordinator.signals).
+posteriors, their priors and the weights are those of sessions (parley.client.reliability.table,
+parley.coordinator.signals).
 """
 
 import math
@@ -10,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 
-from client.reliability.table import KIND_PRIOR, PRIOR, posterior_mean
-from coordinator.signals.reliability import weight
 from evaluation.debates.method import Budget, Method, Needs, Outcome
 from evaluation.debates.methods.played import after
 from evaluation.debates.methods.votes import nothing
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
+from parley.client.reliability.table import KIND_PRIOR, PRIOR, posterior_mean
+from parley.coordinator.signals.reliability import weight
 
 Records = Mapping[str, tuple[float, ...]]
 """By kind of question, `""` for all kinds: for each member, how often it is right."""

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from client.reliability.policy import chosen
 from evaluation.debates.calibration import debiased_interval
 from evaluation.debates.harness import Scored, play, prepared
 from evaluation.debates.method import Method
@@ -24,6 +23,7 @@ from evaluation.learned.policies import LearnedSettings
 from evaluation.learned.routed import Routed
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.statistics import Interval
+from parley.client.reliability.policy import chosen
 
 PAGE = Path(__file__).parents[2] / "docs" / "learned-figures.md"
 HEAD = Path(__file__).with_name("report.md")

@@ -1,4 +1,4 @@
-"""A learned stop over recorded debates: the core's own rule (coordinator.schedulers.round_value), fitted here.
+"""A learned stop over recorded debates: the core's own rule (parley.coordinator.schedulers.round_value), fitted here.
 
 The fit is ridge regression of what one more round changed: 1 where the leading answer became right, -1 where it became
 wrong. Features are those that a session has. Members weigh by their records, or in debates before a judge the judge's
@@ -16,11 +16,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from client.reliability import fits
-from coordinator.schedulers import round_value
-from coordinator.schedulers.controller import advance, begin
-from coordinator.signals.calibration import calibrated
-from coordinator.signals.reliability import shares
 from evaluation.debates.method import Budget, Method, Needs, Outcome, leading
 from evaluation.debates.methods.controlled import Seen, control, seen
 from evaluation.debates.methods.played import after
@@ -28,8 +23,13 @@ from evaluation.debates.methods.votes import nothing
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
 from evaluation.learned.records import Records, counted, posterior
-from schemas.afterwards.learned import Calibration
-from schemas.control import FEATURES, RoundValue, Signals
+from parley.client.reliability import fits
+from parley.coordinator.schedulers import round_value
+from parley.coordinator.schedulers.controller import advance, begin
+from parley.coordinator.signals.calibration import calibrated
+from parley.coordinator.signals.reliability import shares
+from parley.schemas.afterwards.learned import Calibration
+from parley.schemas.control import FEATURES, RoundValue, Signals
 
 CONTROL = control({})
 PRICES: dict[str, float] = {"learned_stop": 0.85, "learned_stop_free": 0.0}

@@ -27,16 +27,16 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch.nn import functional
 
-from agents.encoders.export import Pooled
-from agents.experts import builtin
-from agents.matching import ranking
-from agents.matching.features import Prepared
-from agents.matching.task_encoder import TaskEncoder
 from evaluation.routing_data import RoutingSet, golden
 from evaluation.routing_registries import FIT, LEARNT, registries
 from evaluation.training.reader import export, padded
-from schemas.expert import ExpertSpec
-from schemas.routing import Task
+from parley.agents.encoders.export import Pooled
+from parley.agents.experts import builtin
+from parley.agents.matching import ranking
+from parley.agents.matching.features import Prepared
+from parley.agents.matching.task_encoder import TaskEncoder
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Task
 
 RATE, HEAD, WARM, SEED = 6e-5, 3e-3, 0.08, 0
 """Learning rates of the layers and of the score; the share of steps up to the full rate; the seed."""

@@ -30,12 +30,12 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch.nn import functional
 
-from agents.encoders.export import OPSET
-from agents.matching.subject_model import SubjectReader
-from agents.matching.subjects import SUBJECTS
 from evaluation.fit_subjects import SUBJECT, training
 from evaluation.routing import Case
 from evaluation.routing_data import GOLDEN
+from parley.agents.encoders.export import OPSET
+from parley.agents.matching.subject_model import SubjectReader
+from parley.agents.matching.subjects import SUBJECTS
 
 BATCH, RATE, HEADS, WARM, SEED = 32, 1e-4, 5e-4, 0.1, 0
 """Texts of a step; learning rates of the layers and of the heads; the share of steps up to the full rate; the seed."""
@@ -47,7 +47,7 @@ _MASK, _FIRST, _LAST = 103, 101, 102
 
 
 class Model(nn.Module):  # type: ignore[misc]
-    """Token ids and mask to a row as agents.matching.subject_model has it."""
+    """Token ids and mask to a row as parley.agents.matching.subject_model has it."""
 
     def __init__(self, transformer: Any) -> None:
         super().__init__()
@@ -153,8 +153,8 @@ def _right(model: Model, words: Any, cases: Sequence[Case]) -> float:
 
 
 def export(model: Model, to: Path) -> None:
-    """Weights rounded as those of the embedded encoder (agents.encoders.export); attention as one operator, which is a
-    tenth faster."""
+    """Weights rounded as those of the embedded encoder (parley.agents.encoders.export); attention as one operator,
+    which is a tenth faster."""
     example = padded([[101, 2028, 6251, 102], [101, 1998, 2178, 2028, 1010, 2936, 102]])
     axes = {0: "n", 1: "tokens"}
     with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from observability.watching.slos import PAGE, TICKET
+from parley.observability.watching.slos import PAGE, TICKET
 
 WHO = "{{ with $labels.service }}{{ . }} at {{ end }}{{ $labels.instance }}"
 """Who it is: with the service's name where the scrape says it (deploy/prometheus.yml)."""

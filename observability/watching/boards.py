@@ -5,11 +5,11 @@ Times are over `$__rate_interval`, figures of outcomes over the range that is lo
 
 from collections.abc import Iterator
 
-from observability.watching.alerts import ALERTS
-from observability.watching.boards_gateway import GATEWAY
-from observability.watching.boards_outcomes import COORDINATION, DEBATES
-from observability.watching.boards_services import BUS, SPECIALISTS
-from observability.watching.slos import SLOS, outcome_series
+from parley.observability.watching.alerts import ALERTS
+from parley.observability.watching.boards_gateway import GATEWAY
+from parley.observability.watching.boards_outcomes import COORDINATION, DEBATES
+from parley.observability.watching.boards_services import BUS, SPECIALISTS
+from parley.observability.watching.slos import SLOS, outcome_series
 
 BOARDS = (COORDINATION, DEBATES, SPECIALISTS, BUS, GATEWAY)
 """All dashboards."""

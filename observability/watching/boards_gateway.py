@@ -1,6 +1,6 @@
 """The board of the gateway: what its doors answer, and what viewers get."""
 
-from observability.watching.panels import RATE, Board, Panel, Query, Row, panel, quantile
+from parley.observability.watching.panels import RATE, Board, Panel, Query, Row, panel, quantile
 
 _ASKED = 'door=~"web|openai|mcp|login"'
 """Requests of people and programs: no probes, no files of the page."""

@@ -1,7 +1,7 @@
 """Boards of what sessions come to: coordination and debates."""
 
-from observability.watching.panels import BARS, FIGURE, RANGE, Board, Panel, Query, Row, increase, mean, panel
-from observability.watching.slos import COPIES, SLOS, Slo
+from parley.observability.watching.panels import BARS, FIGURE, RANGE, Board, Panel, Query, Row, increase, mean, panel
+from parley.observability.watching.slos import COPIES, SLOS, Slo
 
 
 def _budget(slo: Slo) -> Panel:

@@ -1,6 +1,6 @@
 """Boards of the services: specialists, and the bus with its models."""
 
-from observability.watching.panels import BARS, RANGE, RATE, Board, Panel, Query, Row, panel, quantile
+from parley.observability.watching.panels import BARS, RANGE, RATE, Board, Panel, Query, Row, panel, quantile
 
 SPECIALISTS = Board(
     uid="parley-specialists",

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from observability.watching.alerts import ALERTS, WHO
-from observability.watching.slos import BURNS, SLOS, Slo
+from parley.observability.watching.alerts import ALERTS, WHO
+from parley.observability.watching.slos import BURNS, SLOS, Slo
 
 _WRITTEN = "Written by `make watching` from `observability/watching`, not by hand.\n"
 

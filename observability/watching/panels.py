@@ -1,7 +1,7 @@
 """What panels of the dashboards are made of.
 
-Outcome series are read as `parley:NAME:max` (observability.watching.slos). Times are over `$__rate_interval`, figures
-of outcomes over the range that is looked at.
+Outcome series are read as `parley:NAME:max` (parley.observability.watching.slos). Times are over `$__rate_interval`,
+figures of outcomes over the range that is looked at.
 """
 
 import msgspec

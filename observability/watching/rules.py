@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from observability.watching.alerts import ALERTS
-from observability.watching.slos import COPIES, SLOS, WINDOWS, Slo
+from parley.observability.watching.alerts import ALERTS
+from parley.observability.watching.slos import COPIES, SLOS, WINDOWS, Slo
 
 RUNBOOK = "docs/operations/runbooks.md"
 Rule = Mapping[str, object]

@@ -10,16 +10,16 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
-from bus import accounts, channels, rights, streams, subjects
-from bus.accounts import Credentials
-from bus.errors import BusError, Denied, StoreError
-from bus.storage import direct
 from parley.attacks.actor import Actor, Attack
 from parley.attacks.scene import ASK_S, LET_THROUGH, NOT_STORED, REFUSED, SUCCEEDED, CannotRun, Verdict, violation
-from schemas.post import CLOSED
-from schemas.result import Totals
-from schemas.session import CancelSession
-from schemas.wire import encode
+from parley.bus import accounts, channels, rights, streams, subjects
+from parley.bus.accounts import Credentials
+from parley.bus.errors import BusError, Denied, StoreError
+from parley.bus.storage import direct
+from parley.schemas.post import CLOSED
+from parley.schemas.result import Totals
+from parley.schemas.session import CancelSession
+from parley.schemas.wire import encode
 
 Try = Callable[[], Awaitable[Verdict]]
 _BURST = 6

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
-from bus import accounts, rights, subjects
-from bus.errors import Denied
-from bus.storage.partitions import Partition
 from parley.attacks.actor import Actor, Attack, worst
 from parley.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Verdict, violation
+from parley.bus import accounts, rights, subjects
+from parley.bus.errors import Denied
+from parley.bus.storage.partitions import Partition
 
 API = "$JS.API."
 _KEEP_NS = 5_000_000_000

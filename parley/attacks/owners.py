@@ -13,9 +13,6 @@ from typing import Any
 
 import msgspec
 
-from bus import accounts, channels, subjects
-from bus.errors import BusError, Denied
-from bus.subjects import owned as under
 from parley.attacks.actor import Actor, Attack, worst
 from parley.attacks.scene import (
     ARCHIVE,
@@ -31,9 +28,12 @@ from parley.attacks.scene import (
     violation,
     writes,
 )
-from schemas.artifact import GetArtifact, PutArtifact
-from schemas.post import ListSessions, ReadPosts, SessionRows
-from schemas.session import (
+from parley.bus import accounts, channels, subjects
+from parley.bus.errors import BusError, Denied
+from parley.bus.subjects import owned as under
+from parley.schemas.artifact import GetArtifact, PutArtifact
+from parley.schemas.post import ListSessions, ReadPosts, SessionRows
+from parley.schemas.session import (
     CancelSession,
     DecideItem,
     ForkSession,
@@ -43,8 +43,8 @@ from schemas.session import (
     TellSession,
     child_id,
 )
-from schemas.turn import Answer, FetchDocuments
-from schemas.wire import decode, encode, raw
+from parley.schemas.turn import Answer, FetchDocuments
+from parley.schemas.wire import decode, encode, raw
 
 Try = Callable[[], Awaitable[Verdict]]
 Says = Callable[[bytes], Awaitable[object]]

@@ -20,19 +20,19 @@ from typing import Any, Literal, NamedTuple, Self
 import msgspec
 from nats.aio.msg import Msg
 
-from agents.tools.folder import archive
-from bus import accounts, artifacts, channels, rights, streams, subjects
-from bus.accounts import Credentials
-from bus.connection import Connection, connect
-from bus.errors import ApiError, BusError, Denied
-from bus.storage.partitions import ONE, Partition
-from client.protocols import panel_setup
-from coordinator.protocols import PROTOCOLS
-from schemas.post import CLOSED, AskFate, Fate, Post, Posts, ReadPosts
-from schemas.presence import Announcement, AskWorkers, Workers
-from schemas.session import CancelSession, Document, OpenSession, Seat, child_id
-from schemas.turn import Turn, Work
-from schemas.wire import SchemaError, decode, encode
+from parley.agents.tools.folder import archive
+from parley.bus import accounts, artifacts, channels, rights, streams, subjects
+from parley.bus.accounts import Credentials
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import ApiError, BusError, Denied
+from parley.bus.storage.partitions import ONE, Partition
+from parley.client.protocols import panel_setup
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas.post import CLOSED, AskFate, Fate, Post, Posts, ReadPosts
+from parley.schemas.presence import Announcement, AskWorkers, Workers
+from parley.schemas.session import CancelSession, Document, OpenSession, Seat, child_id
+from parley.schemas.turn import Turn, Work
+from parley.schemas.wire import SchemaError, decode, encode
 
 Outcome = Literal["refused", "SUCCEEDED", "let through", "could not run"]
 REFUSED: Outcome = "refused"

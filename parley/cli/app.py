@@ -299,8 +299,8 @@ def replay(
       parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=70
     """
     with options.errors(json):
-        from client import what_if
         from parley import sessions
+        from parley.client import what_if
         from parley.settings import parse_sets
 
         overrides = parse_sets(sets or [])
@@ -337,8 +337,8 @@ def explain(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show.explain import figures, words
         from parley import sessions
+        from parley.client.show.explain import figures, words
 
         record = sessions.explained(settings, session, plot)
         if plot is not None:

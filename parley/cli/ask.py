@@ -125,10 +125,10 @@ def ask(
             "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
             "learned__kind": kind, "stack__humans": humans, "stack__wait_for_human": wait_for_human,
         }  # fmt: skip
-        from client import estimate
-        from client.errors import BadInput
-        from client.reliability.ways import AUTO, WORDS, with_way
         from parley.applying import Into
+        from parley.client import estimate
+        from parley.client.errors import BadInput
+        from parley.client.reliability.ways import AUTO, WORDS, with_way
         from parley.cost import estimated
         from parley.plan import plan_of
         from parley.reliability.applied import routed

@@ -106,7 +106,7 @@ def bus_config(
       parley bus config --dir deploy/keys --viewer wall --probe gateway
     """
     with options.errors(json):
-        from parley.bus import config
+        from parley.bus_admin import config
 
         written = config.bus_config(
             folder,
@@ -133,7 +133,7 @@ def bus_config(
 
 def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
     """NAME=CLIENT texts -> NAME: its clients. Raises BadInput."""
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
 
     granted: dict[str, tuple[str, ...]] = {}
     for text in texts:
@@ -146,7 +146,7 @@ def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
 
 def _leaves(texts: list[str]) -> dict[str, str]:
     """QUEUE=URL texts -> queue: address. Raises BadInput."""
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
 
     pairs = [text.partition("=") for text in texts]
     if wrong := next((text for text, (queue, _, url) in zip(texts, pairs, strict=True) if not queue or not url), None):
@@ -157,7 +157,7 @@ def _leaves(texts: list[str]) -> dict[str, str]:
 def _address(nats: str | None, folder: Path) -> str:
     if nats:
         return nats
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
     from parley.stack.lease import read_running
 
     if not folder.is_dir():
@@ -190,7 +190,7 @@ def bus_check(
       parley bus check --nats nats://bus.example.org:4222 --dir deploy/keys --leaf panelist_1=nats://127.0.0.1:4222
     """
     with options.errors(json):
-        from parley.bus import check
+        from parley.bus_admin import check
 
         url = _address(nats, folder)
         rows = check.run(
@@ -215,7 +215,7 @@ def bus_certificates(folder: Keys, json: Json = False) -> None:
       parley bus certificates --dir deploy/keys
     """
     with options.errors(json):
-        from parley.bus import cluster
+        from parley.bus_admin import cluster
 
         rows = cluster.renew(folder)
         if json:
@@ -245,7 +245,7 @@ def bus_replicas(
       parley bus replicas --spread --dir deploy/keys --nats nats://nats-1:4222
     """
     with options.errors(json):
-        from parley.bus.replicas import replicas
+        from parley.bus_admin.replicas import replicas
 
         rows = replicas(_address(nats, folder), folder, wanted, spread=spread)
         if not rows:
@@ -288,7 +288,7 @@ def bus_leaf(
       parley bus leaf berlin --dir deploy/keys --queue panelist_1 --queue panelist_2 --server bus.example.org
     """
     with options.errors(json):
-        from parley.bus.leaf import leaf_node
+        from parley.bus_admin.leaf import leaf_node
 
         written = leaf_node(
             folder, name, queues or [], server=server, server_folder=server_folder, host=host, port=port
@@ -316,7 +316,7 @@ def bus_move(
       parley bus move deploy/data --dir deploy/keys --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222
     """
     with options.errors(json):
-        from parley.bus.move import move
+        from parley.bus_admin.move import move
 
         rows = move(store, _address(nats, folder), folder)
         if json:
@@ -339,7 +339,7 @@ def bus_revoke(
       parley bus revoke con_2 --nats nats://127.0.0.1:4222 --dir deploy/keys
     """
     with options.errors(json):
-        from parley.bus.revoke import revoke
+        from parley.bus_admin.revoke import revoke
 
         done = revoke(_address(nats, folder), folder, name)
         if json:
@@ -370,7 +370,7 @@ def bus_token(
       parley bus token alice --dir deploy/keys --into web-keys
     """
     with options.errors(json):
-        from parley.bus.token import token_for
+        from parley.bus_admin.token import token_for
 
         token = token_for(folder, name, into)
         if json:

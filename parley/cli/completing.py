@@ -33,7 +33,7 @@ def ready() -> None:
 
 def protocols(incomplete: str) -> list[str]:
     """Names of protocols."""
-    from coordinator.protocols import PROTOCOLS
+    from parley.coordinator.protocols import PROTOCOLS
 
     names = ["auto", *(name for name, protocol in PROTOCOLS.items() if not protocol.standing)]
     return sorted(name for name in names if name.startswith(incomplete))
@@ -44,7 +44,7 @@ def sessions(incomplete: str) -> list[tuple[str, str]]:
     that is pressed nothing is started."""
     import asyncio
 
-    from client.text import line
+    from parley.client.text import line
     from parley.stack.lease import OWNER, default_state, read_running
 
     running = read_running(default_state())
@@ -54,7 +54,7 @@ def sessions(incomplete: str) -> list[tuple[str, str]]:
     async def rows() -> list[tuple[str, str]]:
         from pathlib import Path
 
-        from client.api import connected
+        from parley.client.api import connected
 
         async with asyncio.timeout(PATIENCE_S):
             async with connected(running.url, Path(running.credentials[OWNER]), PATIENCE_S) as client:

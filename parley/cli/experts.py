@@ -46,7 +46,7 @@ def experts_enroll(
     with options.errors(json):
         options.apart(dir=folder, state=state)
         settings = options.settings(config, state=state)
-        from parley.bus import enrol
+        from parley.bus_admin import enrol
 
         done = enrol.enroll(folder or enrol.keys_of(settings), specs, nats, replace=replace)
         if json:
@@ -74,7 +74,7 @@ def experts_list(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.bus import enrol
+        from parley.bus_admin import enrol
 
         rows = enrol.listed(settings, folder)
         if json:
@@ -94,7 +94,7 @@ def experts_check(paths: Given, json: Json = False) -> None:
       parley experts check agents/experts my-experts/gardener.yaml
     """
     with options.errors(json):
-        from parley.bus import expert_files
+        from parley.bus_admin import expert_files
 
         report = expert_files.check(paths)
         if json:
@@ -120,7 +120,7 @@ def experts_import(
       parley experts import .claude/agents --out my-experts
     """
     with options.errors(json):
-        from parley.bus import expert_import
+        from parley.bus_admin import expert_import
 
         report = expert_import.import_all(folder, out)
         if json:

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from client.errors import BadInput
-from client.protocols import all_setups
+from parley.client.errors import BadInput
+from parley.client.protocols import all_setups
 
 NEXT = (
     "parley doctor",

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from client.errors import BadInput
-from schemas.export import modules, name_of, schema_of
+from parley.client.errors import BadInput
+from parley.schemas.export import modules, name_of, schema_of
 
 
 def schema(name: str | None) -> Mapping[str, Any]:

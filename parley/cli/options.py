@@ -89,8 +89,8 @@ Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.", auto
 @contextmanager
 def errors(json: bool = False) -> Iterator[None]:
     """Errors as one line on stderr, and with --json as the one document; the exit status is theirs."""
-    from bus.errors import BusError
-    from client.errors import ParleyError
+    from parley.bus.errors import BusError
+    from parley.client.errors import ParleyError
 
     try:
         yield
@@ -127,7 +127,7 @@ def apart(**given: Any) -> None:
     BadInput
         Names both.
     """
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
 
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False)]
     if len(names) > 1:
@@ -138,9 +138,9 @@ def check_cluster(size: int | None) -> None:
     """Refuse a number of servers that makes no sense. Raises BadInput, with the option's name."""
     if size in (None, 1):
         return
-    from bus.cluster import WHY_ODD
-    from bus.cluster.servers import SIZES
-    from client.errors import BadInput
+    from parley.bus.cluster import WHY_ODD
+    from parley.bus.cluster.servers import SIZES
+    from parley.client.errors import BadInput
 
     if size not in SIZES:
         raise BadInput("cluster", f"got {size}, expected 1, " + " or ".join(map(str, SIZES)) + f". {WHY_ODD}")
@@ -148,7 +148,7 @@ def check_cluster(size: int | None) -> None:
 
 def read_question() -> str:
     """All of standard input. Raises BadInput where it is no text."""
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
 
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
@@ -170,8 +170,8 @@ def print_each(documents: Iterable[object]) -> int:
     -------
     The exit status: 1 where a line was bad, 2 where none was good.
     """
-    from client.protocols.setup import BadLine
-    from client.text import clean
+    from parley.client.protocols.setup import BadLine
+    from parley.client.text import clean
 
     good = bad = 0
     for document in documents:

@@ -13,7 +13,7 @@ def terminal_width() -> int:
 
 def write_prose(lines: Iterator[str]) -> None:
     """Writes text that a person reads to standard output; on a terminal it is wrapped between words."""
-    from client.text import hung
+    from parley.client.text import hung
 
     width = terminal_width()
     for text in lines:
@@ -30,7 +30,7 @@ def write_lines(lines: Iterator[str], output: Path | None) -> None:
         with output.open("w", encoding="utf-8") as file:
             file.writelines(f"{text}\n" for text in lines)
     except OSError as error:
-        from client.errors import BadInput
+        from parley.client.errors import BadInput
 
         raise BadInput("output", f"cannot write {output}: {error.strerror}") from error
     wrote(output)
@@ -44,7 +44,7 @@ def wrote(path: Path) -> None:
 
 def confirm(question: str, *, json: bool) -> None:
     """Ask on the terminal. Raises BadInput where the answer is no, or nobody can be asked."""
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
 
     if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise BadInput("--yes", "there is no terminal to ask for confirmation; confirm with --yes")

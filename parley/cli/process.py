@@ -78,7 +78,7 @@ def one_thread() -> None:
 
 def report_error(message: str, field: str, code: int, *, json: bool, value: str | None = None) -> int:
     """Say what is wrong: a line on stderr, and with `json` the one document. The exit status."""
-    from client.text import clean
+    from parley.client.text import clean
 
     _write(sys.stderr, f"parley: {clean(message)}")
     if json:

@@ -16,11 +16,11 @@ from typer._click.exceptions import ClickException
 from typer.core import TyperCommand
 
 from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, read_question
-from schemas import rooms
+from parley.schemas import rooms
 
 if TYPE_CHECKING:
-    from client.protocols.setup import Command, Motion, Option
-    from client.reliability.ways import Route
+    from parley.client.protocols.setup import Command, Motion, Option
+    from parley.client.reliability.ways import Route
 
 _GROUP = "parley.commands"
 Of = Literal["options", "stack_options", "key_options"]
@@ -49,7 +49,7 @@ def is_given(value: Any) -> bool:
 
 def declared(of: Of) -> "tuple[Option, ...]":
     """The options of every protocol, each flag once."""
-    from client.protocols import all_setups
+    from parley.client.protocols import all_setups
 
     options: dict[str, Option] = {}
     for setup in all_setups():
@@ -119,7 +119,7 @@ def _extended(command: Callable[..., None], of: Of) -> Callable[..., None]:
 
 def _with_examples(text: str) -> str:
     """The help, with the protocols' examples in place of the line that says so."""
-    from client.protocols import all_setups
+    from parley.client.protocols import all_setups
 
     lines = []
     for text_line in text.split("\n"):
@@ -178,7 +178,7 @@ class ProtocolGroup(CommandGroup):
 
 
 def _commands() -> "dict[str, Command]":
-    from client.protocols import all_setups
+    from parley.client.protocols import all_setups
 
     return {command.name: command for setup in all_setups() for command in setup.commands}
 
@@ -232,7 +232,7 @@ def _built(own: "Command") -> Any:
 def settings_of(given: Given) -> dict[str, Any]:
     """Settings that options give, by the setting's name; what two options of one setting list is put
     together. Raises BadInput."""
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
 
     settings: dict[str, Any] = {}
     flags: dict[str, str] = {}
@@ -258,9 +258,9 @@ class Cleaned(NamedTuple):
 
 
 def without_controls(motion: "Motion", settings: Mapping[str, Any], of: Of) -> "Cleaned":
-    """The question and what options give of text that people paste, cleaned (client.pasted); what was done is told on
-    standard error."""
-    from client.pasted import cleaned_values
+    """The question and what options give of text that people paste, cleaned (parley.client.pasted); what was done is
+    told on standard error."""
+    from parley.client.pasted import cleaned_values
 
     question, notes = cleaned_values(motion.question, "question")
     cleaned = dict(settings)
@@ -280,9 +280,9 @@ def motion_of(question: str | None, given: Given) -> "Motion":
     BadInput
         Neither, or both; as the protocol whose option it is.
     """
-    from client.errors import BadInput
-    from client.protocols import all_setups
-    from client.protocols.setup import Motion
+    from parley.client.errors import BadInput
+    from parley.client.protocols import all_setups
+    from parley.client.protocols.setup import Motion
 
     flags = []
     for setup in all_setups():
@@ -309,7 +309,7 @@ def keeps_history(given: Given) -> bool:
 
 def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
     """Settings that options of a stack give, by the protocol that has the option. Raises BadInput."""
-    from client.protocols import all_setups
+    from parley.client.protocols import all_setups
 
     settings = settings_of(given)
     sections = {}
@@ -333,9 +333,9 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
     BadInput
         Names the option, and the protocols that have it.
     """
-    from client.errors import BadInput
-    from client.reliability.ways import settings_names
-    from coordinator.protocols import PROTOCOLS
+    from parley.client.errors import BadInput
+    from parley.client.reliability.ways import settings_names
+    from parley.coordinator.protocols import PROTOCOLS
 
     mine = settings_names(protocol)
     if not mine:
@@ -354,9 +354,9 @@ def _flags() -> dict[str, str]:
 
 
 def unfit_for_auto(settings: Mapping[str, Any]) -> None:
-    """Refuse options that no way of `auto` has (client.reliability.ways.refuse_other). Takes and raises what
+    """Refuse options that no way of `auto` has (parley.client.reliability.ways.refuse_other). Takes and raises what
     `refuse_foreign` does."""
-    from client.reliability import ways
+    from parley.client.reliability import ways
 
     ways.refuse_other([name for name, value in settings.items() if value is not None], _flags())
 
@@ -365,7 +365,7 @@ def taken_by_way(settings: dict[str, Any], told: "Route") -> "tuple[dict[str, An
     """(Settings as the chosen way takes them, the route with those that do nothing there, and the options of these)."""
     import msgspec
 
-    from client.reliability import ways
+    from parley.client.reliability import ways
 
     kept, idle = ways.taken_by_way(settings, told.protocol, told.settings)
     flags = _flags()

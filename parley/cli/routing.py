@@ -143,7 +143,7 @@ def eval_routing(
             options.apart(registries=registries, **{name: value})
         options.apart(replies=replies, questions=questions)
         process.one_thread()
-        from client.errors import BadInput
+        from parley.client.errors import BadInput
         from parley.routing import evaluate
 
         if registries is None and (replies or questions or ask_below is not None):

@@ -48,8 +48,8 @@ def sessions_list(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show.session_list import NOT_WHOLE, open_words, sessions_table
         from parley import sessions
+        from parley.client.show.session_list import NOT_WHOLE, open_words, sessions_table
         from parley.stack.access import bus_options
 
         listed = sessions.list_sessions(settings, limit, standing=standing)
@@ -83,8 +83,8 @@ def sessions_rebuild_index(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show.session_list import rebuilding, rebuilt_lines
         from parley import sessions
+        from parley.client.show.session_list import rebuilding, rebuilt_lines
 
         if json:
             options.print_json(sessions.rebuild_index(settings, lambda piece, count: None))
@@ -118,8 +118,8 @@ def sessions_search(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show.session_list import found_lines
         from parley import sessions
+        from parley.client.show.session_list import found_lines
 
         results = sessions.search(settings, wanted, limit=limit, among=among)
         if json:
@@ -146,8 +146,8 @@ def sessions_show(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.show import documents, transcript
         from parley import sessions
+        from parley.client.show import documents, transcript
 
         record = sessions.view(settings, session, everything=everything)
         if json:
@@ -210,8 +210,8 @@ def sessions_cancel(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from client.errors import Refusal
         from parley import sessions
+        from parley.client.errors import Refusal
         from parley.stack.access import bus_options
 
         done = sessions.cancel(settings, wanted, reason, lambda text: print(f"parley: {text}", file=sys.stderr))

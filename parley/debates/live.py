@@ -12,23 +12,23 @@ from typing import Any
 
 import msgspec
 
-from client import estimate
-from client.api import Parley
-from client.client import new_sid
-from client.errors import BadInput, ParleyError
-from client.opened_session import Session
-from client.show.untrusted import object_of
-from client.text import count
-from coordinator.estimate import Estimate
 from evaluation.debates.live_rows import Kept, Question, Row, row_of, sides
 from evaluation.debates.one_set import DISCORDANT
 from evaluation.debates.statistics import detectable
 from evaluation.debates.tone_words import LEVELS, said, tone
+from parley.client import estimate
+from parley.client.api import Parley
+from parley.client.client import new_sid
+from parley.client.errors import BadInput, ParleyError
+from parley.client.opened_session import Session
+from parley.client.show.untrusted import object_of
+from parley.client.text import count
+from parley.coordinator.estimate import Estimate
 from parley.plan import Plan, plan_of
 from parley.request import opening_of
+from parley.schemas.session import OpenSession
 from parley.settings import Settings
 from parley.stack.access import front, run
-from schemas.session import OpenSession
 
 CELLS = {
     "panel": "a panel that stops after its blind round: single model, self-consistency",

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from client.errors import BadInput
-from client.text import count
 from evaluation.debates import live_page, manifest
 from evaluation.debates.live_page import LiveManifest, LiveReport
 from evaluation.debates.live_rows import Kept, Question, questions
 from evaluation.debates.one_set import said
 from evaluation.loaders import BadData, NoData
+from parley.client.errors import BadInput
+from parley.client.text import count
 from parley.debates import live
 from parley.debates.live import CELLS, Cell, Wanted
 from parley.plan import Plan

@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 
-from client.errors import BadInput
-from client.text import count
 from evaluation.debates import manifest as manifests
 from evaluation.debates import page
 from evaluation.debates.every_set import Idle, Report, Unknown, whole
@@ -18,6 +16,8 @@ from evaluation.debates.registry import loaded
 from evaluation.debates.sets.own import NoFile
 from evaluation.debates.statistics import detectable
 from evaluation.loaders import DATA, BadData, NoData
+from parley.client.errors import BadInput
+from parley.client.text import count
 
 OUT = Path("debates-report")
 

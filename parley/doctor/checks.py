@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bus.errors import BusError, WrongCredentials, WrongPartitions
-from client.api import CONNECT_S
-from client.errors import BadInput, ParleyError
-from coordinator.protocols import PROTOCOLS
+from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
+from parley.client.api import CONNECT_S
+from parley.client.errors import BadInput, ParleyError
+from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
 from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
 from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound, ServerFound
 from parley.plan import Plan
+from parley.schemas.expert import expert_of
+from parley.schemas.presence import Announcement
+from parley.schemas.rooms import everything
 from parley.settings import tools_of
 from parley.stack import disk_watch
 from parley.stack.agent_identity import check_tools
@@ -28,15 +31,12 @@ from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
 from parley.stack.rows import AgentRow
 from parley.stack.servers import wrong_partitions
-from schemas.expert import expert_of
-from schemas.presence import Announcement
-from schemas.rooms import everything
 
 if TYPE_CHECKING:
-    from agents.openai.model import OpenAIModel
-    from bus.accounts import Credentials
-    from client.client import Client
-    from schemas.presence import Workers
+    from parley.agents.openai.model import OpenAIModel
+    from parley.bus.accounts import Credentials
+    from parley.client.client import Client
+    from parley.schemas.presence import Workers
 
 _ASK_S = 3.0
 _ASKED_AGAIN = 8
@@ -115,9 +115,9 @@ class _Doctor:
 
     # -- the bus
     async def _remote(self) -> None:
-        from bus.accounts import CLIENT, VIEWER, load_credentials
-        from bus.accounts import OWNER as OWNER_KIND
-        from bus.errors import BadKeyFile
+        from parley.bus.accounts import CLIENT, VIEWER, load_credentials
+        from parley.bus.accounts import OWNER as OWNER_KIND
+        from parley.bus.errors import BadKeyFile
 
         nats = self.settings.nats
         if nats.creds is None:
@@ -138,7 +138,7 @@ class _Doctor:
             await self._reaches(nats.url, credentials)
 
     async def _embedded(self) -> None:
-        from bus.embedded import find_server, version_of
+        from parley.bus.embedded import find_server, version_of
 
         state = self.settings.state or default_state()
         try:
@@ -173,7 +173,7 @@ class _Doctor:
             self.lacks(f"moderators refuse to start: {wrong.what}", wrong.mend)
 
     async def _ask(self, url: str, creds: str, more: str = "") -> None:
-        from client.api import connected
+        from parley.client.api import connected
 
         try:
             async with connected(url, Path(creds), _ASK_S) as client:
@@ -189,7 +189,7 @@ class _Doctor:
 
     async def _reaches(self, url: str, credentials: "Credentials") -> None:
         """Whether a service's own key reaches the bus: it may ask nothing else that is looked at here."""
-        from bus.connection import connect
+        from parley.bus.connection import connect
 
         try:
             async with asyncio.timeout(CONNECT_S), await connect(url, credentials, name="parley doctor"):
@@ -258,7 +258,7 @@ class _Doctor:
                 )
             self.lacks("no moderator answers", mend)
             if nats.url and nats.creds is not None and self.bus.status == "ok":
-                from parley.bus import partitions
+                from parley.bus_admin import partitions
 
                 self._partitions(await partitions.wrong(nats.url, nats.creds.parent, self.settings.bus.partitions))
             return
@@ -376,12 +376,12 @@ class _Doctor:
 
     # -- models
     async def _model(self, row: AgentRow) -> ModelFound:
-        from agents.models.base import ModelError
+        from parley.agents.models.base import ModelError
 
         try:
             spec = spec_of(row)
             if spec.model == "openai":
-                from agents.openai.model import make
+                from parley.agents.openai.model import make
 
                 return await self._server(row.queue, make(spec.options))
             (announcement,) = announced((row,))

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from client.errors import BadInput
-from client.text import line
+from parley.client.errors import BadInput
+from parley.client.text import line
 from parley.stack.announce import spec_of
 from parley.stack.rows import AgentRow
 
@@ -57,8 +57,8 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
         return EncoderFound(agent=row.queue, status="missing", why=str(error))
     if spec.model != "extractive":
         return EncoderFound(agent=row.queue, status="none", why=f"the helper asks its model ({spec.model})")
-    from agents.encoders import EncoderError
-    from agents.encoders.settings import DEFAULT, from_options
+    from parley.agents.encoders import EncoderError
+    from parley.agents.encoders.settings import DEFAULT, from_options
 
     own: Any = spec.options.get("encoder")
     name = str(own or DEFAULT) if not isinstance(own, dict) else str(own.get("name", DEFAULT))
@@ -91,7 +91,7 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
 
 
 def _local(own: Any) -> bool:
-    from agents.encoders.openai import is_local
+    from parley.agents.encoders.openai import is_local
 
     return isinstance(own, dict) and is_local(str(own.get("base_url", "")))
 

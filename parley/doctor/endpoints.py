@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from agents.openai.model import OpenAIModel
+    from parley.agents.openai.model import OpenAIModel
 
 PROBE_S = 20.0
 _PROBE_TOKENS = 16
@@ -14,14 +14,14 @@ _PROBE = "Reply with the word ok."
 
 def rung(model: "OpenAIModel") -> str:
     """The form in which the model's next reply is asked for."""
-    from agents.openai.providers import NAMES
+    from parley.agents.openai.providers import NAMES
 
     return NAMES[model.rung()]
 
 
 async def asked_something(model: "OpenAIModel") -> str:
     """Ask a few tokens' worth; empty if it answered, else what is wrong (no key, no address)."""
-    from agents.openai.endpoint import Failure
+    from parley.agents.openai.endpoint import Failure
 
     o = model.options
     field = model.memory.get().tokens_field or o.preset.tokens_field

@@ -3,7 +3,7 @@
 import msgspec
 
 from parley.doctor.encoder import EncoderFound
-from schemas.rooms import Brought
+from parley.schemas.rooms import Brought
 
 
 class ServerFound(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from client.text import beside, count, line
+from parley.client.text import beside, count, line
 from parley.doctor import encoder
 from parley.doctor.report import ModelFound, Report, RoleFound
 

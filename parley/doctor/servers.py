@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bus.cluster.moving import PROBE_S, greeting
-from bus.errors import addresses, shown_address
+from parley.bus.cluster.moving import PROBE_S, greeting
+from parley.bus.errors import addresses, shown_address
 from parley.doctor.report import ServerFound
 from parley.stack.lease import read_running, remembered
 from parley.stack.servers import SEVERAL, cluster_of

@@ -3,15 +3,15 @@
 import contextlib
 from pathlib import Path
 
-from bus.accounts import Credentials, load_credentials
-from bus.connection import connect
-from bus.errors import BadKeyFile, BusError
-from client.errors import BadInput
-from coordinator.outcomes.bus_state import depths
-from gateway.health import Health, Lack, ModelHealth
+from parley.bus.accounts import Credentials, load_credentials
+from parley.bus.connection import connect
+from parley.bus.errors import BadKeyFile, BusError
+from parley.client.errors import BadInput
+from parley.coordinator.outcomes.bus_state import depths
 from parley.doctor.checks import examine
 from parley.plan import Plan
 from parley.stack.lease import METRICS, default_state, read_running
+from parley.web.health import Health, Lack, ModelHealth
 
 
 async def look(plan: Plan) -> Health:

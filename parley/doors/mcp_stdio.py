@@ -8,17 +8,17 @@ from pathlib import Path
 
 import anyio
 
-from bus.errors import BusError
-from client.api import Parley
-from client.errors import ParleyError, StackFailed
-from gateway.mcp.following import Asking
-from gateway.mcp.server import make_server
-from gateway.offers import Offers
-from observability.setup import setup_tracing
+from parley.bus.errors import BusError
+from parley.client.api import Parley
+from parley.client.errors import ParleyError, StackFailed
 from parley.doors.offers import offers_of
 from parley.doors.options import root_of
+from parley.observability.setup import setup_tracing
 from parley.plan import Plan
 from parley.stack.access import front, run
+from parley.web.mcp.following import Asking
+from parley.web.mcp.server import make_server
+from parley.web.offers import Offers
 
 
 def serve(plan: Plan, roots: Sequence[Path], panels: Path | None = None) -> int:

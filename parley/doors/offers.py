@@ -8,18 +8,18 @@ from pathlib import Path
 
 import msgspec
 
-from client.errors import BadInput
-from client.protocols import SETUPS, setup_of
-from client.reliability import store
-from client.reliability.past import Past
-from client.reliability.ways import AUTO, Route, protocols
-from coordinator.protocols import PROTOCOLS
-from gateway.offers import Offer, Offers
+from parley.client.errors import BadInput
+from parley.client.protocols import SETUPS, setup_of
+from parley.client.reliability import store
+from parley.client.reliability.past import Past
+from parley.client.reliability.ways import AUTO, Route, protocols
+from parley.coordinator.protocols import PROTOCOLS
 from parley.plan import Plan
 from parley.reliability.applied import file_to_read, model_alone, with_learned
+from parley.schemas.session import SESSION_ID, Budget, OpenSession, Seat
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.rows import AgentRow
-from schemas.session import SESSION_ID, Budget, OpenSession, Seat
+from parley.web.offers import Offer, Offers
 
 SUFFIXES = (".yaml", ".yml")
 

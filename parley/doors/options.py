@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from client.errors import BadInput
-from gateway.openai.background import TaskModel
-from gateway.openai.running import OnDisconnect
+from parley.client.errors import BadInput
+from parley.web.openai.background import TaskModel
+from parley.web.openai.running import OnDisconnect
 
 TASK_BASE_URL, TASK_API_KEY = "PARLEY_TASK_BASE_URL", "PARLEY_TASK_API_KEY"
 """Where the model for jobs of chat front ends is, and its key."""

@@ -5,18 +5,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bus.accounts import load_credentials
-from client.api import Parley
-from client.errors import Unreachable
-from gateway.app import build
-from gateway.principals import COOKIE_KEY, Principals, cookie_key
-from gateway.web.door import web
-from observability.metrics import Metrics
+from parley.bus.accounts import load_credentials
+from parley.client.api import Parley
+from parley.client.errors import Unreachable
 from parley.doors.browser import open_browser
 from parley.local_stack import lease_of
+from parley.observability.metrics import Metrics
 from parley.plan import Plan
 from parley.serving import Serve, Server, address_of, bound, config_of, server_of, usable
 from parley.stack.lease import OWNER, default_state
+from parley.web.app import build
+from parley.web.page.door import web
+from parley.web.principals import COOKIE_KEY, Principals, cookie_key
 
 LAST_S = 2.0
 """So long a browser that is there has for the end of the session."""

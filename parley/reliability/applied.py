@@ -4,12 +4,12 @@ chooses."""
 from collections.abc import Callable
 from pathlib import Path
 
-from client.reliability import store
-from client.reliability.past import Past
-from client.reliability.ways import AUTO, Route, ways
+from parley.client.reliability import store
+from parley.client.reliability.past import Past
+from parley.client.reliability.ways import AUTO, Route, ways
+from parley.schemas.session import OpenSession
 from parley.settings import Settings
 from parley.stack.lease import default_state
-from schemas.session import OpenSession
 
 
 def file_of(settings: Settings) -> Path | None:
@@ -57,7 +57,7 @@ def model_alone(settings: Settings) -> str:
     """The model that would answer alone in the stack of the settings; empty: not known."""
     if settings.nats.url or settings.panel_file is not None:
         return ""
-    from client.protocols import setup_of
+    from parley.client.protocols import setup_of
     from parley.plan import plan_of
 
     protocol, own = ways()["one"]
@@ -72,8 +72,8 @@ def with_learned(
     now_ns: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> OpenSession:
-    """The session with what past outcomes say, as settings allow it. Takes and raises what client.reliability.past.Past
-    does."""
+    """The session with what past outcomes say, as settings allow it. Takes and raises what
+    parley.client.reliability.past.Past does."""
     section = settings.learned
     used = section.reliability or section.calibration or section.policy
     past = Past(

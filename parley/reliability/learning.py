@@ -6,17 +6,17 @@ from pathlib import Path
 
 import msgspec
 
-from client.errors import BadInput
-from client.reliability import store
-from client.reliability.known import read_known
-from client.reliability.learning import LEAST_OUTCOMES, LearnReport
-from client.reliability.learning import learn as update
-from client.reliability.table import table
-from client.text import count, line
+from parley.client.errors import BadInput
+from parley.client.reliability import store
+from parley.client.reliability.known import read_known
+from parley.client.reliability.learning import LEAST_OUTCOMES, LearnReport
+from parley.client.reliability.learning import learn as update
+from parley.client.reliability.table import table
+from parley.client.text import count, line
 from parley.reliability.applied import file_of, file_to_read
+from parley.schemas.afterwards.learned import Reliability
 from parley.settings import Settings
 from parley.stack.access import last_stack, run
-from schemas.afterwards.learned import Reliability
 
 
 def kept_in(settings: Settings, *, to_read: bool = False) -> Path:
@@ -29,12 +29,12 @@ def kept_in(settings: Settings, *, to_read: bool = False) -> Path:
 
 
 async def learned_now(settings: Settings, known: Path | None = None) -> LearnReport:
-    """Read all feedback that there is, and keep what it says (client.reliability.learning.learn).
+    """Read all feedback that there is, and keep what it says (parley.client.reliability.learning.learn).
 
     Parameters
     ----------
     known
-        A file of answers that are known to be right or wrong (client.reliability.known).
+        A file of answers that are known to be right or wrong (parley.client.reliability.known).
 
     Raises
     ------

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
-from client.protocols import FACES
-from client.reliability.policy import LEAST
-from client.reliability.steered import policy_of
-from client.text import count, line
-from coordinator.schedulers.bandit import ACTIONS
+from parley.client.protocols import FACES
+from parley.client.reliability.policy import LEAST
+from parley.client.reliability.steered import policy_of
+from parley.client.text import count, line
+from parley.coordinator.schedulers.bandit import ACTIONS
 from parley.reliability.learning import kept_in
+from parley.schemas.afterwards.policy import Arm, Choice, Policy
 from parley.settings import Settings
-from schemas.afterwards.policy import Arm, Choice, Policy
 
 
 def learned_policies(settings: Settings, kind: str = "", now_ns: int | None = None) -> dict[str, Policy]:

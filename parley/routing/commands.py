@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from client.errors import BadInput
-from client.protocols.routing import Route
-from client.text import clean, count
 from parley.cli.options import read_question
+from parley.client.errors import BadInput
+from parley.client.protocols.routing import Route
+from parley.client.text import clean, count
 from parley.routing.many import route_many
 from parley.routing.route import Line, Wanted, read_prompts, route_one, specs_of, task_of
-from schemas.expert import ExpertSpec
-from schemas.wire import InvalidValue, decode, encode
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.wire import InvalidValue, decode, encode
 
 
 def route(prompt: str | None, files: Sequence[str], experts: Path | None, *, keyword: bool) -> Route:

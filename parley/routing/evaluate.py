@@ -9,17 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from agents.encoders import EncoderError
-from agents.matching import Matcher
-from agents.matching.subject_model import make_readers
-from client.errors import BadInput
-from client.protocols.routing import Route
 from evaluation import routing as figures
 from evaluation import routing_data, routing_page, routing_registries
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.route import MATCHERS, asked, matched, measured, questions, routed, surest, tasked
 from evaluation.routing import Case, Report, Routed
 from evaluation.routing_data import RoutingSet
+from parley.agents.encoders import EncoderError
+from parley.agents.matching import Matcher
+from parley.agents.matching.subject_model import make_readers
+from parley.client.errors import BadInput
+from parley.client.protocols.routing import Route
 from parley.routing.route import chunks, router, routing, specs_of
 
 tables = figures.text

@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from client.errors import BadInput, ParleyError
-from client.protocols.routing import Router
+from parley.client.errors import BadInput, ParleyError
+from parley.client.protocols.routing import Router
 from parley.routing.route import chunks, router
-from schemas.expert import ExpertSpec
-from schemas.routing import Task
-from schemas.wire import decode, encode
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Task
+from parley.schemas.wire import decode, encode
 
 WORTH = 150
 """Prompts from which on another process is worth its start."""

@@ -1,7 +1,7 @@
 """`parley route`: which experts would take a task, and how deep its coordination goes; in this process, without a bus.
 
 How it is chosen is the business of the protocol that a task goes to where none is named
-(client.protocols.routing.Routing).
+(parley.client.protocols.routing.Routing).
 """
 
 import sys
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from agents.experts import ExpertError, builtin, read_all
-from client.errors import BadInput
-from client.files.json_file import loaded, struct_of
-from client.pasted import cleaned
-from client.protocols import setup_of
-from client.protocols.routing import Route, Router, Routing
-from client.text import line
-from coordinator.protocols import DEFAULT
-from schemas.expert import ExpertSpec
-from schemas.routing import Task
-from schemas.wire import InvalidValue
+from parley.agents.experts import ExpertError, builtin, read_all
+from parley.client.errors import BadInput
+from parley.client.files.json_file import loaded, struct_of
+from parley.client.pasted import cleaned
+from parley.client.protocols import setup_of
+from parley.client.protocols.routing import Route, Router, Routing
+from parley.client.text import line
+from parley.coordinator.protocols import DEFAULT
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Task
+from parley.schemas.wire import InvalidValue
 
 MAX_BYTES = 256_000_000
 """Of a file of prompts."""
@@ -58,7 +58,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_of(wanted: Wanted) -> tuple[Task, tuple[str, ...]]:
-    """A prompt as it is matched, and what was taken out of it (client.pasted).
+    """A prompt as it is matched, and what was taken out of it (parley.client.pasted).
 
     Raises
     ------

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from client.live_feed import View
+from parley.client.live_feed import View
 
 
 class Interrupts:

@@ -7,7 +7,7 @@ import sys
 import termios
 from typing import Self
 
-from client.text import clean
+from parley.client.text import clean
 
 _PIECE = 65_536
 

@@ -7,20 +7,20 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from client.live_feed import View
-from client.protocols import face_of
-from client.show import transcript
-from client.show.frames import framed, shown_line
-from client.show.lines import Block, Piece, StyledLine
-from client.show.live_seats import Scene
-from client.show.open_items import item_lines
-from client.show.transcript import Teller
-from client.show.words import WHOLE, bare, opening_lines
-from client.text import clean, hung, line, line_end
-from client.turns import Turns
-from schemas.post import Live, Post
-from schemas.result import Result
-from schemas.stops import STOPS
+from parley.client.live_feed import View
+from parley.client.protocols import face_of
+from parley.client.show import transcript
+from parley.client.show.frames import framed, shown_line
+from parley.client.show.lines import Block, Piece, StyledLine
+from parley.client.show.live_seats import Scene
+from parley.client.show.open_items import item_lines
+from parley.client.show.transcript import Teller
+from parley.client.show.words import WHOLE, bare, opening_lines
+from parley.client.text import clean, hung, line, line_end
+from parley.client.turns import Turns
+from parley.schemas.post import Live, Post
+from parley.schemas.result import Result
+from parley.schemas.stops import STOPS
 
 _TEXT = 400
 _DRAWN_S = 0.12

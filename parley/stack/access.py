@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from client.api import CONNECT_S, Parley, connect, connect_s, connected
-from client.errors import BadInput
+from parley.client.api import CONNECT_S, Parley, connect, connect_s, connected
+from parley.client.errors import BadInput
 from parley.local_stack import LocalParley
 from parley.plan import Plan
 from parley.settings import NatsSection, Settings
@@ -29,7 +29,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def named_bus(nats: NatsSection, *, outlasts: bool = False) -> AsyncIterator[Parley]:
-    """The bus that the settings name. `outlasts`: as client.api.connect takes it.
+    """The bus that the settings name. `outlasts`: as parley.client.api.connect takes it.
 
     Raises
     ------
@@ -63,7 +63,7 @@ async def front(
     tell
         As Lease takes it.
     outlasts
-        As client.api.connect takes it.
+        As parley.client.api.connect takes it.
     any_stack
         As Lease takes it.
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from client.errors import BadInput
+from parley.client.errors import BadInput
+from parley.schemas.expert import ROLE, expert_of
 from parley.stack.rows import AgentRow, names_models
-from schemas.expert import ROLE, expert_of
 
 _PLAIN = ("provider", "model", "temperature")
 """Options that are shown as they are."""
@@ -21,7 +21,7 @@ _KEYS = ("api_key",)
 """Options that two users may have each their own."""
 _ROOM = 4
 _TOOLS = "PARLEY_TOOLS"
-"""As agents.tools.allow reads it, which is not imported where nobody names one."""
+"""As parley.agents.tools.allow reads it, which is not imported where nobody names one."""
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ def served(rows: Sequence[AgentRow], environment: Mapping[str, str]) -> tuple[Se
     """The rows as they come out under this environment and `.env`."""
     if not names_models(tuple(rows), environment):
         return tuple(Served(queue=row.queue, facts=_plainly(row)) for row in rows)
-    from agents.config import environment as over_file
+    from parley.agents.config import environment as over_file
 
     full = over_file(environ=environment)
     return tuple(Served(queue=row.queue, facts=_resolved(row, full)) for row in rows)
@@ -53,8 +53,8 @@ def check_models(rows: tuple[AgentRow, ...]) -> None:
     """
     if not names_models(rows):
         return
-    from agents.models import ModelError
-    from agents.specs import SpecError
+    from parley.agents.models import ModelError
+    from parley.agents.specs import SpecError
     from parley.stack import services
 
     for row in rows:
@@ -82,9 +82,9 @@ def check_tools(rows: tuple[AgentRow, ...], env: Mapping[str, str]) -> None:
     named = env.keys() | os.environ.keys()
     if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in named or Path(".env").is_file()):
         return
-    from agents.config import environment
-    from agents.models import ModelError
-    from agents.tools import allow
+    from parley.agents.config import environment
+    from parley.agents.models import ModelError
+    from parley.agents.tools import allow
 
     try:
         allow.find(environment(environ={**os.environ, **env}))
@@ -119,9 +119,9 @@ def _plainly(row: AgentRow) -> dict[str, str]:
 
 
 def _resolved(row: AgentRow, environment: Mapping[str, str]) -> dict[str, str]:
-    from agents.config import resolve
-    from agents.models import ModelError
-    from agents.specs import SpecError
+    from parley.agents.config import resolve
+    from parley.agents.models import ModelError
+    from parley.agents.specs import SpecError
     from parley.stack import services
 
     try:

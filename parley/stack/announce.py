@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from client.errors import BadInput
-from client.text import line
+from parley.client.errors import BadInput
+from parley.client.text import line
+from parley.schemas.expert import QUEUE
+from parley.schemas.presence import Announcement
 from parley.stack.panel_file import role_of
 from parley.stack.rows import AgentRow, names_models
-from schemas.expert import QUEUE
-from schemas.presence import Announcement
 
 if TYPE_CHECKING:
-    from agents.specs import AgentSpec
+    from parley.agents.specs import AgentSpec
 
 
 def spec_of(row: AgentRow) -> "AgentSpec":
     """The row's agent with the model that the environment and `.env` give it. Raises BadInput."""
-    from agents.config import resolve
-    from agents.models import ModelError
+    from parley.agents.config import resolve
+    from parley.agents.models import ModelError
 
     environ = _environment()
     try:
@@ -30,7 +30,7 @@ def spec_of(row: AgentRow) -> "AgentSpec":
 
 def agent_of(row: AgentRow) -> "AgentSpec":
     """The row's agent, as its file has it. Raises BadInput."""
-    from agents.specs import SpecError
+    from parley.agents.specs import SpecError
     from parley.stack import services
 
     try:
@@ -40,8 +40,8 @@ def agent_of(row: AgentRow) -> "AgentSpec":
 
 
 def _environment() -> dict[str, str]:
-    from agents.config import environment
-    from agents.models import ModelError
+    from parley.agents.config import environment
+    from parley.agents.models import ModelError
 
     try:
         return environment()
@@ -80,8 +80,8 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
     """
     if not names_models(rows):
         return ""
-    from agents.models import ModelError
-    from agents.openai.options import parse
+    from parley.agents.models import ModelError
+    from parley.agents.openai.options import parse
 
     unpriced: dict[str, list[str]] = {}
     for row in rows:
@@ -115,7 +115,7 @@ def wish_words(specs: Sequence["AgentSpec"]) -> str:
     """The same, for agents that were read. Raises BadInput where `.env` cannot be used."""
     if not any(spec.expert is not None and spec.expert.model for spec in specs):
         return ""
-    from agents.config import unmet_wish
+    from parley.agents.config import unmet_wish
 
     environ = _environment()
     wishes = [
@@ -134,9 +134,9 @@ def _plainly(row: AgentRow) -> Announcement:
 
 
 def _announced(row: AgentRow) -> Announcement:
-    from agents.models import ModelError, make_model
-    from agents.openai.options import parse
-    from agents.openai.providers import family_of
+    from parley.agents.models import ModelError, make_model
+    from parley.agents.openai.options import parse
+    from parley.agents.openai.providers import family_of
 
     spec = spec_of(row)
     try:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from client.errors import BadInput
 from parley.cli.process import open_streams, report_error
+from parley.client.errors import BadInput
+from parley.schemas.session import human_queue, is_human
 from parley.stack.lease import OTHER, OWNER, Order, Running, Shown
-from schemas.session import human_queue, is_human
 
 _EARLIER_S = 3.0
 """So long the list of sessions that go on is waited for."""
@@ -39,9 +39,9 @@ def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], N
 def _tell_earlier(running: Running, state: Path, options: str) -> None:
     """Sessions of the stack before this one go on: one line on stderr."""
 
-    from bus.errors import BusError
-    from client.api import connected
-    from client.errors import ParleyError
+    from parley.bus.errors import BusError
+    from parley.client.api import connected
+    from parley.client.errors import ParleyError
     from parley.stack.earlier_sessions import earlier_words, open_sessions
 
     async def main() -> None:

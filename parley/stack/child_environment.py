@@ -6,7 +6,7 @@
 | supervisor, moderators, agents | SERVICE |
 | a moderator with a webhook, whoever sends traces, an agent with a model or encoder elsewhere | NETWORK as well |
 | an agent whose encoder loads a model | LOADED as well |
-| an agent | and what its own model and encoder are set by (agents.config.variables_of), one key of each at most |
+| an agent | and what its own model and encoder are set by (parley.agents.config.variables_of), one key of each |
 
 A service is forked from the supervisor without `exec`, so what the supervisor has, each has. The supervisor therefore
 gets no key. What is for one service only lies in an anonymous file of its own; the supervisor holds it open and does
@@ -19,17 +19,18 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from observability.setup import ENDPOINT, TRACES_ENDPOINT
+from parley.observability.setup import ENDPOINT, TRACES_ENDPOINT
+from parley.schemas.expert import expert_of
 from parley.stack.rows import AgentRow, names_models
-from schemas.expert import expert_of
 
 if TYPE_CHECKING:
-    from agents.specs import AgentSpec
+    from parley.agents.specs import AgentSpec
 
 _SYSTEM = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
 _OWN = ("PARLEY_[!_]*",)
@@ -60,7 +61,7 @@ def matching(patterns: Iterable[str], environ: Mapping[str, str]) -> dict[str, s
 
 def of_supervisor(environ: Mapping[str, str]) -> dict[str, str]:
     """The supervisor's own: the same modules as here, and nothing from the working folder."""
-    path = os.pathsep.join([*(p for p in sys.path if p), str(Path(__file__).parents[2])])
+    path = os.pathsep.join([*(p for p in sys.path if p), str(Path(str(resources.files("parley"))).parent)])
     return {**matching(SERVICE, environ), **_ONE_THREAD, "PYTHONPATH": path}
 
 
@@ -87,9 +88,9 @@ def of_each(
 
 
 def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
-    from agents.config import environment, variables_of
-    from agents.models import ModelError
-    from agents.specs import SpecError
+    from parley.agents.config import environment, variables_of
+    from parley.agents.models import ModelError
+    from parley.agents.specs import SpecError
     from parley.stack.services import spec_of
 
     try:

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bus.errors import NoRoom
-from bus.storage import disk
-from bus.storage.disk import megabytes
-from client.errors import StackFailed
+from parley.bus.errors import NoRoom
+from parley.bus.storage import disk
+from parley.bus.storage.disk import megabytes
+from parley.client.errors import StackFailed
 
 _NO_ROOM = re.compile(rb"\[ERR\] (?:JetStream|Filestore) [^\n]*(?:" + b"|".join(disk.SIGNS) + rb")")
 """Not what the server says of a client, which chooses the words."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator.protocols import STANDING
+from parley.coordinator.protocols import STANDING
 from parley.stack.followed import is_followed, left_behind
 
 if TYPE_CHECKING:
-    from client.client import Client
+    from parley.client.client import Client
 
 _NAMED = 5
 """Sessions that one line names."""
@@ -29,7 +29,7 @@ async def open_sessions(client: "Client", state: Path, *, only_left: bool = Fals
 
 def earlier_words(sids: Sequence[str], options: str) -> str:
     """One line on sessions that go on; empty for none. `options`: as `where` gives them."""
-    from client.show.session_list import ways_on
+    from parley.client.show.session_list import ways_on
 
     if not sids:
         return ""

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from bus import accounts
-from bus.errors import BadKeyFile, BusError
-from client.errors import BadInput, Unreachable
+from parley.bus import accounts
+from parley.bus.errors import BadKeyFile, BusError
+from parley.client.errors import BadInput, Unreachable
 from parley.plan import Plan
 from parley.settings import Settings
 from parley.stack import child_environment, disk_watch, servers
@@ -99,9 +99,9 @@ def agent(
 ) -> int:  # fmt: skip
     """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
     `queue`: of an agent that is a function. `drain_s`: so long turns under way may go on after SIGTERM."""
-    from agents.models import ModelMisconfigured, function
-    from agents.specs import NotEnrolled, SpecError, load
-    from agents.tools.allow import ToolsError
+    from parley.agents.models import ModelMisconfigured, function
+    from parley.agents.specs import NotEnrolled, SpecError, load
+    from parley.agents.tools.allow import ToolsError
     from parley.stack import services
 
     try:

@@ -6,7 +6,7 @@ import socket
 import time
 from pathlib import Path
 
-from bus.accounts import write_private
+from parley.bus.accounts import write_private
 
 _FREE_S = 15.0
 """So long the server of a supervisor that was killed may take to die."""

@@ -34,8 +34,8 @@ from typing import Self
 
 import msgspec
 
-from client.errors import BadInput, StackFailed
-from client.text import few
+from parley.client.errors import BadInput, StackFailed
+from parley.client.text import few
 from parley.stack import child_environment, disk_watch
 from parley.stack.agent_identity import Served, differences, served
 from parley.stack.rows import Stack as Stack  # whoever starts one finds it here
@@ -257,7 +257,7 @@ class Lease:
         self._check()
         entering = asyncio.ensure_future(asyncio.to_thread(self._enter))
         await asyncio.sleep(0)
-        importlib.import_module("client.client")  # what is needed next is loaded while the stack starts
+        importlib.import_module("parley.client.client")  # what is needed next is loaded while the stack starts
         try:
             await asyncio.shield(entering)
         except asyncio.CancelledError:

@@ -7,13 +7,13 @@ the address, or the key is not taken.
 import asyncio
 from typing import TYPE_CHECKING
 
-from client.errors import BadInput
+from parley.client.errors import BadInput
 from parley.plan import Plan
 from parley.stack.lease import default_state, read_running
 from parley.stack.rows import names_models
 
 if TYPE_CHECKING:
-    from agents.openai.model import OpenAIModel
+    from parley.agents.openai.model import OpenAIModel
 
 WITHIN_S = 5.0
 
@@ -32,7 +32,7 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
         return
     if not ephemeral and read_running(settings.state or default_state()) is not None:
         return
-    from agents.openai.model import OpenAIModel
+    from parley.agents.openai.model import OpenAIModel
     from parley.stack.services import model_of, spec_of
 
     servers: dict[tuple[str, object], tuple[str, OpenAIModel]] = {}

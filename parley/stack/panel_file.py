@@ -20,15 +20,15 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.models import BROUGHT
-from client.api import known_protocol
-from client.errors import BadInput
-from client.files.yaml_file import read_file
-from client.protocols import panel_setup
+from parley.agents.models import BROUGHT
+from parley.client.api import known_protocol
+from parley.client.errors import BadInput
+from parley.client.files.yaml_file import read_file
+from parley.client.protocols import panel_setup
+from parley.schemas.rooms import entries
+from parley.schemas.session import Seat
 from parley.settings import Section
 from parley.stack.rows import AgentRow
-from schemas.rooms import entries
-from schemas.session import Seat
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """`module:attribute`: a factory of the operator's."""
@@ -146,8 +146,8 @@ def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
 
 def role_of(row: AgentRow) -> str:
     """The first role of a row's agent. Raises BadInput."""
-    from agents.specs import SpecError, load
-    from bus.channels import ACCOUNT_OF_ROLE
+    from parley.agents.specs import SpecError, load
+    from parley.bus.channels import ACCOUNT_OF_ROLE
 
     known = ", ".join(sorted(ACCOUNT_OF_ROLE))
     if row.roles:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from client.errors import BadInput
+from parley.client.errors import BadInput
+from parley.schemas.session import human_queue
 from parley.settings import Settings
 from parley.stack.lease import default_state
-from schemas.session import human_queue
 
 _NAME = 64
 """Characters of a queue's name."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from client.protocols import all_setups, setup_of
+from parley.client.protocols import all_setups, setup_of
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
     copies: int = 1
     """0: none runs here. Somebody else serves the queue with its credentials."""
     model: str = ""
-    """In place of the spec's: as agents.models.make_model takes it."""
+    """In place of the spec's: as parley.agents.models.make_model takes it."""
     options: dict[str, Any] = {}
     room: int | None = None
     roles: tuple[str, ...] = ()

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from bus.accounts import User
-from bus.cluster import embedded
-from bus.cluster.embedded import EmbeddedCluster
-from bus.embedded import EmbeddedServer
-from bus.errors import BusError, ServerFailed, WrongPartitions
-from bus.storage import partitions
-from client.errors import BadInput
+from parley.bus.accounts import User
+from parley.bus.cluster import embedded
+from parley.bus.cluster.embedded import EmbeddedCluster
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import BusError, ServerFailed, WrongPartitions
+from parley.bus.storage import partitions
+from parley.client.errors import BadInput
 from parley.stack import kept_port
 from parley.stack.disk_watch import DiskWatch
 

@@ -18,31 +18,31 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import msgspec
 
-from agents.config import environment, resolve
-from agents.hearing import joined
-from agents.models import Model, make_model
-from agents.models.recorded import recording
-from agents.protocols import KITS, Kit
-from agents.specs import AgentSpec, SpecError, load
-from agents.tools.allow import find
-from agents.worker import Worker
-from bus.accounts import Credentials
-from bus.connection import Connection, connect
-from bus.errors import WrongCredentials
-from bus.library import cancelled
-from bus.storage.partitions import Partitions
-from bus.streams import LOG_MAX_AGE_S
-from coordinator.intake import IN_ACK_WAIT_S
-from coordinator.moderator import Moderator
-from coordinator.outcomes.known import children
-from coordinator.outcomes.service import MetricsService
-from coordinator.protocols import PROTOCOLS
-from observability.build import parley_version
-from observability.health import HealthServer
-from observability.logs import setup_logging
-from observability.metrics import Metrics
-from observability.outcomes import Outcomes
-from observability.setup import setup_tracing
+from parley.agents.config import environment, resolve
+from parley.agents.hearing import joined
+from parley.agents.models import Model, make_model
+from parley.agents.models.recorded import recording
+from parley.agents.protocols import KITS, Kit
+from parley.agents.specs import AgentSpec, SpecError, load
+from parley.agents.tools.allow import find
+from parley.agents.worker import Worker
+from parley.bus.accounts import Credentials
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import WrongCredentials
+from parley.bus.library import cancelled
+from parley.bus.storage.partitions import Partitions
+from parley.bus.streams import LOG_MAX_AGE_S
+from parley.coordinator.intake import IN_ACK_WAIT_S
+from parley.coordinator.moderator import Moderator
+from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.service import MetricsService
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.build import parley_version
+from parley.observability.health import HealthServer
+from parley.observability.logs import setup_logging
+from parley.observability.metrics import Metrics
+from parley.observability.outcomes import Outcomes
+from parley.observability.setup import setup_tracing
 from parley.stack.rows import AgentRow
 
 _LOGGER = logging.getLogger(__name__)
@@ -151,12 +151,12 @@ def agent(
     environ: Mapping[str, str] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Make:
-    """A worker of the spec's queue. Raises agents.models.ModelMisconfigured when its model cannot be made, or the allow
-    list of tools (`tools`, else what the environment names) cannot be used.
+    """A worker of the spec's queue. Raises parley.agents.models.ModelMisconfigured when its model cannot be made, or
+    the allow list of tools (`tools`, else what the environment names) cannot be used.
 
     `environ`: the variables that it goes by; None: this process's environment, and `.env`.
 
-    An expert's decides itself about the posts that it hears (agents.protocols.kit.Kit.hear).
+    An expert's decides itself about the posts that it hears (parley.agents.protocols.kit.Kit.hear).
     """
     environ = environment() if environ is None else environ
     model = recording(model_of(spec, environ))
@@ -184,7 +184,7 @@ def kits() -> tuple[Kit, ...]:
 
 def model_of(spec: AgentSpec, environ: Mapping[str, str] | None = None) -> Model:
     """The spec's model, as these variables have it; None: the environment and `.env`. Raises
-    agents.models.ModelMisconfigured."""
+    parley.agents.models.ModelMisconfigured."""
     resolved = resolve(spec, environment() if environ is None else environ)
     return make_model(resolved.model, resolved.options, {})  # a key that is for it was found, or none is
 
@@ -223,7 +223,7 @@ def run(
 
     Raises
     ------
-    bus.errors.BusError
+    parley.bus.errors.BusError
         The bus is not there, or does not take these credentials.
     """
     setup_logging(log_level, json=json_logs, stream=log_stream)  # type: ignore[arg-type]  # it writes and flushes
@@ -339,7 +339,7 @@ def spec_of(row: AgentRow) -> AgentSpec:
 
     Raises
     ------
-    agents.specs.SpecError
+    parley.agents.specs.SpecError
         There is no such agent, its file cannot be used, or is an expert's that serves another queue.
     """
     update: dict[str, Any] = {"queue": row.queue}

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bus import accounts
-from bus.errors import BusError, WrongCredentials, WrongPartitions
-from client.errors import BadInput
-from parley.bus import keys
+from parley.bus import accounts
+from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
+from parley.bus_admin import keys
+from parley.client.errors import BadInput
 from parley.stack.child_environment import NATS_SERVER, matching, take
 from parley.stack.lease import (
     METRICS,
@@ -48,7 +48,7 @@ from parley.stack.rows import AgentRow
 from parley.stack.servers import Servers, check_partitions, check_replicas
 
 if TYPE_CHECKING:
-    from agents.specs import AgentSpec
+    from parley.agents.specs import AgentSpec
     from parley.stack.services import Report
 
 _USERS_S = 0.25
@@ -196,7 +196,7 @@ class Supervisor:
 
     def _load(self) -> None:
         """Import what the services need, once, and describe them."""
-        from agents.specs import SpecError
+        from parley.agents.specs import SpecError
         from parley.stack import services
 
         stack = self.order.stack
@@ -214,7 +214,7 @@ class Supervisor:
             count = services.counting(tenant=stack.counting.tenant, budget_usd=stack.counting.budget_usd)
             self._children.append(_Child(METRICS, METRICS, self._serve(services, METRICS, [(METRICS, lambda: count)])))
         if any(s.facts.get("model") == "openai" for s in self.order.served):
-            importlib.import_module("agents.openai.model").load_once()  # once, not in each process
+            importlib.import_module("parley.agents.openai.model").load_once()  # once, not in each process
         together: dict[str, list[tuple[str, Callable[[], Any]]]] = {}
         for row in stack.agents:
             try:
@@ -235,7 +235,7 @@ class Supervisor:
         kits = services.kits()
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):
-                importlib.import_module("agents.extractive.model")
+                importlib.import_module("parley.agents.extractive.model")
                 for kit in kits:
                     if kit.extractive is not None:
                         kit.extractive()
@@ -269,8 +269,8 @@ class Supervisor:
         if pid:
             child.pid = pid
             return
-        from agents.specs import NotEnrolled
-        from agents.tools.allow import ToolsError
+        from parley.agents.specs import NotEnrolled
+        from parley.agents.tools.allow import ToolsError
 
         code = 70
         try:
@@ -452,7 +452,7 @@ def _reap(pid: int) -> int | None:
 
 
 def _spec(row: AgentRow) -> "AgentSpec":
-    from agents.specs import AgentSpec, SpecError, load
+    from parley.agents.specs import AgentSpec, SpecError, load
 
     if row.roles:
         return AgentSpec(queue=row.queue, roles=row.roles)

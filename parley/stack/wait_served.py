@@ -11,13 +11,13 @@ from typing import TypeVar
 
 import msgspec
 
-from client.errors import BadInput, Refusal, StackFailed, Unreachable
-from client.protocols import setup_of
-from coordinator.protocols import PROTOCOLS
+from parley.client.errors import BadInput, Refusal, StackFailed, Unreachable
+from parley.client.protocols import setup_of
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas.presence import Announcement
+from parley.schemas.session import OpenSession
 from parley.settings import StackSection
 from parley.stack.lease import Lease
-from schemas.presence import Announcement
-from schemas.session import OpenSession
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from observability.watching.boards import outcomes
-from observability.watching.slos import SLOS, Slo
+from parley.observability.watching.boards import outcomes
+from parley.observability.watching.slos import SLOS, Slo
 from parley.top.scraping import Snapshot, rate
 
 OUTCOMES = frozenset(outcomes())

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from client.errors import BadInput
+from parley.client.errors import BadInput
 from parley.settings import Settings
 from parley.stack.lease import default_state, read_running
 from parley.top.figures import OUTCOMES, figures

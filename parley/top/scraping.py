@@ -1,7 +1,7 @@
 """Fetches the series of several services over HTTP and puts them together.
 
 Copies of `parley metrics` show the same totals, so of their series the largest counts. Those of all other services add
-up (observability.watching.slos says why).
+up (parley.observability.watching.slos says why).
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-from client.errors import BadInput
+from parley.client.errors import BadInput
 
 TIMEOUT_S = 3.0
 MAX_BYTES = 16_000_000

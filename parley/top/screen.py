@@ -7,7 +7,7 @@ can be said are left out first: queues without work, objectives without events. 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from client.text import line
+from parley.client.text import line
 
 _GAP = "  "
 _MOST = 64

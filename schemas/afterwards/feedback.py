@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from schemas.post import Post
-from schemas.wire import SchemaError, decode
+from parley.schemas.post import Post
+from parley.schemas.wire import SchemaError, decode
 
 FEEDBACK = "feedback"
 """Kind of the posts that say it, on `control`: those of a session that come behind the one that closed it."""

@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from schemas.afterwards.policy import Policy
-from schemas.wire import InvalidValue, in_range
+from parley.schemas.afterwards.policy import Policy
+from parley.schemas.wire import InvalidValue, in_range
 
 FORMAT = 1
 """Of these messages."""

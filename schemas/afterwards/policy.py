@@ -1,13 +1,13 @@
 """What past sessions say of a controller: settings that were chosen from a small grid, and what a bandit's actions
 earned and cost.
 
-It is frozen in the opening, like the records of members (schemas.afterwards.learned). Settings that were chosen stand
-among the session's settings as well, so the controller needs nothing else to use them.
+It is frozen in the opening, like the records of members (parley.schemas.afterwards.learned). Settings that were chosen
+stand among the session's settings as well, so the controller needs nothing else to use them.
 """
 
 import msgspec
 
-from schemas.wire import InvalidValue, in_range
+from parley.schemas.wire import InvalidValue, in_range
 
 FORMAT = 1
 """Of these messages."""

@@ -10,8 +10,8 @@ import gzip
 import zlib
 from collections.abc import Iterator
 
-from schemas.artifact import MAX_ARTIFACT
-from schemas.folders.paths import MOST_PATH_BYTES, Tree
+from parley.schemas.artifact import MAX_ARTIFACT
+from parley.schemas.folders.paths import MOST_PATH_BYTES, Tree
 
 Files = dict[str, tuple[bytes, bool]]
 """Path -> bytes, and whether it may be run."""

@@ -1,15 +1,15 @@
 """The history of a task's folder: its last commits, with the texts of the files that they changed.
 
-Whoever sends a folder reads it out of the folder's repository (client/task_history.py). It is plain data: whoever is
-shown it needs neither the repository nor git. It travels as a folder's archive does, as one file.
+Whoever sends a folder reads it out of the folder's repository (parley/client/task_history.py). It is plain data:
+whoever is shown it needs neither the repository nor git. It travels as a folder's archive does, as one file.
 """
 
 import re
 
 import msgspec
 
-from schemas.folders.archive import BadArchive, unpacked
-from schemas.folders.paths import bad_name
+from parley.schemas.folders.archive import BadArchive, unpacked
+from parley.schemas.folders.paths import bad_name
 
 NAME = "history.json"
 """The file in its archive."""

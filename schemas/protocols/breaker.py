@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.routing import TaskOutcome
+from parley.schemas.routing import TaskOutcome
 
 
 class Mode(msgspec.Struct, frozen=True, kw_only=True):

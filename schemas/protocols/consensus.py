@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.citation import Citation
-from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_of
+from parley.schemas.citation import Citation
+from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_of
 
 DIMENSIONS = ("facts", "approach", "priority")
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""

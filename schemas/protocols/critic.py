@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from schemas.citation import Citation
-from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.citation import Citation
+from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 NO_NEW_OBJECTION = "NO_NEW_OBJECTION"
 """What a critic says that finds nothing new (seed, "Conceptual Flow: Critic Profile Check")."""

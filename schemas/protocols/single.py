@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from schemas.citation import Citation
-from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items
+from parley.schemas.citation import Citation
+from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

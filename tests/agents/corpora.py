@@ -1,6 +1,6 @@
 """Small corpora of other kinds than the examples: nothing in the extractive model may be made for one of them."""
 
-from schemas.session import Document
+from parley.schemas.session import Document
 from tests.protocols.consensus.simulate import document
 
 RETENTION = "How long should we keep the nightly database backups?"

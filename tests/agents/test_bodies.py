@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents import experts
-from agents.experts import ExpertError, markdown
-from agents.protocols.madp.read_first import MOST, read_first
-from agents.tools.allow import shipped
-from agents.tools.folder import TaskFolder, archive
-from schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, pin
-from schemas.wire import encode
+from parley.agents import experts
+from parley.agents.experts import ExpertError, markdown
+from parley.agents.protocols.madp.read_first import MOST, read_first
+from parley.agents.tools.allow import shipped
+from parley.agents.tools.folder import TaskFolder, archive
+from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, pin
+from parley.schemas.wire import encode
 
 PLAIN = """agent:
   id: gardener

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
-from agents.show_turn import MissingDocument, MissingPost, label, show
-from schemas.protocols.consensus import PanelBrief, Position
-from schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
-from schemas.wire import Undecodable, encode, raw
+from parley.agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
+from parley.agents.show_turn import MissingDocument, MissingPost, label, show
+from parley.schemas.protocols.consensus import PanelBrief, Position
+from parley.schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
+from parley.schemas.wire import Undecodable, encode, raw
 from tests.protocols.consensus.simulate import document
 
 DOCUMENT = document("kept/secret-name.md", "Text.", "panelist_1", "panelist_2")

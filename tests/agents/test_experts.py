@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agents import experts
-from agents.experts import ExpertError, builtin, load_spec, read_all, read_text
-from schemas.expert import MAX_SPEC, ExpertSpec, pin
-from schemas.wire import decode, encode
+from parley.agents import experts
+from parley.agents.experts import ExpertError, builtin, load_spec, read_all, read_text
+from parley.schemas.expert import MAX_SPEC, ExpertSpec, pin
+from parley.schemas.wire import decode, encode
 
 GOOD = """agent:
   id: gardener

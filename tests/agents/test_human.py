@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Other, Shown
-from agents.models.human import Human, clock, readable
-from agents.protocols import KITS, kind_of
-from agents.protocols.madp.kinds import ASKED, STEPS
-from schemas.protocols.competition.messages import (
+from parley.agents.context import Other, Shown
+from parley.agents.models.human import Human, clock, readable
+from parley.agents.protocols import KITS, kind_of
+from parley.agents.protocols.madp.kinds import ASKED, STEPS
+from parley.schemas.protocols.competition.messages import (
     Bid,
     Decision,
     Identity,
@@ -22,9 +22,9 @@ from schemas.protocols.competition.messages import (
     SpeechBrief,
     Spoken,
 )
-from schemas.protocols.consensus import Position
-from schemas.session import Document
-from schemas.wire import decode, encode
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.session import Document
+from parley.schemas.wire import decode, encode
 
 SECOND = 1_000_000_000
 ME = Identity(team="pro", team_name="Pro", position=1, stance="for it")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.openai import local_servers
-from agents.openai.local_servers import LocalServer
+from parley.agents.openai import local_servers
+from parley.agents.openai.local_servers import LocalServer
 from tests.parley.support import QUESTION, Front
 
 

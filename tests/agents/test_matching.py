@@ -2,10 +2,10 @@
 
 import pytest
 
-from agents.matching import words
-from agents.matching.word_roots import KEPT, read_prompt, root, roots, stands_in
-from schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
-from schemas.routing import Task
+from parley.agents.matching import words
+from parley.agents.matching.word_roots import KEPT, read_prompt, root, roots, stands_in
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
+from parley.schemas.routing import Task
 
 
 def expert(name: str, primary: tuple[str, ...], **given: object) -> ExpertSpec:

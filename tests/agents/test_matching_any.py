@@ -5,15 +5,15 @@ import asyncio
 
 import pytest
 
-from agents.experts import builtin
-from agents.matching import Matcher
-from agents.matching.features import Prepared
-from agents.matching.language import is_foreign
-from agents.matching.ranking import Rank, weights
-from agents.matching.subject_model import make_readers
 from evaluation.routing_registries import TRAIN, registries
-from schemas.expert import ExpertSpec
-from schemas.routing import Matched, Task
+from parley.agents.experts import builtin
+from parley.agents.matching import Matcher
+from parley.agents.matching.features import Prepared
+from parley.agents.matching.language import is_foreign
+from parley.agents.matching.ranking import Rank, weights
+from parley.agents.matching.subject_model import make_readers
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Matched, Task
 
 FARM = next(r for r in registries(TRAIN) if r.name == "farm")
 

@@ -9,22 +9,22 @@ import msgspec
 import numpy as np
 import pytest
 
-from agents.encoders import Encoder, Spent
-from agents.encoders.base import EncoderUnavailable, Vectors
-from agents.experts import builtin
-from agents.matching import Matcher, match, subject_model, subjects
-from agents.matching.features import Feature, Prepared, Scope, unspecific
-from agents.matching.sanitize import LONGEST, sanitized
-from agents.matching.spelling import Speller, distance
-from agents.matching.subjects import SUBJECTS
-from agents.matching.vectors import Encoded, SpecVectors, sentences, shipped
-from agents.matching.weighted import CANDIDATE, weights
-from agents.matching.word_roots import KEPT, read_prompt, root
-from agents.matching.words import fit
-from agents.protocols.madp.reactions import own_score
 from evaluation.fit_subjects import SUBJECT
-from schemas.expert import ExpertSpec
-from schemas.routing import Matched, Message, Task
+from parley.agents.encoders import Encoder, Spent
+from parley.agents.encoders.base import EncoderUnavailable, Vectors
+from parley.agents.experts import builtin
+from parley.agents.matching import Matcher, match, subject_model, subjects
+from parley.agents.matching.features import Feature, Prepared, Scope, unspecific
+from parley.agents.matching.sanitize import LONGEST, sanitized
+from parley.agents.matching.spelling import Speller, distance
+from parley.agents.matching.subjects import SUBJECTS
+from parley.agents.matching.vectors import Encoded, SpecVectors, sentences, shipped
+from parley.agents.matching.weighted import CANDIDATE, weights
+from parley.agents.matching.word_roots import KEPT, read_prompt, root
+from parley.agents.matching.words import fit
+from parley.agents.protocols.madp.reactions import own_score
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Matched, Message, Task
 from tests.agents.test_matching import expert
 
 IDS = ("sre", "qa-engineer", "security-architect")

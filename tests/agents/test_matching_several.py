@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from agents.experts import builtin
-from agents.matching import Matcher, several
-from agents.matching.ranking import Compared, Parts, Rank, others
-from agents.matching.subject_model import make_readers
-from agents.matching.word_roots import count_words, read_prompt
-from schemas.expert import ExpertSpec
-from schemas.routing import Task
+from parley.agents.experts import builtin
+from parley.agents.matching import Matcher, several
+from parley.agents.matching.ranking import Compared, Parts, Rank, others
+from parley.agents.matching.subject_model import make_readers
+from parley.agents.matching.word_roots import count_words, read_prompt
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.routing import Task
 
 CANDIDATE = 0.3
 

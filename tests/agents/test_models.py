@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Shown
-from agents.models import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded, make_model
-from agents.models.recorded import Recorder
-from agents.protocols import KITS, Kind, Kit
-from schemas.protocols.consensus import Position
-from schemas.turn import Usage
-from schemas.wire import decode, encode
+from parley.agents.context import Shown
+from parley.agents.models import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded, make_model
+from parley.agents.models.recorded import Recorder
+from parley.agents.protocols import KITS, Kind, Kit
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode, encode
 from tests.protocols.consensus.simulate import document, example, run, turn_shown
 
 

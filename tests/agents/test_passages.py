@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, within
-from agents.tokens import estimate
-from schemas.text import stands_in
+from parley.agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, within
+from parley.agents.tokens import estimate
+from parley.schemas.text import stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document
 

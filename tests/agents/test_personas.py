@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.protocols.competition import personas
-from agents.protocols.competition.extractive_reading import STYLES, style_of
-from agents.protocols.competition.personas import PersonalityError, load, parse
-from schemas.protocols.competition.messages import Settings
+from parley.agents.protocols.competition import personas
+from parley.agents.protocols.competition.extractive_reading import STYLES, style_of
+from parley.agents.protocols.competition.personas import PersonalityError, load, parse
+from parley.schemas.protocols.competition.messages import Settings
 from tests.protocols.competition.simulate import format_named
 from tests.protocols.competition.turns import me
 

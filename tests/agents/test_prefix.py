@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import CallResult, Other, PastStep, Shown, Steps, Tools, laid_beside
-from agents.models.prompting import Prompt, build
-from agents.protocols import kind_of
-from agents.protocols.madp.kinds import STEPS
-from agents.tools.client import Offered
 from benchmarks import prompts
-from schemas.protocols.competition.messages import CaptainBrief, ConferBrief, Decision, Note, SpeechBrief
-from schemas.protocols.consensus import PanelBrief, Position
-from schemas.protocols.critic import (
+from parley.agents.context import CallResult, Other, PastStep, Shown, Steps, Tools, laid_beside
+from parley.agents.models.prompting import Prompt, build
+from parley.agents.protocols import kind_of
+from parley.agents.protocols.madp.kinds import STEPS
+from parley.agents.tools.client import Offered
+from parley.schemas.protocols.competition.messages import CaptainBrief, ConferBrief, Decision, Note, SpeechBrief
+from parley.schemas.protocols.consensus import PanelBrief, Position
+from parley.schemas.protocols.critic import (
     Answer,
     AnswerBrief,
     CritiqueBrief,
@@ -28,10 +28,10 @@ from schemas.protocols.critic import (
     RewriteBrief,
     VerdictBrief,
 )
-from schemas.protocols.maci.messages import BlindBrief, Span
-from schemas.protocols.madp.messages import ClaimBrief
-from schemas.protocols.madp.work import Finding, WorkBrief
-from schemas.routing import Message, Task
+from parley.schemas.protocols.maci.messages import BlindBrief, Span
+from parley.schemas.protocols.madp.messages import ClaimBrief
+from parley.schemas.protocols.madp.work import Finding, WorkBrief
+from parley.schemas.routing import Message, Task
 from tests.llm.madp.test_prompts import declared
 from tests.llm.support import POSITION, asked
 from tests.protocols.competition.turns import me, said

@@ -1,7 +1,7 @@
 """Sentences and their relevance."""
 
-from agents.retrieval.bm25 import relevance
-from agents.retrieval.corpus import MAX_QUOTE, Corpus, collapse, cut, stem, stems
+from parley.agents.retrieval.bm25 import relevance
+from parley.agents.retrieval.corpus import MAX_QUOTE, Corpus, collapse, cut, stem, stems
 from tests.protocols.consensus.simulate import document
 
 TEXT = """# Plan

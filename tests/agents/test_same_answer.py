@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.extractive.same_answer import grouped
+from parley.agents.extractive.same_answer import grouped
 
 
 @pytest.mark.parametrize(

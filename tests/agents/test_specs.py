@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.specs import AgentSpec, SpecError, load, parse
+from parley.agents.specs import AgentSpec, SpecError, load, parse
 
 
 def test_built_in_agents_need_no_file() -> None:

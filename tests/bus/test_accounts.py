@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from bus import accounts, channels, rendered, rights, subjects
-from bus.connection import Connection
-from bus.errors import BadKeyFile, BadTable, Denied, NoAnswer, NoModerator, StoreError
+from parley.bus import accounts, channels, rendered, rights, subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BadKeyFile, BadTable, Denied, NoAnswer, NoModerator, StoreError
 
 Dial = Callable[[str], Awaitable[Connection]]
 Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]

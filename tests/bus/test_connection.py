@@ -10,10 +10,10 @@ import nats.errors
 import pytest
 from nats.aio.msg import Msg
 
-from bus import accounts, subjects
-from bus.client import HEADROOM
-from bus.connection import Connection, connect
-from bus.errors import (
+from parley.bus import accounts, subjects
+from parley.bus.client import HEADROOM
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import (
     ApiError,
     BusError,
     Closed,

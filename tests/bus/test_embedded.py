@@ -15,10 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
-from bus import accounts, embedded, streams, subjects
-from bus.connection import connect
-from bus.embedded import EmbeddedServer
-from bus.errors import ServerFailed, WrongCredentials
+from parley.bus import accounts, embedded, streams, subjects
+from parley.bus.connection import connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import ServerFailed, WrongCredentials
 
 Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
 USERS = accounts.table({"panel_1": "panelist"})
@@ -121,8 +121,8 @@ def test_a_word_less_launcher_starts_nothing(tmp_path: Path) -> None:
 PARENT = """
     import os, sys
     from pathlib import Path
-    from bus import accounts
-    from bus.embedded import EmbeddedServer
+    from parley.bus import accounts
+    from parley.bus.embedded import EmbeddedServer
 
     users = accounts.table({})
     server = EmbeddedServer(Path(sys.argv[1]), users, accounts.publics(accounts.mint(users))).start()

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bus import accounts, streams, subjects
-from bus.accounts import Credentials
-from bus.connection import Connection, connect
-from bus.embedded import EmbeddedServer
-from bus.errors import ApiError, Conflict, Denied, WrongPartitions
-from bus.log import Log
-from bus.storage import direct
-from bus.storage.partitions import MOST, ONE, Partitions
-from bus.streams import partitions_of
+from parley.bus import accounts, streams, subjects
+from parley.bus.accounts import Credentials
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import ApiError, Conflict, Denied, WrongPartitions
+from parley.bus.log import Log
+from parley.bus.storage import direct
+from parley.bus.storage.partitions import MOST, ONE, Partitions
+from parley.bus.streams import partitions_of
 
 Users = dict[str, Credentials]
 

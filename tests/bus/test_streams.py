@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from bus import rights, streams, subjects
-from bus.answers import PubAck
-from bus.connection import Connection
-from bus.errors import ApiError, Conflict, StoreError
+from parley.bus import rights, streams, subjects
+from parley.bus.answers import PubAck
+from parley.bus.connection import Connection
+from parley.bus.errors import ApiError, Conflict, StoreError
 from tests.conftest import Bus
 
 Dial = Callable[[str], Awaitable[Connection]]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bus import streams, subjects, work
-from bus.library import cancelled
-from bus.work import Delivery, Pull
+from parley.bus import streams, subjects, work
+from parley.bus.library import cancelled
+from parley.bus.work import Delivery, Pull
 from tests.security.support import Target
 from tests.support.engine import Engine, engine, until
 

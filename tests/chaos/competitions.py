@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from bus.channels import JUDGE_NOTES, TEAM_CON, TEAM_PRO
-from coordinator.protocols.competition.seats import due
-from schemas import log
-from schemas.protocols.competition.format import Format
-from schemas.session import OpenSession
+from parley.bus.channels import JUDGE_NOTES, TEAM_CON, TEAM_PRO
+from parley.coordinator.protocols.competition.seats import due
+from parley.schemas import log
+from parley.schemas.protocols.competition.format import Format
+from parley.schemas.session import OpenSession
 from tests.chaos.harness import TURN_TIMEOUT_S, Play
 from tests.chaos.model import Played
 from tests.protocols.competition.play import exchange, free, small, speech

@@ -12,7 +12,7 @@ from random import Random
 
 import psutil
 
-from client.errors import StackFailed
+from parley.client.errors import StackFailed
 from parley.stack.lease import Lease, Service
 from tests.chaos.harness import pause
 

@@ -14,22 +14,22 @@ from typing import Any, Self
 
 import msgspec
 
-from bus import streams, subjects
-from bus.accounts import load_credentials
-from bus.channels import CLIENTS, CONTROL, readable_by
-from bus.connection import Connection, connect
-from bus.errors import ApiError, BusError
-from bus.log import waiting
-from bus.posts import Reader
-from bus.storage.packs import unpack
-from bus.storage.partitions import Partitions
-from client.client import Client
-from client.errors import Refusal
+from parley.bus import streams, subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.channels import CLIENTS, CONTROL, readable_by
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import ApiError, BusError
+from parley.bus.log import waiting
+from parley.bus.posts import Reader
+from parley.bus.storage.packs import unpack
+from parley.bus.storage.partitions import Partitions
+from parley.client.client import Client
+from parley.client.errors import Refusal
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.session import OpenSession, Seat
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow
-from schemas import log
-from schemas.post import Post
-from schemas.session import OpenSession, Seat
 from tests.chaos.verify import (
     Evidence,
     Findings,

@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models import make_model
-from agents.models.base import Completion, Emit, Model
-from agents.protocols.madp.kinds import WorkStep
-from schemas.protocols.competition import messages as comp
-from schemas.protocols.maci.messages import Blind, Case, Crit, Tests
-from schemas.turn import Usage
+from parley.agents.context import Shown
+from parley.agents.models import make_model
+from parley.agents.models.base import Completion, Emit, Model
+from parley.agents.protocols.madp.kinds import WorkStep
+from parley.schemas.protocols.competition import messages as comp
+from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Tests
+from parley.schemas.turn import Usage
 from tests.chaos import tasks
 from tests.chaos.verify import AT_ONCE
 from tests.support.model import StubModel, fingerprint, write_down

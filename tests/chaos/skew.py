@@ -9,7 +9,7 @@ import os
 import time
 from random import Random
 
-from bus.clock import Clock
+from parley.bus.clock import Clock
 
 AHEAD_S = (-600, -60, 0, 60, 600)
 _TRUE_NS = time.time_ns

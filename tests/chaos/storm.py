@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from bus.errors import BusError
-from client.errors import ParleyError, Refusal
-from coordinator.folded.sweep import EVERY_S
+from parley.bus.errors import BusError
+from parley.client.errors import ParleyError, Refusal
+from parley.coordinator.folded.sweep import EVERY_S
 from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
 from tests.chaos.faults import (

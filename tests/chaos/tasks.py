@@ -10,12 +10,11 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.protocols.madp.kinds import WorkReply, WorkStep
-from agents.tools.steps import Call
-from parley.stack.rows import AgentRow
-from schemas.expert import queue_of
-from schemas.protocols.madp.messages import (
+from parley.agents.context import Shown
+from parley.agents.protocols.madp.kinds import WorkReply, WorkStep
+from parley.agents.tools.steps import Call
+from parley.schemas.expert import queue_of
+from parley.schemas.protocols.madp.messages import (
     Challenge,
     ChallengeBrief,
     Challenges,
@@ -24,7 +23,7 @@ from schemas.protocols.madp.messages import (
     WordedClaim,
     WordsBrief,
 )
-from schemas.protocols.madp.work import (
+from parley.schemas.protocols.madp.work import (
     Finding,
     HandoffRequest,
     Review,
@@ -35,8 +34,9 @@ from schemas.protocols.madp.work import (
     Work,
     WorkBrief,
 )
-from schemas.routing import Candidate, Factors, Matched, Profile
-from schemas.session import OpenSession
+from parley.schemas.routing import Candidate, Factors, Matched, Profile
+from parley.schemas.session import OpenSession
+from parley.stack.rows import AgentRow
 from tests.chaos.harness import CONSENSUS, TURN_TIMEOUT_S, TURNS, Play
 
 DBA, IMPL, SRE, AUDITOR, QA, GENERALIST = (

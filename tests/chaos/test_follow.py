@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from bus.channels import CONTROL, PUBLIC
-from bus.posts import Reader
-from schemas.post import Posts
+from parley.bus.channels import CONTROL, PUBLIC
+from parley.bus.posts import Reader
+from parley.schemas.post import Posts
 from tests.support.engine import Engine, engine
 
 

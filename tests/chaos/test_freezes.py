@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from parley.schemas.session import Seat
 from parley.stack.rows import AgentRow
-from schemas.session import Seat
 from tests.chaos.faults import read_metrics
 from tests.chaos.harness import Rig, calm_arrivals, make_stack, pause, shown, until
 from tests.support import crash

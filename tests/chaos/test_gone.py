@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.expert import queue_of
+from parley.schemas.presence import ALIVE_S
+from parley.schemas.wire import decode
 from parley.stack.rows import AgentRow
-from schemas import log
-from schemas.expert import queue_of
-from schemas.presence import ALIVE_S
-from schemas.wire import decode
 from tests.chaos import tasks
 from tests.chaos.harness import Rig, make_stack, until
 from tests.support.model import Call, read_journal

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from parley.schemas import log
 from parley.stack.lease import read_running
-from schemas import log
 from tests.chaos.verify import LATE_NS
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.debate import QUESTION, begun, fixtures, log_of, requests_of, tokens, variables

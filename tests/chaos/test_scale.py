@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from parley.schemas import log
+from parley.schemas.session import Seat
+from parley.schemas.wire import decode
 from parley.stack.rows import AgentRow
-from schemas import log
-from schemas.session import Seat
-from schemas.wire import decode
 from tests.chaos.harness import SEEDS, Rig, make_stack
 from tests.chaos.verify import Text, transcript
 

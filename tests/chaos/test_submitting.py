@@ -5,11 +5,11 @@ from pathlib import Path
 
 from nats.aio.msg import Msg
 
-from bus import streams, subjects
-from schemas.post import Post
-from schemas.protocols.consensus import PanelBrief
-from schemas.turn import Answer, Caps, Checked, Turn, Work
-from schemas.wire import encode, raw
+from parley.bus import streams, subjects
+from parley.schemas.post import Post
+from parley.schemas.protocols.consensus import PanelBrief
+from parley.schemas.turn import Answer, Caps, Checked, Turn, Work
+from parley.schemas.wire import encode, raw
 from tests.support.engine import engine, until
 
 

@@ -10,15 +10,15 @@ from random import Random
 import psutil
 import pytest
 
-from agents.tools.folder import archive
-from bus import artifacts
+from parley.agents.tools.folder import archive
+from parley.bus import artifacts
+from parley.schemas import log
+from parley.schemas.expert import queue_of
+from parley.schemas.protocols.madp.messages import ClaimsPosted
+from parley.schemas.protocols.madp.work import Work
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import decode
 from parley.stack.rows import AgentRow
-from schemas import log
-from schemas.expert import queue_of
-from schemas.protocols.madp.messages import ClaimsPosted
-from schemas.protocols.madp.work import Work
-from schemas.session import OpenSession
-from schemas.wire import decode
 from tests.chaos import tasks
 from tests.chaos.faults import EXPERT, HELPER, MODERATOR, NATS, PANELIST, Faults
 from tests.chaos.harness import Rig, calm_arrivals, make_stack, shown, until

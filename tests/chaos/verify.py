@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator.machine import begin, step
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import Diverged, replay
-from coordinator.table import MachineError
-from schemas import log
-from schemas.post import Post
-from schemas.wire import decode
+from parley.coordinator.machine import begin, step
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import Diverged, replay
+from parley.coordinator.table import MachineError
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.wire import decode
 from tests.support.model import Call, turn_name
 
 LATE_NS = 50_000_000

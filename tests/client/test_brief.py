@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import pytest
 
-from client.protocols import face_of
-from client.show.live_seats import Scene
-from client.text import wrapped
+from parley.client.protocols import face_of
+from parley.client.show.live_seats import Scene
+from parley.client.text import wrapped
+from parley.schemas import log
+from parley.schemas.wire import encode
 from parley.show.view import PlainView
-from schemas import log
-from schemas.wire import encode
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play, says

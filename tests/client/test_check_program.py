@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.folder import archive
-from client.errors import BadInput
-from client.protocols import SETUPS, setup_of
+from parley.agents.tools.folder import archive
+from parley.client.errors import BadInput
+from parley.client.protocols import SETUPS, setup_of
 from tests.parley.support import Front
 
 FILES = archive({"test.sh": (b"true\n", True), "tools/run": (b"true\n", True)})

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from client.errors import BadInput
-from client.evidence import read_documents
-from schemas.session import MAX_DOCUMENT, MAX_EVIDENCE
+from parley.client.errors import BadInput
+from parley.client.evidence import read_documents
+from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE
 
 ROLES = ("panelist", "analyst")
 

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from client import follow_up
-from client.protocols import FACES, face_of, face_of_posts
-from client.records import Record
-from client.session_view import seen
-from client.show import explain, page
-from client.show.presenter import NoPicture, Presenter
-from client.show.transcript import Teller, answer_of, failed, markdown, result_lines, show
-from schemas import log
-from schemas.post import Post
-from schemas.result import Result, ResultUsage, SeatUsage, Stop
-from schemas.session import EVERYBODY, Document, Seat
-from schemas.wire import raw
+from parley.client import follow_up
+from parley.client.protocols import FACES, face_of, face_of_posts
+from parley.client.records import Record
+from parley.client.session_view import seen
+from parley.client.show import explain, page
+from parley.client.show.presenter import NoPicture, Presenter
+from parley.client.show.transcript import Teller, answer_of, failed, markdown, result_lines, show
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
+from parley.schemas.session import EVERYBODY, Document, Seat
+from parley.schemas.wire import raw
 
 KEYS = st.sampled_from(
     [

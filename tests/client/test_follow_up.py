@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 import parley
-from client import follow_up
-from client.api import request
-from client.records import Record
-from schemas.citation import Citation
-from schemas.session import EVERYBODY, Document
-from schemas.wire import encode
+from parley.client import follow_up
+from parley.client.api import request
+from parley.client.records import Record
+from parley.schemas.citation import Citation
+from parley.schemas.session import EVERYBODY, Document
+from parley.schemas.wire import encode
 from tests.parley.support import QUESTION, TEXTS
 from tests.protocols.consensus.play import Play, document, says
 from tests.protocols.critic.play import Play as CriticPlay

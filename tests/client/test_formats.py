@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.retrieval.passages import passages
-from client.errors import BadInput
-from client.evidence import formats, read_documents
-from client.evidence.formats import MOST_PAGES
+from parley.agents.retrieval.passages import passages
+from parley.client.errors import BadInput
+from parley.client.evidence import formats, read_documents
+from parley.client.evidence.formats import MOST_PAGES
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,7 +137,7 @@ def test_without_what_reads_a_pdf_the_error_says_how_to_install_it(tmp_path: Pat
     (tmp_path / "report.pdf").write_bytes(pdf("text"))
     program = (
         "import sys; sys.modules['pypdf'] = None\n"
-        "from client.evidence import read_documents\n"
+        "from parley.client.evidence import read_documents\n"
         "try: read_documents(sys.argv[1])\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
@@ -152,7 +152,7 @@ def test_without_what_reads_a_pdf_the_error_says_how_to_install_it(tmp_path: Pat
     [(b"plain <b>\n", "plain <b>\n"), (b" <!DOCTYPE html><p>page", "page\n"), (pdf("from a pipe"), "from a pipe\n")],
 )
 def test_standard_input_is_read_by_how_it_begins(given: bytes, wanted: str) -> None:
-    program = "from client.evidence import read_documents; print(*read_documents('-'), sep='|')"
+    program = "from parley.client.evidence import read_documents; print(*read_documents('-'), sep='|')"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, input=given, capture_output=True, timeout=30)
     assert done.stderr == b""
     assert repr(wanted) in done.stdout.decode() and "name='standard input'" in done.stdout.decode()

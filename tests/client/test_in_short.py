@@ -1,7 +1,7 @@
 """A consensus session in one sentence: whom it counts, and who moved."""
 
-from client.protocols import face_of
-from schemas.protocols.consensus import Position
+from parley.client.protocols import face_of
+from parley.schemas.protocols.consensus import Position
 from tests.protocols.consensus.play import Play, says
 
 NOTHING = Position(answer="", reasoning="I know nothing", confidence=0, abstains=True)

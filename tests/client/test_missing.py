@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from client import records
-from client.protocols import face_of
-from client.records import Record
-from client.show import transcript
-from client.turns import Turns
+from parley.client import records
+from parley.client.protocols import face_of
+from parley.client.records import Record
+from parley.client.show import transcript
+from parley.client.turns import Turns
 from tests.parley.support import QUESTION, Front
 from tests.protocols.consensus.play import Play, says
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from client import records
-from client.show import page
-from client.text import clean, line
-from schemas.result import Stop
-from schemas.wire import encode
+from parley.client import records
+from parley.client.show import page
+from parley.client.text import clean, line
+from parley.schemas.result import Stop
+from parley.schemas.wire import encode
 from tests.client import chromium
 from tests.client.chromium import Visit
 from tests.parley.support import Front

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.pasted import cleaned, cleaned_values
-from coordinator.admission import refuse_controls
+from parley.client.pasted import cleaned, cleaned_values
+from parley.coordinator.admission import refuse_controls
 
 PASTED = {
     "colours": ("\x1b[1;31merror\x1b[0m: \x1b[38;2;1;2;3mx", "error: x", ("3 terminal sequences removed",)),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools import folder as folders
-from client import task_branch, task_folder
-from client.errors import BadInput
-from client.task_folder import AppliedAlready, NotApplied
+from parley.agents.tools import folder as folders
+from parley.client import task_branch, task_folder
+from parley.client.errors import BadInput
+from parley.client.task_folder import AppliedAlready, NotApplied
 
 IDENTITY = {"user.name": "Ada", "user.email": "ada@example.org"}
 

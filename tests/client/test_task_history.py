@@ -8,10 +8,10 @@ from pathlib import Path
 import nkeys
 import pytest
 
-from client import task_folder, task_history
-from client.task_folder import Sent
-from schemas.folders import history
-from schemas.folders.history import History
+from parley.client import task_folder, task_history
+from parley.client.task_folder import Sent
+from parley.schemas.folders import history
+from parley.schemas.folders.history import History
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_COMMITTER_NAME": "Ada",

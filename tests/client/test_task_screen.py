@@ -5,18 +5,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client import records
-from client.protocols import face_of
-from client.protocols.madp.transcript import matcher_words
-from client.protocols.madp.work_words import summaries
-from client.show import explain, page, transcript
-from client.show.transcript import Teller
-from client.task_folder import Sent
-from client.turns import Turns
 from parley.applying import Hints, Into, _message, next_step
-from schemas.protocols.madp.work import Checked, Finding, Review, Work
-from schemas.tools import ToolCall
-from schemas.turn import Usage
+from parley.client import records
+from parley.client.protocols import face_of
+from parley.client.protocols.madp.transcript import matcher_words
+from parley.client.protocols.madp.work_words import summaries
+from parley.client.show import explain, page, transcript
+from parley.client.show.transcript import Teller
+from parley.client.task_folder import Sent
+from parley.client.turns import Turns
+from parley.schemas.protocols.madp.work import Checked, Finding, Review, Work
+from parley.schemas.tools import ToolCall
+from parley.schemas.turn import Usage
 from tests.protocols.madp.play import APPROVED, AUDITOR, REVISE, SRE, TASK, Play, artifact, done
 from tests.protocols.madp.test_checks import CHECK, checked, half_done, run
 from tests.protocols.madp.test_view import DIFF, of

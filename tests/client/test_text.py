@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from client.show.words import limit_words
-from client.text import beside, clean, hung, line, line_end
+from parley.client.show.words import limit_words
+from parley.client.text import beside, clean, hung, line, line_end
 
 HOSTILE = [
     ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),

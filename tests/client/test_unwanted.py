@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.unwanted import biggest
-from bus import accounts
-from client import task_folder
-from client.errors import BadInput
-from parley.bus import keys
-from schemas.folders.archive import unpacked
+from parley.agents.tools.unwanted import biggest
+from parley.bus import accounts
+from parley.bus_admin import keys
+from parley.client import task_folder
+from parley.client.errors import BadInput
+from parley.schemas.folders.archive import unpacked
 
 GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -115,7 +115,7 @@ def test_a_rule_that_names_it_has_it_sent_and_one_that_only_covers_it_has_not(tm
 
 
 def test_what_was_sent_before_such_names_were_held_back_still_stands(tmp_path: Path) -> None:
-    from agents.tools.folder import archive
+    from parley.agents.tools.folder import archive
 
     root = made(tmp_path, ".env", "a.py")
     before = archive({".env": (b".env", False), "a.py": (b"a.py", False)})

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from bus import subjects
-from bus.log import Stored
-from client import records
-from client.records import Record, read_record
-from coordinator.folded import lost
-from coordinator.folded.broken import BrokenLog
+from parley.bus import subjects
+from parley.bus.log import Stored
+from parley.client import records
+from parley.client.records import Record, read_record
+from parley.coordinator.folded import lost
+from parley.coordinator.folded.broken import BrokenLog
 from parley.follow import exit_code
+from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.wire import encode
 from parley.show.view import AnswerView, PlainView, QuietView
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.wire import encode
 from tests.old_logs.test_old_logs import BEFORE, LOGS
 from tests.parley.support import Front
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from client.protocols import face_of
-from client.show.live_seats import Scene
-from schemas import log
-from schemas.post import Live, Post
-from schemas.wire import encode, raw
+from parley.client.protocols import face_of
+from parley.client.show.live_seats import Scene
+from parley.schemas import log
+from parley.schemas.post import Live, Post
+from parley.schemas.wire import encode, raw
 from tests.protocols.consensus.play import Play
 
 

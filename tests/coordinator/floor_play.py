@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import AskSeat, Finish, OpenWindow, SayOn, Stop, Wish
-from coordinator.machine import (
+from parley.coordinator.commands import AskSeat, Finish, OpenWindow, SayOn, Stop, Wish
+from parley.coordinator.machine import (
     Answered,
     ChildEnded,
     Decided,
@@ -25,10 +25,10 @@ from coordinator.machine import (
     record_opening,
     to,
 )
-from schemas import log
-from schemas.session import Budget, Seat
-from schemas.turn import Caps
-from schemas.wire import encode, raw
+from parley.schemas import log
+from parley.schemas.session import Budget, Seat
+from parley.schemas.turn import Caps
+from parley.schemas.wire import encode, raw
 from tests.support.play import SECOND, START_NS
 
 CAPS = Caps(input_tokens=800, output_tokens=200, calls=1)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from coordinator.admission import admit, build_settings
-from coordinator.machine import Inadmissible
-from coordinator.protocols import PROTOCOLS, register
-from schemas.log import Opened
-from schemas.session import Document, OpenSession, Seat
-from schemas.wire import encode
+from parley.coordinator.admission import admit, build_settings
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS, register
+from parley.schemas.log import Opened
+from parley.schemas.session import Document, OpenSession, Seat
+from parley.schemas.wire import encode
 from tests.protocols.consensus.play import CONSENSUS, document, worker, workers
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from coordinator.schedulers.bandit import ACTIONS, LinUcb, Ucb, feasible, moved, reward
+from parley.coordinator.schedulers.bandit import ACTIONS, LinUcb, Ucb, feasible, moved, reward
 from tests.protocols.maci.rounds import control, play, seen
 
 ALL = list(range(len(ACTIONS)))

@@ -1,8 +1,8 @@
 """The boundary of a seat's prompts: one a session and seat, in every turn and copy."""
 
-from coordinator.briefing import boundary, build, token
-from coordinator.machine import Session
-from schemas import log
+from parley.coordinator.briefing import boundary, build, token
+from parley.coordinator.machine import Session
+from parley.schemas import log
 from tests.protocols.consensus.play import Play
 
 KEY = b"k" * 32

@@ -4,17 +4,26 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from client.show.words import cost_words, usage_words
-from client.turns import Turns
-from coordinator.budget import Ledger, Reservation, booked, nothing_left, pays_for_tries, reservation, shortfall, total
-from coordinator.machine import Illegal, Inadmissible
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas import log
-from schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison
-from schemas.session import Budget, Seat
-from schemas.turn import Caps, Usage
-from schemas.wire import decode, encode
+from parley.client.show.words import cost_words, usage_words
+from parley.client.turns import Turns
+from parley.coordinator.budget import (
+    Ledger,
+    Reservation,
+    booked,
+    nothing_left,
+    pays_for_tries,
+    reservation,
+    shortfall,
+    total,
+)
+from parley.coordinator.machine import Illegal, Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison
+from parley.schemas.session import Budget, Seat
+from parley.schemas.turn import Caps, Usage
+from parley.schemas.wire import decode, encode
 from tests.protocols.consensus.play import Play, says, workers
 from tests.support.play import SECOND
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.protocols import PROTOCOLS
-from coordinator.schedulers.controller import Observation, State, admits, advance, begin
-from schemas.wire import decode, encode
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.schedulers.controller import Observation, State, admits, advance, begin
+from parley.schemas.wire import decode, encode
 from tests.protocols.maci import naive
 from tests.protocols.maci.rounds import OUTCOMES, SHARED, U, V, control, play, seen
 

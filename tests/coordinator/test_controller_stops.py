@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.schedulers import stop_rule as stops
-from coordinator.schedulers.controller import Observation, begin, verdict
-from schemas.control import Control, Verdict
+from parley.coordinator.schedulers import stop_rule as stops
+from parley.coordinator.schedulers.controller import Observation, begin, verdict
+from parley.schemas.control import Control, Verdict
 from tests.protocols.maci.rounds import OUTCOMES, U, V, control, play, seen
 
 NEAR = (0.5, 0.3, 0.2)

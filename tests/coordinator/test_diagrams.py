@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.diagrams import main, mermaid, page
-from coordinator.protocols import PROTOCOLS
+from parley.coordinator.diagrams import main, mermaid, page
+from parley.coordinator.protocols import PROTOCOLS
 
 DIAGRAMS = Path(__file__).parents[2] / "docs" / "diagrams"
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from coordinator.budget import reservation, total
-from coordinator.estimate import Estimate, check, estimate
-from coordinator.machine import Inadmissible
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.protocols.critic import Judgement, Rewritten, Settings, Verdict
-from schemas.session import Budget
-from schemas.turn import Usage
+from parley.coordinator.budget import reservation, total
+from parley.coordinator.estimate import Estimate, check, estimate
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.protocols.critic import Judgement, Rewritten, Settings, Verdict
+from parley.schemas.session import Budget
+from parley.schemas.turn import Usage
 from tests.protocols.consensus import play as consensus_play
 from tests.protocols.consensus.play import says
 from tests.protocols.critic import play as critic_play

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.budget import Reservation
-from coordinator.commands import (
+from parley.coordinator.budget import Reservation
+from parley.coordinator.commands import (
     CancelChild,
     CloseWindow,
     Invite,
@@ -19,13 +19,13 @@ from coordinator.commands import (
     Wish,
     Withdraw,
 )
-from coordinator.machine import BrokenTable, Illegal, View, digest
-from coordinator.replay import replay
-from schemas import log
-from schemas.result import Result, ResultUsage, Stop
-from schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
-from schemas.turn import Usage
-from schemas.wire import raw
+from parley.coordinator.machine import BrokenTable, Illegal, View, digest
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.result import Result, ResultUsage, Stop
+from parley.schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
+from parley.schemas.turn import Usage
+from parley.schemas.wire import raw
 from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends
 from tests.support.play import SECOND, START_NS
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bus.storage.packs import pack, unpack
-from coordinator import briefing
-from coordinator.folded.group import MOST, MOST_BYTES, Receipt, Waiting, cut, fold
-from coordinator.machine import Cell, Illegal, Protocol, Session, begin, digest, record
-from schemas import log
-from schemas.turn import Usage
-from schemas.wire import encode, raw
+from parley.bus.storage.packs import pack, unpack
+from parley.coordinator import briefing
+from parley.coordinator.folded.group import MOST, MOST_BYTES, Receipt, Waiting, cut, fold
+from parley.coordinator.machine import Cell, Illegal, Protocol, Session, begin, digest, record
+from parley.schemas import log
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode, raw
 from tests.protocols.consensus.play import Play, says
 from tests.support.play import SECOND, START_NS
 from tests.support.walk import Walk, walks

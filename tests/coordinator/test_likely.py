@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.admission import admit
-from coordinator.budget import least, likely, narrower, reservation, total
-from coordinator.estimate import estimate
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.session import Budget, OpenSession, Seat
-from schemas.turn import Caps, Usage
+from parley.coordinator.admission import admit
+from parley.coordinator.budget import least, likely, narrower, reservation, total
+from parley.coordinator.estimate import estimate
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.session import Budget, OpenSession, Seat
+from parley.schemas.turn import Caps, Usage
 from tests.protocols.consensus import play as consensus
 from tests.protocols.critic import play as critic
 from tests.protocols.maci import play as maci

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator import machine
-from coordinator.commands import AskSeat, Finish, Stop
-from coordinator.machine import (
+from parley.coordinator import machine
+from parley.coordinator.commands import AskSeat, Finish, Stop
+from parley.coordinator.machine import (
     Answered,
     BrokenTable,
     Illegal,
@@ -21,11 +21,11 @@ from coordinator.machine import (
     step,
     to,
 )
-from schemas import log
-from schemas.session import Budget
-from schemas.stops import STOPS
-from schemas.turn import Caps, Usage
-from schemas.wire import encode, raw
+from parley.schemas import log
+from parley.schemas.session import Budget
+from parley.schemas.stops import STOPS
+from parley.schemas.turn import Caps, Usage
+from parley.schemas.wire import encode, raw
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
 from tests.support.play import SECOND, START_NS
 

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from coordinator.machine import Inadmissible
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import Diverged, Parting, replay, what_if
-from schemas import log
-from schemas.wire import decode, encode
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import Diverged, Parting, replay, what_if
+from parley.schemas import log
+from parley.schemas.wire import decode, encode
 from tests.protocols.consensus.play import Play, cite, document, says
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}

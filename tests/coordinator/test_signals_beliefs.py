@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.signals.beliefs import (
+from parley.coordinator.signals.beliefs import (
     ROUNDING,
     checked,
     entropy,
@@ -20,8 +20,8 @@ from coordinator.signals.beliefs import (
     spread,
     wasserstein,
 )
-from schemas.belief import Share
-from schemas.wire import InvalidValue
+from parley.schemas.belief import Share
+from parley.schemas.wire import InvalidValue
 from tests.protocols.maci import naive
 
 SHARES = st.just(0.0) | st.floats(1e-12, 1)

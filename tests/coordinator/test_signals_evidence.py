@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.signals.crit import START, by_agent, panel, reliability, weights
-from coordinator.signals.evidence import Similarities, overlap, quality
-from schemas.similarity import Similar
+from parley.coordinator.signals.crit import START, by_agent, panel, reliability, weights
+from parley.coordinator.signals.evidence import Similarities, overlap, quality
+from parley.schemas.similarity import Similar
 
 
 def similar(vectors: "np.ndarray[Any, Any]", theta: "np.ndarray[Any, Any]") -> Similar:

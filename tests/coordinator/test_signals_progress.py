@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.schedulers.dials import percentile
-from coordinator.schedulers.start import bins, level
-from coordinator.signals.beliefs import mixture, spread
-from coordinator.signals.logged import logged
-from coordinator.signals.progress import flags, information_gain, progress
-from coordinator.signals.regime import classify
-from schemas.control import Control, Development
+from parley.coordinator.schedulers.dials import percentile
+from parley.coordinator.schedulers.start import bins, level
+from parley.coordinator.signals.beliefs import mixture, spread
+from parley.coordinator.signals.logged import logged
+from parley.coordinator.signals.progress import flags, information_gain, progress
+from parley.coordinator.signals.regime import classify
+from parley.schemas.control import Control, Development
 from tests.protocols.maci import naive
 
 # ---------------------------------------------------------------- progress

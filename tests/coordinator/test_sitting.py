@@ -5,17 +5,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.admission import admit
-from coordinator.briefing import build
-from coordinator.budget import reservation, total
-from coordinator.machine import Illegal, Inadmissible, OpenTurn, record_opening
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from coordinator.table import Sitter, View
-from schemas import log
-from schemas.session import Budget, OpenSession, Seat, human_queue
-from schemas.turn import Sit, Usage
-from schemas.wire import InvalidValue, encode
+from parley.coordinator.admission import admit
+from parley.coordinator.briefing import build
+from parley.coordinator.budget import reservation, total
+from parley.coordinator.machine import Illegal, Inadmissible, OpenTurn, record_opening
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.coordinator.table import Sitter, View
+from parley.schemas import log
+from parley.schemas.session import Budget, OpenSession, Seat, human_queue
+from parley.schemas.turn import Sit, Usage
+from parley.schemas.wire import InvalidValue, encode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, worker, workers
 from tests.support.play import SECOND
 

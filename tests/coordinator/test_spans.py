@@ -6,14 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client.records import read_record
-from coordinator.folded.spans import is_long, spans
-from coordinator.protocols import PROTOCOLS
-from observability import tracing
-from observability.tracing import Written
-from schemas import log
-from schemas.session import Seat
-from schemas.wire import decode
+from parley.client.records import read_record
+from parley.coordinator.folded.spans import is_long, spans
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability import tracing
+from parley.observability.tracing import Written
+from parley.schemas import log
+from parley.schemas.session import Seat
+from parley.schemas.wire import decode
 
 LOGS = Path(__file__).parents[1] / "old_logs"
 CLIENT = f"00-{7:032x}-{8:016x}-01"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from coordinator.schedulers.tone import LEVELS, tone
+from parley.coordinator.schedulers.tone import LEVELS, tone
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from schemas.result import Result
-from schemas.wire import decode
+from parley.schemas.result import Result
+from parley.schemas.wire import decode
 from tests.support.engine import engine
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from agents import specs
-from bus import channels
+from parley.agents import specs
+from parley.bus import channels
 from tests.deploy.environment import python
 
 ROOT = Path(__file__).parents[2]

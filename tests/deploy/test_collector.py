@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from observability.tracing import ERROR
+from parley.observability.tracing import ERROR
 
 CONFIG: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "deploy/observability/collector.yaml").read_text())
 KNOWN: dict[str, dict[str, Any]] = {

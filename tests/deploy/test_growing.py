@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from bus import accounts, streams
-from bus.cluster.embedded import PORTS, EmbeddedCluster, free_ports
-from bus.connection import connect
-from client.errors import BadInput
-from coordinator.moderator import Moderator
-from coordinator.protocols import PROTOCOLS
-from observability.metrics import Metrics
-from parley.bus import keys
-from parley.bus.move import move
-from schemas.result import Result
-from schemas.wire import decode
+from parley.bus import accounts, streams
+from parley.bus.cluster.embedded import PORTS, EmbeddedCluster, free_ports
+from parley.bus.connection import connect
+from parley.bus_admin import keys
+from parley.bus_admin.move import move
+from parley.client.errors import BadInput
+from parley.coordinator.moderator import Moderator
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.metrics import Metrics
+from parley.schemas.result import Result
+from parley.schemas.wire import decode
 from tests.support.engine import KEY, Engine, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

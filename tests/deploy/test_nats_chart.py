@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from bus.embedded import find_server
+from parley.bus.embedded import find_server
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/operations/deploy.md").read_text()

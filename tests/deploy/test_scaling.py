@@ -9,11 +9,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from bus.accounts import publics
-from bus.embedded import EmbeddedServer
-from schemas.presence import AskWorkers, Workers
-from schemas.result import Result
-from schemas.wire import decode
+from parley.bus.accounts import publics
+from parley.bus.embedded import EmbeddedServer
+from parley.schemas.presence import AskWorkers, Workers
+from parley.schemas.result import Result
+from parley.schemas.wire import decode
 from tests.support.engine import Engine, engine, until
 from tests.support.model import read_journal
 

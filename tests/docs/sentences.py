@@ -16,7 +16,7 @@ from tests.docs.blocks import ROOT
 
 LIMIT = 35
 """Words."""
-FOLDERS = ("schemas", "observability", "bus", "coordinator", "agents", "client", "gateway", "evaluation", "parley")
+FOLDERS = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
 PRINTING = ("echo", "say", "print", "warn", "note")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 _QUOTE = re.compile(r"^\s*>\s?")

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from agents.context import Shown
-from agents.encoders.embedded import Embedded
-from agents.models import Completion, make_model
-from agents.protocols.critic import kinds as critic
-from agents.protocols.critic.extractive_compare import by_encoder
-from client.show.transcript import result_lines
-from schemas.protocols.critic import CompareBrief
-from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
-from schemas.turn import Caps, Usage
+from parley.agents.context import Shown
+from parley.agents.encoders.embedded import Embedded
+from parley.agents.models import Completion, make_model
+from parley.agents.protocols.critic import kinds as critic
+from parley.agents.protocols.critic.extractive_compare import by_encoder
+from parley.client.show.transcript import result_lines
+from parley.schemas.protocols.critic import CompareBrief
+from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
+from parley.schemas.turn import Caps, Usage
 from tests.llm.server import Step, fails, goes_silent, model_server, raw
 from tests.protocols.critic.simulate import example, run
 
@@ -63,7 +63,7 @@ def test_an_encoder_that_fails_leaves_the_words_and_is_told_once(caplog: pytest.
             await model.aclose()
             return replies
 
-    with caplog.at_level(logging.WARNING, logger="agents.protocols.critic.extractive_compare"):
+    with caplog.at_level(logging.WARNING, logger="parley.agents.protocols.critic.extractive_compare"):
         replies = asyncio.run(both())
     assert [r.flags for r in replies] == [(BY_WORDS, f"{WHY}encoder m: HTTP 400, no such model")] * 2
     told = [r.getMessage() for r in caplog.records if "compared by their words" in r.getMessage()]

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.encoders import EncoderMisconfigured, EncoderUnavailable, embedded, make_encoder
-from agents.encoders.base import Cached, Spent, Vectors, unit
-from agents.encoders.embedded import FOLDER, Embedded
-from agents.encoders.wordpiece import WordPiece, words
+from parley.agents.encoders import EncoderMisconfigured, EncoderUnavailable, embedded, make_encoder
+from parley.agents.encoders.base import Cached, Spent, Vectors, unit
+from parley.agents.encoders.embedded import FOLDER, Embedded
+from parley.agents.encoders.wordpiece import WordPiece, words
 from tests.encoders.files import reference, sentences
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +101,8 @@ def test_the_files_are_those_that_the_readme_names() -> None:
 
 def test_nothing_is_loaded_before_it_is_used() -> None:
     code = (
-        "import asyncio, json, sys; from agents.encoders import make_encoder; from agents.models import make_model;"
+        "import asyncio, json, sys; from parley.agents.encoders import make_encoder;"
+        "from parley.agents.models import make_model;"
         "make_model('extractive'); e = make_encoder('embedded'); before = 'onnxruntime' in sys.modules;"
         "asyncio.run(e.encode(['x'])); after = [m in sys.modules for m in ('onnxruntime', 'torch')];"
         "print(json.dumps([before, *after]))"

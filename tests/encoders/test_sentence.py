@@ -4,8 +4,8 @@ import importlib.util
 
 import pytest
 
-from agents.encoders import EncoderMisconfigured, make_encoder
-from agents.encoders.sentence import make
+from parley.agents.encoders import EncoderMisconfigured, make_encoder
+from parley.agents.encoders.sentence import make
 
 
 def test_without_the_extra_it_is_named() -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from agents.config import resolve
-from agents.encoders.settings import VARIABLES, chosen, from_options
-from agents.models import ModelMisconfigured, make_model
-from agents.secrets import Secret
-from agents.specs import AgentSpec
-from agents.specs import parse as parse_spec
+from parley.agents.config import resolve
+from parley.agents.encoders.settings import VARIABLES, chosen, from_options
+from parley.agents.models import ModelMisconfigured, make_model
+from parley.agents.secrets import Secret
+from parley.agents.specs import AgentSpec
+from parley.agents.specs import parse as parse_spec
 
 ROOT = Path(__file__).parents[2]
 HELPER = AgentSpec(queue="helper", roles=("helper",))

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from bus import subjects
-from coordinator.machine import Protocol
-from coordinator.protocols import PROTOCOLS
-from schemas.post import Post
-from schemas.turn import Answer, Speak
-from schemas.wire import decode, encode, raw
+from parley.bus import subjects
+from parley.coordinator.machine import Protocol
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas.post import Post
+from parley.schemas.turn import Answer, Speak
+from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import FLOOR
 from tests.support.engine import Engine, until
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from agents.tools.folder import archive
-from bus import artifacts, subjects
-from bus.artifacts import Artifacts
-from bus.connection import Connection
-from bus.errors import ArtifactRefused, BusError, Conflict, Denied, StoreError
-from coordinator.commands import Invite
-from schemas.artifact import MAX_ARTIFACT, MAX_ARTIFACTS, PutArtifact
-from schemas.expert import pin, queue_of
-from schemas.post import EraseSession
-from schemas.session import Seat
-from schemas.turn import Answer, Work
-from schemas.wire import InvalidValue, decode, encode
+from parley.agents.tools.folder import archive
+from parley.bus import artifacts, subjects
+from parley.bus.artifacts import Artifacts
+from parley.bus.connection import Connection
+from parley.bus.errors import ArtifactRefused, BusError, Conflict, Denied, StoreError
+from parley.coordinator.commands import Invite
+from parley.schemas.artifact import MAX_ARTIFACT, MAX_ARTIFACTS, PutArtifact
+from parley.schemas.expert import pin, queue_of
+from parley.schemas.post import EraseSession
+from parley.schemas.session import Seat
+from parley.schemas.turn import Answer, Work
+from parley.schemas.wire import InvalidValue, decode, encode
 from tests.coordinator.floor_play import ANSWERS, asks, ends
 from tests.engine.floor import opened, protocols, say
 from tests.support import experts

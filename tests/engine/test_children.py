@@ -7,16 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus import subjects
-from bus.channels import CLIENT, OWNER, SESSION
-from bus.connection import Connection
-from bus.errors import BusError
-from coordinator.commands import CancelChild, StartChild, Tell, Wish
-from schemas import log
-from schemas.post import AskFate, Fate
-from schemas.session import Budget, DecideItem, Document, OpenSession, TellSession
-from schemas.turn import Answer, Speak
-from schemas.wire import decode, encode, raw
+from parley.bus import subjects
+from parley.bus.channels import CLIENT, OWNER, SESSION
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.coordinator.commands import CancelChild, StartChild, Tell, Wish
+from parley.schemas import log
+from parley.schemas.post import AskFate, Fate
+from parley.schemas.session import Budget, DecideItem, Document, OpenSession, TellSession
+from parley.schemas.turn import Answer, Speak
+from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends
 from tests.engine.floor import opened, posted, protocols, say
 from tests.support.engine import Engine, until

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus import subjects
-from bus.errors import BusError
-from coordinator.commands import AskSeat, SayOn
-from coordinator.machine import Protocol
-from coordinator.protocols.competition.state import Phase, State
-from coordinator.table import Answered, Step, View, to
-from schemas.post import Posts, ReadPosts
-from schemas.protocols.competition.messages import Note
-from schemas.wire import decode, encode, raw
+from parley.bus import subjects
+from parley.bus.errors import BusError
+from parley.coordinator.commands import AskSeat, SayOn
+from parley.coordinator.machine import Protocol
+from parley.coordinator.protocols.competition.state import Phase, State
+from parley.coordinator.table import Answered, Step, View, to
+from parley.schemas.post import Posts, ReadPosts
+from parley.schemas.protocols.competition.messages import Note
+from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, say
 from tests.protocols.competition.play import COMPETITION, small, speech
 from tests.support.engine import Engine, engine

@@ -6,15 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.models import make_model
-from bus import subjects
-from bus.errors import BusError
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas import log
-from schemas.result import Result
-from schemas.turn import Answer, Speak
-from schemas.wire import decode, encode, raw
+from parley.agents.models import make_model
+from parley.bus import subjects
+from parley.bus.errors import BusError
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.result import Result
+from parley.schemas.turn import Answer, Speak
+from parley.schemas.wire import decode, encode, raw
 from tests.protocols.critic.simulate import ROLES, example, play
 from tests.support.engine import Engine, engine
 

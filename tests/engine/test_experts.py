@@ -8,18 +8,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.expert_registry import ExpertRegistry
-from agents.specs import AgentSpec, NotEnrolled, of_expert
-from agents.worker import Worker
-from bus import subjects
-from bus.accounts import User, mint, table
-from bus.channels import ACCOUNT_OF_ROLE, EXPERTS, heard_live, readable_by
-from bus.errors import BadTable, Denied
-from coordinator import presence
-from coordinator.presence import Presence
-from schemas.expert import ROLE, ExpertSpec, Known, pin, queue_of
-from schemas.presence import ALIVE_S, Announcement, PinnedAnnouncement
-from schemas.wire import encode
+from parley.agents.expert_registry import ExpertRegistry
+from parley.agents.specs import AgentSpec, NotEnrolled, of_expert
+from parley.agents.worker import Worker
+from parley.bus import subjects
+from parley.bus.accounts import User, mint, table
+from parley.bus.channels import ACCOUNT_OF_ROLE, EXPERTS, heard_live, readable_by
+from parley.bus.errors import BadTable, Denied
+from parley.coordinator import presence
+from parley.coordinator.presence import Presence
+from parley.schemas.expert import ROLE, ExpertSpec, Known, pin, queue_of
+from parley.schemas.presence import ALIVE_S, Announcement, PinnedAnnouncement
+from parley.schemas.wire import encode
 from tests.engine.test_owner import workers
 from tests.security.support import naive
 from tests.support.engine import Engine, until

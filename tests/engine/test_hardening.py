@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus import subjects
-from bus.errors import BusError
-from coordinator import briefing
-from coordinator.presence import Presence
-from schemas.log import Opened
-from schemas.presence import Announcement
-from schemas.session import OpenSession
-from schemas.turn import MAX_BODY, Answer, Reply, depth
-from schemas.wire import decode, encode, raw
+from parley.bus import subjects
+from parley.bus.errors import BusError
+from parley.coordinator import briefing
+from parley.coordinator.presence import Presence
+from parley.schemas.log import Opened
+from parley.schemas.presence import Announcement
+from parley.schemas.session import OpenSession
+from parley.schemas.turn import MAX_BODY, Answer, Reply, depth
+from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, journal, say
 from tests.support.engine import KEY, Engine, engine, until
 
@@ -186,7 +186,7 @@ async def test_a_broken_entry_is_never_built_upon(bare: Engine) -> None:
 async def test_a_session_of_another_version_is_not_folded(bare: Engine) -> None:
     from dataclasses import replace
 
-    from coordinator.protocols import PROTOCOLS
+    from parley.coordinator.protocols import PROTOCOLS
 
     await bare.moderator(lane="a")
     await announce(bare)
@@ -228,7 +228,7 @@ async def test_the_heartbeat_goes_on_while_moderators_are_silent(bare: Engine, t
 
 async def test_reissued_turns_keep_their_place(tmp_path: Path) -> None:
     """Turns that share a message share it when it is sent again, whatever was answered since."""
-    from schemas.session import Seat
+    from parley.schemas.session import Seat
 
     async with engine(tmp_path, queues={"panelist": "panelist", "analyst": "analyst"}) as bare:
         moderator = await bare.moderator(lane="a", turns_per_message=3)
@@ -243,8 +243,8 @@ async def test_reissued_turns_keep_their_place(tmp_path: Path) -> None:
 
 async def test_a_client_cancels_only_what_it_opened(stack: Engine) -> None:
     await stack.open("s1", turn_timeout_s=60.0)
-    from schemas.post import AskFate, Fate
-    from schemas.session import CancelSession
+    from parley.schemas.post import AskFate, Fate
+    from parley.schemas.session import CancelSession
 
     client = await stack.connect("client")
     ack = await client.store(subjects.inbox("client", "client", "s1"), encode(CancelSession()))

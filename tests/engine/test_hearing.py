@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from agents.hearing import Hear
-from bus.channels import PUBLIC
-from coordinator.commands import SayOn
-from coordinator.machine import Protocol, Spoke, Step, View, to
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.consensus.state import Phase
-from schemas import log
-from schemas.post import Post
-from schemas.turn import Speak
-from schemas.wire import raw
+from parley.agents.hearing import Hear
+from parley.bus.channels import PUBLIC
+from parley.coordinator.commands import SayOn
+from parley.coordinator.machine import Protocol, Spoke, Step, View, to
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.consensus.state import Phase
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.turn import Speak
+from parley.schemas.wire import raw
 from tests.support.engine import Engine, until
 
 
@@ -70,9 +70,9 @@ async def test_a_process_that_hears_a_post_speaks_up(bare: Engine) -> None:
 
 async def test_words_that_nobody_waits_for_are_refused(stack: Engine) -> None:
     """consensus takes nothing from the floor."""
-    from bus import subjects
-    from schemas.turn import Answer
-    from schemas.wire import decode, encode
+    from parley.bus import subjects
+    from parley.schemas.turn import Answer
+    from parley.schemas.wire import decode, encode
 
     await stack.open("s1")
     await stack.closed("s1")

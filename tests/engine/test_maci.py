@@ -11,19 +11,19 @@ import msgspec
 import pytest
 from nats.aio.msg import Msg
 
-from agents.context import Shown
-from agents.models import Completion, Emit, make_model
-from bus import channels, subjects
-from bus.errors import BusError, Denied
-from client.client import Client
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas import log
-from schemas.post import Post, ReadPosts
-from schemas.protocols.maci.messages import Ruled
-from schemas.result import Result
-from schemas.turn import Speak, Work
-from schemas.wire import decode, encode, raw
+from parley.agents.context import Shown
+from parley.agents.models import Completion, Emit, make_model
+from parley.bus import channels, subjects
+from parley.bus.errors import BusError, Denied
+from parley.client.client import Client
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.post import Post, ReadPosts
+from parley.schemas.protocols.maci.messages import Ruled
+from parley.schemas.result import Result
+from parley.schemas.turn import Speak, Work
+from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, says
 from tests.llm.support import model

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import BusError
-from schemas.post import EraseSession, Posts, ReadPosts, SessionRow
-from schemas.presence import AskWorkers, Workers
-from schemas.session import Budget, Document
-from schemas.turn import Answer, Documents, FetchDocuments
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.schemas.post import EraseSession, Posts, ReadPosts, SessionRow
+from parley.schemas.presence import AskWorkers, Workers
+from parley.schemas.session import Budget, Document
+from parley.schemas.turn import Answer, Documents, FetchDocuments
+from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, until
 
 SECRET = "the-words-of-this-session"

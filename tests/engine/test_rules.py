@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import BusError
-from coordinator.briefing import token
-from coordinator.moderator import Moderator
-from schemas.log import Replied
-from schemas.protocols.consensus import AnswerGroup, Comparison
-from schemas.result import Result
-from schemas.turn import Answer, Check, Checked, Reply, Turn, Work
-from schemas.wire import decode, encode, raw
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.coordinator.briefing import token
+from parley.coordinator.moderator import Moderator
+from parley.schemas.log import Replied
+from parley.schemas.protocols.consensus import AnswerGroup, Comparison
+from parley.schemas.result import Result
+from parley.schemas.turn import Answer, Check, Checked, Reply, Turn, Work
+from parley.schemas.wire import decode, encode, raw
 from tests.support.engine import Engine, until
 
 
@@ -59,7 +59,7 @@ async def say(engine: Engine, queue: str, work: Work, told: Turn, lane: str, **r
 
 async def announce(engine: Engine, *but: str) -> None:
     """Have every queue announced by a worker that takes nothing."""
-    from schemas.presence import Announcement
+    from parley.schemas.presence import Announcement
 
     for queue, role in engine.queues.items():
         if queue not in but:
@@ -381,7 +381,7 @@ async def test_a_handler_that_raises_puts_the_message_aside(bare: Engine) -> Non
     """A bug in a protocol costs the message that met it, never the moderator."""
     from dataclasses import replace
 
-    from coordinator.protocols import PROTOCOLS
+    from parley.coordinator.protocols import PROTOCOLS
 
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("a bug")
@@ -398,7 +398,7 @@ async def test_a_handler_that_raises_puts_the_message_aside(bare: Engine) -> Non
 async def test_a_reply_whose_handling_raises_is_put_aside(bare: Engine) -> None:
     from dataclasses import replace
 
-    from coordinator.protocols import PROTOCOLS
+    from parley.coordinator.protocols import PROTOCOLS
 
     def broken(*_: Any) -> str:
         raise ZeroDivisionError("a bug")
@@ -432,7 +432,7 @@ async def test_a_reply_that_is_no_utf8_is_put_aside(bare: Engine) -> None:
 
 async def test_a_flood_of_one_author_is_told_busy(bare: Engine) -> None:
     """Core requests have no stream limits: each author is served through a bounded queue."""
-    from coordinator import moderator as module
+    from parley.coordinator import moderator as module
 
     await bare.moderator(lane="a")
     await announce(bare)
@@ -475,7 +475,7 @@ async def test_the_worker_cancels_what_was_closed_while_it_was_away(bare: Engine
 
 
 async def test_turns_of_one_queue_and_round_share_a_message(tmp_path: Path) -> None:
-    from schemas.session import Seat
+    from parley.schemas.session import Seat
     from tests.support.engine import engine
 
     async with engine(tmp_path, queues={"panelist": "panelist", "analyst": "analyst"}) as bare:
@@ -490,7 +490,7 @@ async def test_turns_of_one_queue_and_round_share_a_message(tmp_path: Path) -> N
 
 
 async def test_a_shared_message_is_settled_when_all_its_turns_are(tmp_path: Path) -> None:
-    from schemas.session import Seat
+    from parley.schemas.session import Seat
     from tests.support.engine import engine
 
     async with engine(tmp_path, queues={"panelist": "panelist", "analyst": "analyst"}) as bare:

@@ -2,11 +2,11 @@
 
 import json
 
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas import log
-from schemas.result import Result
-from schemas.wire import decode
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.result import Result
+from parley.schemas.wire import decode
 from tests.support.engine import Engine
 
 
@@ -56,7 +56,7 @@ async def test_posts_are_numbered_without_gaps(stack: Engine) -> None:
 
 async def test_the_token_key_reaches_no_log_and_no_post(stack: Engine) -> None:
     """Rule 4: a turn's token is never stored, never in a post."""
-    from coordinator.briefing import token
+    from parley.coordinator.briefing import token
     from tests.support.engine import KEY
 
     await stack.open("s1")

@@ -14,16 +14,16 @@ import msgspec
 import pytest
 from nats.aio.msg import Msg
 
-from agents.models import make_model
-from bus import subjects
-from bus.errors import BusError, Denied
-from schemas.log import Ask, Entry, Replied, Sat
-from schemas.post import ReadPosts
-from schemas.presence import Announcement
-from schemas.result import Result
-from schemas.session import Seat, human_queue
-from schemas.turn import Answer, Sit
-from schemas.wire import decode, encode
+from parley.agents.models import make_model
+from parley.bus import subjects
+from parley.bus.errors import BusError, Denied
+from parley.schemas.log import Ask, Entry, Replied, Sat
+from parley.schemas.post import ReadPosts
+from parley.schemas.presence import Announcement
+from parley.schemas.result import Result
+from parley.schemas.session import Seat, human_queue
+from parley.schemas.turn import Answer, Sit
+from parley.schemas.wire import decode, encode
 from tests.engine.test_rules import announce, asked, say
 from tests.protocols.competition.play import exchange, small, speech
 from tests.support.engine import Engine, until

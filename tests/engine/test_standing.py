@@ -10,19 +10,19 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from bus import subjects
-from bus.channels import OWNER, SESSION
-from bus.streams import ensure_streams
-from coordinator.admission import admit
-from coordinator.commands import CloseWindow, Notify, Tell, Wish
-from coordinator.presence import Presence
-from coordinator.protocols import STANDING
-from schemas import log
-from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pin
-from schemas.presence import Announcement
-from schemas.routing import TaskOutcome
-from schemas.session import OpenSession
-from schemas.wire import InvalidValue, encode, raw
+from parley.bus import subjects
+from parley.bus.channels import OWNER, SESSION
+from parley.bus.streams import ensure_streams
+from parley.coordinator.admission import admit
+from parley.coordinator.commands import CloseWindow, Notify, Tell, Wish
+from parley.coordinator.presence import Presence
+from parley.coordinator.protocols import STANDING
+from parley.schemas import log
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pin
+from parley.schemas.presence import Announcement
+from parley.schemas.routing import TaskOutcome
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import InvalidValue, encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends
 from tests.engine.floor import opened, posted, protocols, say
 from tests.support.engine import Engine, until
@@ -116,7 +116,7 @@ async def test_it_is_opened_once_though_two_tell_it_at_once(bare: Engine) -> Non
 
 
 def encode_told(i: int) -> bytes:
-    from schemas.session import TellSession
+    from parley.schemas.session import TellSession
 
     return encode(TellSession(place="1-0", kind="outcome", body=raw(TaskOutcome(session=f"s{i}", ok=True))))
 

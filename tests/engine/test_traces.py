@@ -14,7 +14,7 @@ import psutil
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from client.protocols import all_setups
+from parley.client.protocols import all_setups
 from parley.stack.lease import read_running
 from tests.observability.receiver import Receiver, attributes
 from tests.parley.support import QUESTION, Front, until
@@ -179,7 +179,7 @@ def test_a_moderator_that_is_killed_loses_no_span_of_the_session(front: Front) -
 CALLER = """
 import asyncio, sys
 from opentelemetry import trace
-from observability.setup import setup_tracing
+from parley.observability.setup import setup_tracing
 import parley
 stop = setup_tracing("caller")
 async def main():

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from bus import subjects
-from schemas import log
-from schemas.presence import Announcement
-from schemas.result import Result
-from schemas.session import Budget
-from schemas.turn import Check, Checked, Turn, Work
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.schemas import log
+from parley.schemas.presence import Announcement
+from parley.schemas.result import Result
+from parley.schemas.session import Budget
+from parley.schemas.turn import Check, Checked, Turn, Work
+from parley.schemas.wire import decode, encode
 from tests.engine.test_rules import asked, journal, work_subject
 from tests.support.engine import Engine
 

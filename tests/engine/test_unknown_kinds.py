@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from coordinator.commands import AskSeat, OpenWindow
-from coordinator.machine import Protocol
-from schemas.session import Seat
-from schemas.wire import raw
+from parley.coordinator.commands import AskSeat, OpenWindow
+from parley.coordinator.machine import Protocol
+from parley.schemas.session import Seat
+from parley.schemas.wire import raw
 from tests.coordinator.floor_play import FLOOR, State, asks
 from tests.engine.floor import posted
 from tests.support.engine import Engine

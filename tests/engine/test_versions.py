@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from agents.tools.folder import archive
-from bus import artifacts, subjects
-from bus.errors import ModeratorRefused, ModeratorsBusy
-from bus.log import Log
-from client.client import Client
-from coordinator.commands import StartChild
-from coordinator.folded.broken import Unreadable
-from coordinator.machine import Protocol
-from coordinator.moderator import Moderator
-from coordinator.protocols import PROTOCOLS
-from coordinator.table import Step, View
-from observability.metrics import Metrics
-from schemas import log
-from schemas.presence import Workers
-from schemas.result import Result
-from schemas.session import Budget, OpenSession
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.wire import decode
+from parley.agents.tools.folder import archive
+from parley.bus import artifacts, subjects
+from parley.bus.errors import ModeratorRefused, ModeratorsBusy
+from parley.bus.log import Log
+from parley.client.client import Client
+from parley.coordinator.commands import StartChild
+from parley.coordinator.folded.broken import Unreadable
+from parley.coordinator.machine import Protocol
+from parley.coordinator.moderator import Moderator
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.table import Step, View
+from parley.observability.metrics import Metrics
+from parley.schemas import log
+from parley.schemas.presence import Workers
+from parley.schemas.result import Result
+from parley.schemas.session import Budget, OpenSession
+from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.wire import decode
 from tests.coordinator.floor_play import ANSWERS, FLOOR, ends
 from tests.engine.floor import say
 from tests.parley.support import Front

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from client.errors import BadInput
 from evaluation.debates.blocks import Block, Code, Heading, Items, Picture, Words, html, markdown, table
 from evaluation.debates.manifest import Settings
+from parley.client.errors import BadInput
 from parley.debates import recorded
 from tests.support.forks import run
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agents import strict_yaml
-from agents.openai import probe
 from evaluation.defects import asking, cases, scoring
 from evaluation.defects.__main__ import main
 from evaluation.defects.asking import Prompted, Reviewed
 from evaluation.defects.cases import SET, Case, Planted
 from evaluation.loaders import BadData
-from schemas.protocols.madp.work import Finding, Review
+from parley.agents import strict_yaml
+from parley.agents.openai import probe
+from parley.schemas.protocols.madp.work import Finding, Review
 from tests.llm.server import model_server, says
 
 PLANTED = Planted(file="shop/admin/orders.py", line=17, what="w", must_mention="m")

@@ -12,7 +12,7 @@ import yaml
 from evaluation.debates.live_page import LiveManifest, report
 from evaluation.debates.live_rows import FILE, Question, Row, sides
 from parley.debates.live import Cell, sides_of, text_of
-from schemas.protocols.competition.format import DIMENSIONS
+from parley.schemas.protocols.competition.format import DIMENSIONS
 from tests.llm.aimock import Aimock, aimock
 from tests.parley.support import Front
 

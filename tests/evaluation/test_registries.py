@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.matching.ask_model import NOBODY
-from client.errors import BadInput
 from evaluation.loaders import BadData
 from evaluation.route import Question
 from evaluation.routing_registries import FIT, LEARNT, TRAIN, registries, replies
+from parley.agents.matching.ask_model import NOBODY
+from parley.client.errors import BadInput
 from parley.routing.evaluate import evaluate_registries, write_questions
 
 FARM = TRAIN / "farm"

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agents.experts import builtin
-from agents.matching.ask_model import NOBODY, Named
 from evaluation import route, routing, routing_data, routing_page
 from evaluation.loaders import DATA, BadData, NoData
 from evaluation.routing import Case, Routed, reliability, report, wilson
 from evaluation.routing_data import RoutingSet
 from evaluation.statistics import Interval
+from parley.agents.experts import builtin
+from parley.agents.matching.ask_model import NOBODY, Named
 
 A, B, NONE = Case(prompt="a", lead="a", leads=("a", "b"), support=("c",), depth=("quick",), kind="k"), Case(
     prompt="b", lead="b", leads=("b",), depth="standard", kind="l"), Case(prompt="n", kind="l")  # fmt: skip

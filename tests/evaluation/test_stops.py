@@ -5,7 +5,7 @@ import pytest
 
 from evaluation import stops
 from evaluation.stops import ABSOLUTE, RELATIVE, UNGATED, WHOLE, Played, equation_10
-from schemas.control import Control
+from parley.schemas.control import Control
 from tests.evaluation.debates import debate
 
 

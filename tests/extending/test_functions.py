@@ -14,17 +14,17 @@ import msgspec
 import pytest
 
 import parley
-from agents.context import Shown
-from agents.models.base import ModelError, ModelMisconfigured, ModelRefused
-from agents.models.function import seated
 from parley import settings
+from parley.agents.context import Shown
+from parley.agents.models.base import ModelError, ModelMisconfigured, ModelRefused
+from parley.agents.models.function import seated
 from parley.plan import plan_of
+from parley.schemas.post import Post
+from parley.schemas.protocols.consensus import PanelBrief, Position
+from parley.schemas.turn import Speak, Usage
+from parley.schemas.wire import raw
 from parley.stack import foreground
 from parley.stack.rows import rows_of
-from schemas.post import Post
-from schemas.protocols.consensus import PanelBrief, Position
-from schemas.turn import Speak, Usage
-from schemas.wire import raw
 from tests.support.engine import until
 
 QUESTION = "Canary or blue-green?"
@@ -196,7 +196,7 @@ async def test_a_result_says_why_a_function_is_missing(caplog: pytest.LogCapture
     why = r"panelist_1 missing: agent faulty raised LookupError in test_functions\.py, line \d+: no such row"
     assert re.search(why, str(result)), str(result)
     assert {(turn.seat, turn.kind) for turn in result.unanswered} >= {("panelist_1", "answer")}
-    logged = [r for r in caplog.records if r.exc_info and r.name == "agents.models.function"]
+    logged = [r for r in caplog.records if r.exc_info and r.name == "parley.agents.models.function"]
     assert len(logged) == 1, "one traceback, however often it raises"
     assert "correct the function" in logged[0].getMessage()
 

@@ -45,8 +45,8 @@ class Coin:
         self.side = side
 
     async def reply(self, shown, emit):
-        from agents.models.base import Completion
-        from schemas.protocols.consensus import Position
+        from parley.agents.models.base import Completion
+        from parley.schemas.protocols.consensus import Position
         return Completion(body=Position(answer=self.side, reasoning="It fell so.", confidence=0.9))
 
 def coin(options):
@@ -139,7 +139,7 @@ def test_a_command_runs_under_its_name_and_a_broken_one_says_why(run: Run) -> No
 def test_a_fresh_environment_finds_the_nats_server_beside_parleys_own(python: Path) -> None:
     """The package is on the path of Python, and its program is on no PATH."""
     done = subprocess.run(
-        [str(python), "-c", "from bus.embedded import find_server; print(find_server())"], cwd=python.parent,
+        [str(python), "-c", "from parley.bus.embedded import find_server; print(find_server())"], cwd=python.parent,
         env={**BARE, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=20,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -11,22 +11,21 @@ from typing import Any
 
 import msgspec
 
-import agents.experts
-from agents import strict_yaml
-from agents.experts import ExpertError
-from agents.openai import reply_schema
-from agents.openai.bounds import BadBody, Limits
-from agents.openai.completion import Reading
-from agents.tools.folder import archive
-from client import session_view
-from client.errors import BadInput
-from client.files import json_file
-from client.protocols.maci import signals_file
-from client.records import Altered, parsed, result_of
-from client.show import documents, transcript
-from schemas import export, log
-from schemas.folders.archive import FolderError, unpacked
-from schemas.wire import InvalidValue, SchemaError, Undecodable, compact, decode, encode, nested_too_deep
+from parley.agents import experts, strict_yaml
+from parley.agents.experts import ExpertError
+from parley.agents.openai import reply_schema
+from parley.agents.openai.bounds import BadBody, Limits
+from parley.agents.openai.completion import Reading
+from parley.agents.tools.folder import archive
+from parley.client import session_view
+from parley.client.errors import BadInput
+from parley.client.files import json_file
+from parley.client.protocols.maci import signals_file
+from parley.client.records import Altered, parsed, result_of
+from parley.client.show import documents, transcript
+from parley.schemas import export, log
+from parley.schemas.folders.archive import FolderError, unpacked
+from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, compact, decode, encode, nested_too_deep
 from tests.fuzz.mutate import WORDS, mutated
 from tests.protocols.maci.test_signals_file import DEBATE
 from tests.security import test_archive_validator as archives
@@ -192,7 +191,7 @@ def _read_yaml(data: bytes) -> bool:
         return False
     repr(found).encode()
     try:
-        agents.experts.read_text(text)
+        experts.read_text(text)
     except ExpertError as error:
         str(error).encode()
     return True

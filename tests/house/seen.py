@@ -121,7 +121,8 @@ def _name(row: Row) -> str:
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
-    """Every name that may be a module's: imported, or written out as a text (`python -m coordinator.moderator`)."""
+    """Every name that may be a module's: imported, or written out as a text (`python -m
+    parley.coordinator.moderator`)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -4,8 +4,8 @@ A function does nothing and returns None: its code is swapped, so that tables wh
 stubbed with it. A class loses what its methods do; one that has none cannot be built. A field reads as None. A dict,
 list or set is emptied, any other constant is None wherever it was imported.
 
-    stub("coordinator.machine", "step")
-    stub("schemas.protocols.consensus", "Settings.threshold")
+    stub("parley.coordinator.machine", "step")
+    stub("parley.schemas.protocols.consensus", "Settings.threshold")
 """
 
 import importlib

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 import yaml
 
-from agents import specs
-from bus.accounts import load_credentials, load_token_key
-from bus.channels import ACCOUNT_OF_ROLE
-from bus.embedded import find_server
-from coordinator.protocols import PROTOCOLS
+from parley.agents import specs
+from parley.bus.accounts import load_credentials, load_token_key
+from parley.bus.channels import ACCOUNT_OF_ROLE
+from parley.bus.embedded import find_server
+from parley.coordinator.protocols import PROTOCOLS
 from tests.deploy import dockerfile
 from tests.outcomes.test_command import fetch
 from tests.parley.support import until

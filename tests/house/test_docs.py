@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "evaluation", "examples", "tests")

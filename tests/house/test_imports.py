@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from schemas import rooms
+from parley.schemas import rooms
 from tests.small_model.server import PACKAGES as BESIDE
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "gateway", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 QUOTED = ROOT / "evaluation" / "questions" / "documents"
 """Texts of other people, code among them, that are read and never imported."""
@@ -44,8 +44,9 @@ def parsed(path: Path) -> ast.Module:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether it is a module of ours, or the name of a settings file."""
-    return text.endswith(".yaml") or (ROOT / text.replace(".", "/")).with_suffix(".py").is_file()
+    """Whether it is a module or a package of ours, or the name of a settings file."""
+    place = ROOT / text.rstrip(".").replace(".", "/")
+    return text.endswith(".yaml") or place.is_dir() or place.with_suffix(".py").is_file()
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -63,24 +64,26 @@ def roots(tree: ast.Module) -> set[str]:
 
 def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() -> None:
     (pure,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "pure"]
-    held = {m.removeprefix("coordinator.") for m in pure["source_modules"]}
+    held = {m.removeprefix("parley.coordinator.") for m in pure["source_modules"]}
     found = {p.stem if p.suffix == ".py" else p.name for p in (ROOT / "coordinator").iterdir() if p.suffix != ".typed"}
-    assert found - {"__init__", "__pycache__"} - ON_THE_BUS == held - {"schemas"}
+    assert found - {"__init__", "__pycache__"} - ON_THE_BUS == held - {"parley.schemas"}
 
 
 def test_every_general_module_up_to_the_coordinator_is_held_to_import_no_protocols_room() -> None:
     (general,) = [c for c in CONFIG["tool"]["importlinter"]["contracts"] if c["id"] == "general"]
     found = {
-        f"{package}.{p.stem if p.suffix == '.py' else p.name}"
+        f"parley.{package}.{p.stem if p.suffix == '.py' else p.name}"
         for package in ("schemas", "coordinator")
         for p in (ROOT / package).iterdir()
         if p.suffix == ".py" or any(p.glob("*.py"))
     }
-    left_out = {"schemas.__init__", "schemas.protocols", "coordinator.__init__", "coordinator.protocols"}
-    assert found - left_out | {"bus", "observability"} == set(general["source_modules"])
+    left_out = {f"parley.{layer}.{name}" for layer in ("schemas", "coordinator") for name in ("__init__", "protocols")}
+    assert found - left_out | {"parley.bus", "parley.observability"} == set(general["source_modules"])
 
 
-@pytest.mark.parametrize(("package", "id"), [("coordinator.protocols", "protocols"), ("schemas.protocols", "messages")])
+@pytest.mark.parametrize(
+    ("package", "id"), [("parley.coordinator.protocols", "protocols"), ("parley.schemas.protocols", "messages")]
+)
 def test_no_protocol_imports_another(package: str, id: str) -> None:
     seen = set()
     folder = package.replace(".", "/")
@@ -97,7 +100,7 @@ def test_no_protocol_imports_another(package: str, id: str) -> None:
 
 def test_every_general_module_of_the_client_is_held_to_import_no_protocols_room() -> None:
     held, rooms = (contract(id)[key] for id, key in (("client", "source_modules"), ("faces", "modules")))
-    registry = ROOT / "client" / "protocols"
+    registry = ROOT / "parley" / "client" / "protocols"
     paths = [
         p
         for folder in (registry.parent, registry)
@@ -155,7 +158,7 @@ def test_one_module_loads_the_library_of_the_bus() -> None:
 
 GROUPS = {
     ("coordinator/protocols/__init__.py", "parley.protocols"), ("agents/protocols/__init__.py", "parley.kits"),
-    ("client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
+    ("parley/client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("evaluation/debates/registry.py", "parley.debate_methods"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
@@ -181,7 +184,7 @@ def test_subjects_are_spelt_in_one_module() -> None:
     assert users <= {"bus/subjects.py"}
 
 
-SERVICES = ("coordinator.moderator", "agents.worker", "parley.stack.services")
+SERVICES = ("parley.coordinator.moderator", "parley.agents.worker", "parley.stack.services")
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -195,10 +198,10 @@ def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> 
 
 
 def test_whoever_only_shows_turns_to_a_model_does_not_import_the_bus() -> None:
-    code = "import json, sys, agents.openai.model, agents.context; print(json.dumps(sorted(sys.modules)))"
+    code = "import json, sys, parley.agents.openai.model, parley.agents.context; print(json.dumps(sorted(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
     modules = set(json.loads(out.stdout))
-    assert "agents.context" in modules and not {"nats", "bus"} & modules
+    assert "parley.agents.context" in modules and not {"nats", "bus"} & modules
 
 
 def test_help_imports_next_to_nothing() -> None:
@@ -211,8 +214,8 @@ def test_help_imports_next_to_nothing() -> None:
         "prometheus_client",
         "opentelemetry",
         "pydantic",
-        "agents.worker",
-        "bus.connection",
+        "parley.agents.worker",
+        "parley.bus.connection",
     }
     assert not heavy & set(json.loads(out.stdout))
 
@@ -242,7 +245,7 @@ def test_tests_wait_for_events_and_not_for_time() -> None:
 
 
 def test_no_process_waits_in_a_way_that_drops_a_cancellation() -> None:
-    """asyncio.wait_for of Python 3.11 does (bus.library.cancelled); asyncio.timeout does not."""
+    """asyncio.wait_for of Python 3.11 does (parley.bus.library.cancelled); asyncio.timeout does not."""
     for path, tree in sources(*PACKAGES):
         for node in ast.walk(tree):
             assert not (isinstance(node, ast.Attribute) and node.attr == "wait_for"), f"{path}:{node.lineno}"

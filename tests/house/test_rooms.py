@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from tests.house.test_imports import QUOTED
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "client", "gateway", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
 NAMES = tuple(PROTOCOLS)
 REGISTRIES = {
     "coordinator/protocols/__init__.py",  # the default protocol, and the standing sessions
@@ -31,7 +31,7 @@ WORDS_OF_ENGLISH = ("breaker", "competition", "consensus", "critic", "single")
 
 def room(path: str) -> str:
     """The protocol whose room a module stands in; empty: it is a general module."""
-    match = re.match(r"\w+/protocols/(\w+?)(?:/|\.py$)", path)
+    match = re.match(r"(?:parley/)?\w+/protocols/(\w+?)(?:/|\.py$)", path)
     return match[1] if match and match[1] in NAMES else ""
 
 
@@ -100,9 +100,9 @@ def test_general_modules_name_no_protocol() -> None:
     "planted",
     [
         'if opened.protocol == "maci": pass',
-        "from client.protocols.madp import story",
-        "from client.protocols.madp.story import Story",
-        "import schemas.protocols.critic",
+        "from parley.client.protocols.madp import story",
+        "from parley.client.protocols.madp.story import Story",
+        "import parley.schemas.protocols.critic",
         "match protocol:\n    case 'consensus':\n        pass",
         'ROWS = {"competition": 1}',
         "critic_lines = []",

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from referencing import Registry, Resource
 
-from schemas import export, turn
-from schemas.session import OpenSession
-from schemas.wire import encode
+from parley.schemas import export, turn
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import encode
 
 TEXTS = export.documents()
 

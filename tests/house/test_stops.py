@@ -3,7 +3,7 @@ gives (tests/engine/test_versions.py)."""
 
 import pytest
 
-from schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.stops import STOPS, VERSION_LOST
 from tests.support.walk import Expected, Walks, walks
 
 NOTHING = Expected(frozenset())

@@ -2,9 +2,9 @@
 
 import pytest
 
-from coordinator.signals.calibration import calibrated
-from schemas.afterwards.learned import Calibration
-from schemas.wire import InvalidValue
+from parley.coordinator.signals.calibration import calibrated
+from parley.schemas.afterwards.learned import Calibration
+from parley.schemas.wire import InvalidValue
 
 
 def isotonic(*knots: tuple[float, float]) -> Calibration:

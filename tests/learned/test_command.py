@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import parley
-from client.reliability import store
-from client.reliability.verdicts import Member, Verdict
-from schemas.session import Seat
+from parley.client.reliability import store
+from parley.client.reliability.verdicts import Member, Verdict
+from parley.schemas.session import Seat
 from tests.learned.test_file import past
 from tests.parley.support import Front
 

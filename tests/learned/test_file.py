@@ -7,22 +7,22 @@ import msgspec
 import pytest
 
 import parley
-from client.errors import BadInput
-from client.reliability import store
-from client.reliability.known import read_known
-from client.reliability.learning import calibrations, learn
-from client.reliability.route import route
-from client.reliability.verdicts import Member, Verdict, question_hash
-from client.reliability.ways import refuse_other, taken_by_way
-from client.show.learned_words import learned_words
-from gateway.offers import opening_of
+from parley.client.errors import BadInput
+from parley.client.reliability import store
+from parley.client.reliability.known import read_known
+from parley.client.reliability.learning import calibrations, learn
+from parley.client.reliability.route import route
+from parley.client.reliability.verdicts import Member, Verdict, question_hash
+from parley.client.reliability.ways import refuse_other, taken_by_way
+from parley.client.show.learned_words import learned_words
 from parley.doors.offers import offers_of
 from parley.plan import plan_of
 from parley.reliability import learning
 from parley.reliability.applied import routed, with_learned
 from parley.reliability.steering import learned_policies
+from parley.schemas.session import OpenSession
 from parley.settings import LearnedSection, Settings, load
-from schemas.session import OpenSession
+from parley.web.offers import opening_of
 from tests.learned.test_sessions import FIT, debate, panel, records, result
 
 NOW = 10**18

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from client.reliability import fits
-from coordinator.signals.calibration import calibrated
 from evaluation.debates.harness import run
 from evaluation.debates.method import UNLIMITED, Budget
 from evaluation.debates.record import RecordedDebate, Round, Statement
@@ -13,6 +11,8 @@ from evaluation.learned.agreement import by_agreement
 from evaluation.learned.records import BestByRecord, ByRecord, counted, posterior
 from evaluation.learned.routed import Routed
 from evaluation.learned.stopping import LearnedStop, read_as, steps
+from parley.client.reliability import fits
+from parley.coordinator.signals.calibration import calibrated
 
 
 def debate(number: int, gold: int, *rounds: tuple[int | None, ...], kind: str = "k") -> RecordedDebate:

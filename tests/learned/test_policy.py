@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from client.reliability.course import Course, Pull
-from client.reliability.policy import LEAST, MOST_PULLS, Case, carried, choices, chosen, policy, shrunk
-from client.reliability.verdicts import Verdict, question_hash
-from coordinator.schedulers import bandit, controller, learned, tried
-from coordinator.schedulers.bandit import ACTIONS, LinUcb, Ucb
-from coordinator.schedulers.controller import State
-from schemas.afterwards.policy import Arm
-from schemas.control import Control
+from parley.client.reliability.course import Course, Pull
+from parley.client.reliability.policy import LEAST, MOST_PULLS, Case, carried, choices, chosen, policy, shrunk
+from parley.client.reliability.verdicts import Verdict, question_hash
+from parley.coordinator.schedulers import bandit, controller, learned, tried
+from parley.coordinator.schedulers.bandit import ACTIONS, LinUcb, Ucb
+from parley.coordinator.schedulers.controller import State
+from parley.schemas.afterwards.policy import Arm
+from parley.schemas.control import Control
 from tests.protocols.maci.rounds import control, play, seen
 
 NOW, DAY = 10**18, 86_400 * 10**9

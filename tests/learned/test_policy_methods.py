@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from client.reliability.policy import Grid
 from evaluation.debates.harness import reads_gold, run
 from evaluation.debates.method import UNLIMITED
 from evaluation.debates.methods.controlled import Controlled
@@ -12,6 +11,7 @@ from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import loaded
 from evaluation.learned import report
 from evaluation.learned.policies import FLAGS, GRID, PAPER, CarriedBandit, LearnedSettings, case
+from parley.client.reliability.policy import Grid
 from tests.learned.test_methods import LAW, OPEN, debate
 
 SPOILT = [debate(300 + i, 0, (0, 1), (0, 0), (0, 1), (1, 1), kind="spoilt") for i in range(60)]

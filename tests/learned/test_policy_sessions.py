@@ -7,29 +7,29 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.protocols import face_of
-from client.records import Record
-from client.reliability import store
-from client.reliability.course import Course
-from client.reliability.policy import LEAST, Case, carried
-from client.reliability.verdicts import Verdict, question_hash, verdict
-from client.show import explain
-from client.show.learned_words import learned_words
-from coordinator.admission import admit
-from coordinator.forks.carry import Wanted, carry
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from coordinator.schedulers.bandit import ACTIONS, Ucb
+from parley.client.protocols import face_of
+from parley.client.records import Record
+from parley.client.reliability import store
+from parley.client.reliability.course import Course
+from parley.client.reliability.policy import LEAST, Case, carried
+from parley.client.reliability.verdicts import Verdict, question_hash, verdict
+from parley.client.show import explain
+from parley.client.show.learned_words import learned_words
+from parley.coordinator.admission import admit
+from parley.coordinator.forks.carry import Wanted, carry
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.coordinator.schedulers.bandit import ACTIONS, Ucb
 from parley.reliability.applied import with_learned
 from parley.reliability.steering import learned_policies, policy_words
+from parley.schemas import log
+from parley.schemas.afterwards.learned import Learned
+from parley.schemas.afterwards.policy import Arm, Policy
+from parley.schemas.log import Opened
+from parley.schemas.session import Budget, OpenSession
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode, encode
 from parley.settings import LearnedSection, Settings, load
-from schemas import log
-from schemas.afterwards.learned import Learned
-from schemas.afterwards.policy import Arm, Policy
-from schemas.log import Opened
-from schemas.session import Budget, OpenSession
-from schemas.turn import Usage
-from schemas.wire import decode, encode
 from tests.protocols.maci import play as maci
 from tests.protocols.maci.play import MACI, OUTCOMES, Play, belief
 from tests.support.play import BasePlay

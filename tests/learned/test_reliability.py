@@ -6,11 +6,11 @@ import math
 import msgspec
 import pytest
 
-from client.reliability.table import KIND_PRIOR, interval, posterior_mean, table
-from client.reliability.verdicts import Member, Verdict, question_hash
-from coordinator.signals import reliability
-from schemas.afterwards.learned import Reliability, Standing
-from schemas.session import Seat
+from parley.client.reliability.table import KIND_PRIOR, interval, posterior_mean, table
+from parley.client.reliability.verdicts import Member, Verdict, question_hash
+from parley.coordinator.signals import reliability
+from parley.schemas.afterwards.learned import Reliability, Standing
+from parley.schemas.session import Seat
 
 DAY_NS = 86_400 * 10**9
 NOW = 1_000 * DAY_NS

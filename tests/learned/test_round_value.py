@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.schedulers import controller, round_value
-from coordinator.schedulers.controller import Observation
-from schemas.control import Control, RoundValue
-from schemas.wire import InvalidValue
+from parley.coordinator.schedulers import controller, round_value
+from parley.coordinator.schedulers.controller import Observation
+from parley.schemas.control import Control, RoundValue
+from parley.schemas.wire import InvalidValue
 
 
 def fit(price: float = 0.0, tokens: float = 500, **coefficients: float) -> RoundValue:

@@ -6,20 +6,20 @@ import msgspec
 import pytest
 from markupsafe import escape
 
-from client.records import Record
-from client.reliability.verdicts import Verdict, verdict
-from client.show.learned_words import learned_figures, learned_words
-from client.show.page import html
-from client.show.transcript import brief_result, result_lines
-from client.show.untrusted import shaped
-from coordinator.admission import admit
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas import log
-from schemas.afterwards.learned import Calibration, Learned, Reliability, Standing
-from schemas.result import Result, Stop
-from schemas.session import OpenSession
-from schemas.wire import decode, encode
+from parley.client.records import Record
+from parley.client.reliability.verdicts import Verdict, verdict
+from parley.client.show.learned_words import learned_figures, learned_words
+from parley.client.show.page import html
+from parley.client.show.transcript import brief_result, result_lines
+from parley.client.show.untrusted import shaped
+from parley.coordinator.admission import admit
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.afterwards.learned import Calibration, Learned, Reliability, Standing
+from parley.schemas.result import Result, Stop
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import decode, encode
 from tests.protocols.consensus import play as consensus
 from tests.protocols.maci import play as maci
 from tests.protocols.single import worlds as single

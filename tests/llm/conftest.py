@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.openai import probe
+from parley.agents.openai import probe
 
 
 @pytest.fixture(autouse=True)

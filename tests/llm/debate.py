@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from schemas import log
-from schemas.wire import decode
+from parley.schemas import log
+from parley.schemas.wire import decode
 from tests.llm.aimock import Aimock
 from tests.parley.support import Front
 

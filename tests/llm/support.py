@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models import make_model
-from agents.openai.model import OpenAIModel
-from agents.openai.options import parse
-from schemas.session import Document
-from schemas.turn import Caps
+from parley.agents.context import Shown
+from parley.agents.models import make_model
+from parley.agents.openai.model import OpenAIModel
+from parley.agents.openai.options import parse
+from parley.schemas.session import Document
+from parley.schemas.turn import Caps
 from tests.protocols.consensus.simulate import document, turn_shown
 
 POSITION = {"answer": "A4", "reasoning": "It is measured.", "confidence": 0.75}

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Shown
-from agents.models import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
-from agents.secrets import Secret
-from schemas.turn import Caps
+from parley.agents.context import Shown
+from parley.agents.models import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
+from parley.agents.secrets import Secret
+from parley.schemas.turn import Caps
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import FULL, PROSE, Heard, asked, model, silent
 from tests.protocols.consensus.simulate import document, run

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from client.api import connected, request
+from parley.client.api import connected, request
 from parley.follow import follow
 from parley.local_stack import LocalParley
+from parley.schemas import log
+from parley.schemas.post import Live, Post
+from parley.schemas.wire import decode
 from parley.show.view import QuietView
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
-from schemas import log
-from schemas.post import Live, Post
-from schemas.wire import decode
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.debate import PANEL, QUESTION, TRIO, begun, fixtures, log_of, requests_of, tokens, variables
 from tests.parley.support import Front

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import config
-from agents.config import VARIABLES, environment, prefixes, resolve, unmet_wish, variables_of
-from agents.experts import builtin as shipped_experts
-from agents.models import ModelMisconfigured, make_model
-from agents.openai import prices
-from agents.openai.options import parse
-from agents.openai.providers import PRESETS, Rung, family_of
-from agents.secrets import Secret, scrub
-from agents.specs import AgentSpec, builtin, load
-from agents.specs import parse as parse_spec
+from parley.agents import config
+from parley.agents.config import VARIABLES, environment, prefixes, resolve, unmet_wish, variables_of
+from parley.agents.experts import builtin as shipped_experts
+from parley.agents.models import ModelMisconfigured, make_model
+from parley.agents.openai import prices
+from parley.agents.openai.options import parse
+from parley.agents.openai.providers import PRESETS, Rung, family_of
+from parley.agents.secrets import Secret, scrub
+from parley.agents.specs import AgentSpec, builtin, load
+from parley.agents.specs import parse as parse_spec
 from parley.stack.services import model_of
 
 ROOT = Path(__file__).parents[2]

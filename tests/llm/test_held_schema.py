@@ -5,15 +5,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.openai import reply_schema
-from agents.openai.held_schema import schema_of
-from agents.openai.reply_schema import strict_schema
-from agents.protocols import KITS
-from agents.secrets import Secret
-from schemas.protocols.consensus import Analysis, Position
-from schemas.protocols.critic import Rewritten
-from schemas.protocols.maci.messages import Blind
-from schemas.turn import Caps
+from parley.agents.openai import reply_schema
+from parley.agents.openai.held_schema import schema_of
+from parley.agents.openai.reply_schema import strict_schema
+from parley.agents.protocols import KITS
+from parley.agents.secrets import Secret
+from parley.schemas.protocols.consensus import Analysis, Position
+from parley.schemas.protocols.critic import Rewritten
+from parley.schemas.protocols.maci.messages import Blind
+from parley.schemas.turn import Caps
 from tests.llm.server import fails, model_server, says
 from tests.llm.support import FULL, POSITION, asked, model, silent
 from tests.protocols.consensus.simulate import document

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from agents.models import make_model
-from agents.models.injection import is_instruction, suspicious
-from agents.models.recorded import RecordedModel, RecordedReply, key_of
-from schemas.protocols.consensus import Position
-from schemas.wire import encode, raw
+from parley.agents.models import make_model
+from parley.agents.models.injection import is_instruction, suspicious
+from parley.agents.models.recorded import RecordedModel, RecordedReply, key_of
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.wire import encode, raw
 from tests.llm.server import model_server, says
 from tests.llm.support import FULL, POSITION, asked, model, silent
 from tests.protocols.consensus.simulate import document

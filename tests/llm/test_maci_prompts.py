@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Shown
-from agents.models.prompting import build
-from agents.openai import reply_schema
-from agents.openai.held_schema import schema_of
-from agents.protocols import KITS, kind_of
-from coordinator.schedulers.tone import LEVELS
-from schemas.belief import Share
-from schemas.protocols.consensus import PanelBrief
-from schemas.protocols.maci.messages import (
+from parley.agents.context import Shown
+from parley.agents.models.prompting import build
+from parley.agents.openai import reply_schema
+from parley.agents.openai.held_schema import schema_of
+from parley.agents.protocols import KITS, kind_of
+from parley.coordinator.schedulers.tone import LEVELS
+from parley.schemas.belief import Share
+from parley.schemas.protocols.consensus import PanelBrief
+from parley.schemas.protocols.maci.messages import (
     BlindBrief,
     CritBrief,
     Earlier,
@@ -28,8 +28,8 @@ from schemas.protocols.maci.messages import (
     Span,
     Speaker,
 )
-from schemas.protocols.single import AnswerBrief
-from schemas.turn import Caps
+from parley.schemas.protocols.single import AnswerBrief
+from parley.schemas.turn import Caps
 from tests.llm.server import model_server, says
 from tests.llm.support import model, silent
 from tests.llm.test_injections import ATTACKS

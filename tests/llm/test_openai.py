@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from agents.context import Shown
-from agents.models import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable
-from agents.openai import probe
-from agents.openai.model import OpenAIModel
-from agents.secrets import Secret
-from schemas.protocols.consensus import Analysis, Position
-from schemas.turn import Caps, Usage
+from parley.agents.context import Shown
+from parley.agents.models import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable
+from parley.agents.openai import probe
+from parley.agents.openai.model import OpenAIModel
+from parley.agents.secrets import Secret
+from parley.schemas.protocols.consensus import Analysis, Position
+from parley.schemas.turn import Caps, Usage
 from tests.llm.server import (
     ModelServer,
     Step,
@@ -49,7 +49,7 @@ async def fault(*steps: Step, shown: Shown | None = None, **options: Any) -> tup
 
 # -- the ladder
 async def test_rung_1_a_schema_that_the_server_takes(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "agents.openai")
+    caplog.set_level(logging.DEBUG, "parley.agents.openai")
     completion, server = await once(says(FULL))
     assert completion.body == Position(**POSITION, argument=None)  # type: ignore[arg-type]
     assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1, unpriced=True)

@@ -6,17 +6,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.context import Tools
-from agents.models import ModelMisconfigured, ModelRefused
-from agents.models.prompting import Repair, build, fresh_boundary
-from agents.models.templates import HEADS, Template, fill, template
-from agents.protocols import KITS
-from agents.tokens import estimate, first_tokens
-from schemas.protocols.consensus import PanelBrief, Position
-from schemas.protocols.critic import AnswerBrief
-from schemas.protocols.madp.work import WorkBrief
-from schemas.routing import Task
-from schemas.turn import Caps
+from parley.agents.context import Tools
+from parley.agents.models import ModelMisconfigured, ModelRefused
+from parley.agents.models.prompting import Repair, build, fresh_boundary
+from parley.agents.models.templates import HEADS, Template, fill, template
+from parley.agents.protocols import KITS
+from parley.agents.tokens import estimate, first_tokens
+from parley.schemas.protocols.consensus import PanelBrief, Position
+from parley.schemas.protocols.critic import AnswerBrief
+from parley.schemas.protocols.madp.work import WorkBrief
+from parley.schemas.routing import Task
+from parley.schemas.turn import Caps
 from tests.llm.support import POSITION, asked
 from tests.protocols.consensus.simulate import document
 from tests.tools.support import asked as work

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
-from agents.openai.live_text import LiveText
-from agents.openai.reply_schema import How, Unusable, parse, strict_schema
-from agents.protocols import KITS
-from schemas.protocols.consensus import Analysis, Position
-from schemas.wire import encode
+from parley.agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
+from parley.agents.openai.live_text import LiveText
+from parley.agents.openai.reply_schema import How, Unusable, parse, strict_schema
+from parley.agents.protocols import KITS
+from parley.schemas.protocols.consensus import Analysis, Position
+from parley.schemas.wire import encode
 from tests.llm.support import FULL, POSITION
 
 REPLIES = {kind.reply for protocol in ("consensus", "critic") for kind in KITS[protocol].kinds.values()}

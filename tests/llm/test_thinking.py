@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agents.models import ModelRefused
-from agents.openai import probe
-from agents.openai.options import parse
-from coordinator.budget import booked, reservation
-from schemas.protocols.consensus import Settings
-from schemas.session import Seat
-from schemas.turn import Caps, Usage
+from parley.agents.models import ModelRefused
+from parley.agents.openai import probe
+from parley.agents.openai.options import parse
+from parley.coordinator.budget import booked, reservation
+from parley.schemas.protocols.consensus import Settings
+from parley.schemas.session import Seat
+from parley.schemas.turn import Caps, Usage
 from tests.llm.server import model_server, says
 from tests.llm.support import FULL, Heard, asked, model, silent
 from tests.llm.thinker import thinks

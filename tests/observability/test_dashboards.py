@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from deploy.watching.dashboards import SOURCE, render
-from observability.watching.boards import BOARDS
-from observability.watching.panels import Board
+from parley.observability.watching.boards import BOARDS
+from parley.observability.watching.panels import Board
 
 
 def _panels(made: Any) -> list[Any]:

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from observability import health
-from observability.health import HealthServer
-from observability.metrics import Metrics
+from parley.observability import health
+from parley.observability.health import HealthServer
+from parley.observability.metrics import Metrics
 
 
 async def ask(port: int, request: bytes) -> tuple[int, dict[str, str], str]:

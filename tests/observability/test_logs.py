@@ -10,7 +10,7 @@ from typing import Any
 import nkeys
 import pytest
 
-from observability import logs
+from parley.observability import logs
 
 log = logging.getLogger("tests.somewhere")
 

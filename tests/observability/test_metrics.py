@@ -7,9 +7,9 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
-from observability import series
-from observability.build import parley_version
-from observability.metrics import MAX_VALUES, TURN_OUTCOMES, Bounded, Metrics
+from parley.observability import series
+from parley.observability.build import parley_version
+from parley.observability.metrics import MAX_VALUES, TURN_OUTCOMES, Bounded, Metrics
 
 FORBIDDEN_LABELS = {"session", "sid", "seat", "turn", "instance", "author", "worker", "question"}
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from coordinator.table import Sample
-from observability.health import HealthServer
-from observability.metrics import Metrics
+from parley.coordinator.table import Sample
+from parley.observability.health import HealthServer
+from parley.observability.metrics import Metrics
 from tests.outcomes.played import fold, shown
 
 PROMETHEUS = shutil.which("prometheus")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from observability import setup, tracing
+from parley.observability import setup, tracing
 from tests.observability.receiver import Receiver, attributes
 from tests.parley.support import until
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 SENDER = """
 import io, json, sys
-from observability import logs, setup, tracing
+from parley.observability import logs, setup, tracing
 stop = setup.setup_tracing("sender", instance="one")
 headers = {}
 with tracing.asking("parley open", "s1") as asked:
@@ -36,7 +36,7 @@ print(json.dumps({"headers": headers, "line": json.loads(out.getvalue().splitlin
 
 TAKER = """
 import json, sys
-from observability import setup, tracing
+from parley.observability import setup, tracing
 stop = setup.setup_tracing("taker")
 headers = json.loads(sys.argv[1])
 try:
@@ -96,7 +96,7 @@ def test_a_span_crosses_two_processes() -> None:
 DECIDED = """
 import json
 from opentelemetry import trace
-from observability import setup, tracing
+from parley.observability import setup, tracing
 stop = setup.setup_tracing("decides")
 ids = tracing.trace_of("s1"), tracing.span_of("s1", "session")
 own = tracing.text(trace.SpanContext(*ids, is_remote=True, trace_flags=trace.TraceFlags(1)))
@@ -126,7 +126,7 @@ def test_the_usual_variable_decides_instead(sampler: str, traced: bool) -> None:
 
 SAID = """
 import asyncio, json
-from observability import setup, tracing
+from parley.observability import setup, tracing
 stop = setup.setup_tracing("agent")
 from tests.llm.server import fails, model_server, raw, says
 from tests.llm.support import FULL, asked, model, silent

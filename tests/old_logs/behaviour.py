@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from coordinator.machine import Illegal, Protocol, Session, record, record_opening
-from coordinator.protocols import PROTOCOLS, STANDING
-from schemas import log
-from schemas.routing import TaskOutcome
-from schemas.wire import encode, raw
+from parley.coordinator.machine import Illegal, Protocol, Session, record, record_opening
+from parley.coordinator.protocols import PROTOCOLS, STANDING
+from parley.schemas import log
+from parley.schemas.routing import TaskOutcome
+from parley.schemas.wire import encode, raw
 from tests.support.play import START_NS
 from tests.support.walk import Move, walks
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.protocols import PROTOCOLS
-from coordinator.table import Protocol
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.table import Protocol
 from tests.old_logs.behaviour import KEPT, behaviour, kept, now, write
 from tests.support.walk import walks
 

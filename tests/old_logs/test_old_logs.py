@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from bus import subjects
-from bus.log import Log
-from bus.streams import ensure_streams
-from client import records
-from client.client import Client
-from client.records import read_record
-from coordinator.protocols import PROTOCOLS, STANDING
-from coordinator.replay import replay
-from schemas import log
-from schemas.post import SessionRow
-from schemas.result import Result
-from schemas.session import TimerDue
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.bus.log import Log
+from parley.bus.streams import ensure_streams
+from parley.client import records
+from parley.client.client import Client
+from parley.client.records import read_record
+from parley.coordinator.protocols import PROTOCOLS, STANDING
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.post import SessionRow
+from parley.schemas.result import Result
+from parley.schemas.session import TimerDue
+from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.wire import decode, encode
 from tests.parley.support import Front
 from tests.support.engine import Engine
 

@@ -5,7 +5,7 @@ python -m tests.outcomes.killed URL CREDENTIALS"""
 import sys
 from pathlib import Path
 
-from bus.accounts import load_credentials
+from parley.bus.accounts import load_credentials
 from parley.stack import services
 from tests.outcomes.played import TENANT
 from tests.support.crash import checkpoint

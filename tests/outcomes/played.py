@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 
-from bus import subjects
-from coordinator.outcomes import message
-from coordinator.outcomes.fold import Fold, day_of
-from coordinator.outcomes.known import children
-from coordinator.outcomes.session import ends
-from coordinator.protocols import PROTOCOLS
-from observability.outcomes import Outcomes
-from schemas.result import Totals
-from schemas.wire import encode
+from parley.bus import subjects
+from parley.coordinator.outcomes import message
+from parley.coordinator.outcomes.fold import Fold, day_of
+from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.session import ends
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.outcomes import Outcomes
+from parley.schemas.result import Totals
+from parley.schemas.wire import encode
 from tests.support.play import START_NS, BasePlay
 
 TENANT = "acme"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from bus import streams, subjects
-from coordinator.outcomes.bus_state import Ages, BusState
-from observability.outcomes import BUS, Outcomes
-from schemas.result import Totals
+from parley.bus import streams, subjects
+from parley.coordinator.outcomes.bus_state import Ages, BusState
+from parley.observability.outcomes import BUS, Outcomes
+from parley.schemas.result import Totals
 from tests.outcomes.played import values
 from tests.security.support import Target
 from tests.support.engine import Engine

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from bus import accounts, subjects
-from bus.log import Log
-from bus.storage.partitions import Partitions
-from coordinator.outcomes.counting import Counting
-from coordinator.outcomes.known import children
-from observability.outcomes import Outcomes
+from parley.bus import accounts, subjects
+from parley.bus.log import Log
+from parley.bus.storage.partitions import Partitions
+from parley.coordinator.outcomes.counting import Counting
+from parley.coordinator.outcomes.known import children
+from parley.observability.outcomes import Outcomes
 from tests.outcomes.played import KNOWN, TENANT, shown, values
 from tests.support.cluster import QUEUES, Cluster
 

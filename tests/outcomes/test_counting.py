@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from bus import streams, subjects
-from bus.storage import direct
-from coordinator.outcomes.counting import Counting
-from coordinator.outcomes.known import children
-from observability.outcomes import Outcomes
-from schemas import log
-from schemas.result import Result, Totals
-from schemas.wire import decode, encode
+from parley.bus import streams, subjects
+from parley.bus.storage import direct
+from parley.coordinator.outcomes.counting import Counting
+from parley.coordinator.outcomes.known import children
+from parley.observability.outcomes import Outcomes
+from parley.schemas import log
+from parley.schemas.result import Result, Totals
+from parley.schemas.wire import decode, encode
 from tests.engine.test_owner import erase
 from tests.outcomes.played import KNOWN, TENANT, fold, shown, take, values
 from tests.support import crash

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.presence import ALIVE_S
+from parley.schemas.presence import ALIVE_S
 from tests.outcomes.prometheus import MISSING, PROMETHEUS
 from tests.outcomes.test_game_day import watched, worker_apart
 from tests.protocols.madp.play import EXPERTS, spec

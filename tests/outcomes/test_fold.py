@@ -8,20 +8,20 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from bus import subjects
-from client.records import read_record, result_of
-from coordinator.outcomes import message
-from coordinator.outcomes.fold import Fold
-from coordinator.outcomes.known import children
-from coordinator.outcomes.session import Record
-from coordinator.protocols import PROTOCOLS, STANDING
-from coordinator.table import Sample
-from observability.metrics import MAX_VALUES
-from observability.outcomes import BUS, GAUGES, OUTCOMES, Outcomes
-from schemas import log
-from schemas.result import Totals
-from schemas.stops import STOPS
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.client.records import read_record, result_of
+from parley.coordinator.outcomes import message
+from parley.coordinator.outcomes.fold import Fold
+from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.session import Record
+from parley.coordinator.protocols import PROTOCOLS, STANDING
+from parley.coordinator.table import Sample
+from parley.observability.metrics import MAX_VALUES
+from parley.observability.outcomes import BUS, GAUGES, OUTCOMES, Outcomes
+from parley.schemas import log
+from parley.schemas.result import Totals
+from parley.schemas.stops import STOPS
+from parley.schemas.wire import decode, encode
 from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
 from tests.protocols.consensus.play import Play as Consensus
 from tests.support.play import START_NS

@@ -15,16 +15,16 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from agents.models.base import Completion, Emit, ModelUnavailable
-from coordinator.moderator import Moderator
-from coordinator.outcomes.known import children
-from coordinator.outcomes.service import MetricsService
-from coordinator.protocols import PROTOCOLS
-from observability.health import HealthServer
-from observability.metrics import Metrics
-from observability.outcomes import Outcomes
-from observability.watching.boards import outcomes
-from observability.watching.rules import groups, hurried, render
+from parley.agents.models.base import Completion, Emit, ModelUnavailable
+from parley.coordinator.moderator import Moderator
+from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.service import MetricsService
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.health import HealthServer
+from parley.observability.metrics import Metrics
+from parley.observability.outcomes import Outcomes
+from parley.observability.watching.boards import outcomes
+from parley.observability.watching.rules import groups, hurried, render
 from tests.outcomes.prometheus import MISSING, PROMETHEUS, query, start
 from tests.outcomes.test_bus_state import free_port
 from tests.support.engine import Engine, engine, until

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from client.records import read_record, result_of
-from coordinator.estimate import estimate
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.result import Result
-from schemas.wire import decode
+from parley.client.records import read_record, result_of
+from parley.coordinator.estimate import estimate
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.result import Result
+from parley.schemas.wire import decode
 from tests.outcomes.played import counted, fold, get, shown, take, values
 from tests.outcomes.test_fold import RECORDS, entries_of
 from tests.protocols.consensus.play import Play, cite, says

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from client.errors import BadInput
-from observability.health import HealthServer
-from observability.metrics import Metrics
+from parley.client.errors import BadInput
+from parley.observability.health import HealthServer
+from parley.observability.metrics import Metrics
 from parley.top.figures import OUTCOMES, figures
 from parley.top.running import sample
 from parley.top.scraping import Snapshot, Source, fetch, pages

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.extractive import model as extractive
-from agents.models.base import Completion, Emit
-from schemas.protocols.competition.messages import Bid, Decision, Marks, Note
+from parley.agents.context import Shown
+from parley.agents.extractive import model as extractive
+from parley.agents.models.base import Completion, Emit
+from parley.schemas.protocols.competition.messages import Bid, Decision, Marks, Note
 
 MARK = "xyzzy"
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from client.show.transcript import stop_words
-from coordinator.protocols import PROTOCOLS
+from parley.client.show.transcript import stop_words
+from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import exit_code
-from schemas.result import Result, ResultUsage, Stop
-from schemas.stops import STOPS
+from parley.schemas.result import Result, ResultUsage, Stop
+from parley.schemas.stops import STOPS
 from tests.parley.support import Front
 from tests.support.forks import run
 

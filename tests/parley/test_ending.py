@@ -15,12 +15,12 @@ import msgspec
 import pytest
 
 import parley
-from client.errors import Unanswered
-from client.post_order import in_order
+from parley.client.errors import Unanswered
+from parley.client.post_order import in_order
+from parley.schemas.post import Post
+from parley.schemas.session import OpenSession
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
-from schemas.post import Post
-from schemas.session import OpenSession
 from tests.parley.support import QUESTION, Front, until
 
 pytestmark = [pytest.mark.slow]

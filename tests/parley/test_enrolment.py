@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 
-from agents import experts
-from agents.specs import SpecError, load
-from bus import accounts, rendered
-from bus.accounts import load_credentials
-from bus.connection import connect
-from bus.embedded import EmbeddedServer
-from bus.errors import WrongCredentials
-from client.errors import BadInput, StackFailed, Unreachable
-from client.protocols.madp.setup import shipped_experts as shipped
-from parley.bus import enrol as enrolment
-from parley.bus import expert_files, keys
-from parley.bus.config import bus_config
-from parley.bus.revoke import CONFIGURATION, revoke
+from parley.agents import experts
+from parley.agents.specs import SpecError, load
+from parley.bus import accounts, rendered
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import WrongCredentials
+from parley.bus_admin import enrol as enrolment
+from parley.bus_admin import expert_files, keys
+from parley.bus_admin.config import bus_config
+from parley.bus_admin.revoke import CONFIGURATION, revoke
+from parley.client.errors import BadInput, StackFailed, Unreachable
+from parley.client.protocols.madp.setup import shipped_experts as shipped
+from parley.schemas.expert import pin, queue_of
+from parley.schemas.presence import Announcement, ExpertHere, Workers
 from parley.stack.agent_identity import differences, served
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow, rows_of
 from parley.stack.services import spec_of
-from schemas.expert import pin, queue_of
-from schemas.presence import Announcement, ExpertHere, Workers
 from tests.parley.support import Front, until
 from tests.security.test_revoke import serve
 

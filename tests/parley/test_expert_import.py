@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agents import experts
-from agents.experts.drafting import draft
-from client.errors import BadInput
-from parley.bus import expert_files
-from parley.bus.expert_import import import_all, import_words
+from parley.agents import experts
+from parley.agents.experts.drafting import draft
+from parley.bus_admin import expert_files
+from parley.bus_admin.expert_import import import_all, import_words
+from parley.client.errors import BadInput
 
 ONE = """---
 name: hedge-trimming-expert

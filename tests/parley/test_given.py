@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from client import what_if
-from client.errors import BadInput
-from client.protocols.maci import outcomes_file as outcomes
-from client.records import Record
-from coordinator import estimate
-from coordinator.machine import Inadmissible
-from coordinator.protocols import PROTOCOLS
 from parley.cli.protocol_options import refuse_foreign
-from schemas import log
-from schemas.session import Budget
-from schemas.wire import encode
+from parley.client import what_if
+from parley.client.errors import BadInput
+from parley.client.protocols.maci import outcomes_file as outcomes
+from parley.client.records import Record
+from parley.coordinator import estimate
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.session import Budget
+from parley.schemas.wire import encode
 from tests.parley.support import QUESTION, Front, until
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech

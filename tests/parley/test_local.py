@@ -15,17 +15,17 @@ import pytest
 from nats.aio.msg import Msg
 
 import parley
-from bus import subjects
-from bus.accounts import load_credentials
-from bus.channels import CONTROL, PUBLIC
-from bus.connection import Connection, connect
-from bus.errors import UnknownSession
-from bus.posts import Reader
+from parley.bus import subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.channels import CONTROL, PUBLIC
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import UnknownSession
+from parley.bus.posts import Reader
+from parley.schemas.post import Live, Post
+from parley.schemas.result import Result as ClosedResult
+from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
-from schemas.post import Live, Post
-from schemas.result import Result as ClosedResult
-from schemas.wire import decode, encode
 from tests.parley.support import ANSWER, QUESTION, TEXTS, until
 from tests.support.engine import until as comes_true
 

@@ -11,16 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from client import records
-from client.records import Record
-from client.session_view import seen
-from client.show import explain, transcript
-from client.turns import Turns
+from parley.client import records
+from parley.client.records import Record
+from parley.client.session_view import seen
+from parley.client.show import explain, transcript
+from parley.client.turns import Turns
+from parley.schemas import log
+from parley.schemas.protocols.critic import Critique, Judgement
+from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
+from parley.schemas.wire import encode, raw
 from parley.show.view import AnswerView, PlainView, QuietView
-from schemas import log
-from schemas.protocols.critic import Critique, Judgement
-from schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
-from schemas.wire import encode, raw
 from tests.llm.server import ModelServer, Request, fails, model_server, says
 from tests.parley.support import QUESTION, Front
 from tests.protocols.competition import play as competition_play

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from client.errors import BadInput
-from client.protocols import SETUPS, all_setups, setup_of
-from client.protocols.setup import Option, Setup, Several, in_order
-from coordinator.protocols import PROTOCOLS
 from parley.cli.app import app
 from parley.cli.protocol_options import SECTIONS, Given, declared, folder_of, motion_of, settings_of
+from parley.client.errors import BadInput
+from parley.client.protocols import SETUPS, all_setups, setup_of
+from parley.client.protocols.setup import Option, Setup, Several, in_order
+from parley.coordinator.protocols import PROTOCOLS
 from parley.plan import plan_of
 from parley.settings import load, protocol_settings
 
@@ -83,8 +83,8 @@ def test_they_stand_by_rank_and_then_by_name() -> None:
 
 
 BRINGS = """
-from client.protocols.face import Face
-from client.protocols.setup import Command, Option, Setup
+from parley.client.protocols.face import Face
+from parley.client.protocols.setup import Command, Option, Setup
 FACE = Face(Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),
     commands=(Command("roll", "Roll the dice.", "FILE", "What is rolled.", lambda name: {"rolled": name}),)))
 """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import parley
-from client.show.told import to_api
 from parley import api_page
+from parley.client.show.told import to_api
 from tests.client.test_face import result_of
 
 ROOT = Path(__file__).parents[2]

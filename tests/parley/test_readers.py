@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bus.accounts import load_credentials
+from parley.bus.accounts import load_credentials
 from tests.parley.support import Front
 
 

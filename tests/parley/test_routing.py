@@ -12,20 +12,20 @@ import msgspec
 import psutil
 import pytest
 
-from agents.experts import builtin
-from agents.protocols.madp.reactions import own_score
-from client.errors import BadInput
-from client.protocols.madp.routing import TaskRouter
-from client.protocols.routing import Route
 from evaluation.loaders import DATA
 from evaluation.routing import Report
+from parley.agents.experts import builtin
+from parley.agents.protocols.madp.reactions import own_score
+from parley.client.errors import BadInput
+from parley.client.protocols.madp.routing import TaskRouter
+from parley.client.protocols.routing import Route
 from parley.routing import commands as routing_commands
 from parley.routing import evaluate as routing_eval
 from parley.routing.many import HelperLost, route_many
 from parley.routing.route import Wanted, read_prompts, router, task_of, words
-from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.routing import Task
-from schemas.wire import InvalidValue, decode
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
+from parley.schemas.routing import Task
+from parley.schemas.wire import InvalidValue, decode
 from tests.support.forks import run as command
 
 ROOT = Path(__file__).parents[2]

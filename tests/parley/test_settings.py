@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents import strict_yaml
-from client.errors import BadInput
+from parley.agents import strict_yaml
 from parley.cli import options
+from parley.client.errors import BadInput
 from parley.settings import load, merge, parse_sets, read_environment
 from parley.stack.panel_file import read_panel
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from bus.accounts import load_credentials
-from client.show.transcript import Teller
-from client.text import clean
-from client.turns import Turns
+from parley.bus.accounts import load_credentials
+from parley.client.show.transcript import Teller
+from parley.client.text import clean
+from parley.client.turns import Turns
+from parley.schemas import log
 from parley.stack.lease import read_running
-from schemas import log
 from tests.parley.support import QUESTION, Front, until
 from tests.protocols.consensus.play import Play, says
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from client.records import Record
 from parley import sessions
-from schemas.wire import encode
+from parley.client.records import Record
+from parley.schemas.wire import encode
 from tests.protocols.madp.play import SRE, Play, done
 
 HEAVY = ("numpy", "scipy", "matplotlib", "nats", "aiohttp", "openai", "mcp", "opentelemetry", "rich", "jinja2")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools import folder as folders
-from client import task_folder
-from client.errors import BadInput
-from client.task_folder import AppliedAlready, Moved, NotApplied, Sent
+from parley.agents.tools import folder as folders
+from parley.client import task_folder
+from parley.client.errors import BadInput
+from parley.client.task_folder import AppliedAlready, Moved, NotApplied, Sent
 from parley.plan import plan_of
 from parley.request import Look, request_of
+from parley.schemas.tools import CUT
 from parley.settings import Settings
-from schemas.tools import CUT
 
 Files = dict[str, tuple[bytes, bool]]
 
@@ -145,7 +145,9 @@ def test_of_a_folder_that_is_too_much_large_files_stay_and_are_named(sent: Sent)
 def test_a_checkout_of_this_project_can_be_sent() -> None:
     root = Path(__file__).parents[2]
     found = folders.unpacked(task_folder.read_folder(root).data)
-    assert "client/task_folder.py" in found and not any(p.startswith((".venv", ".git/", ".cache")) for p in found)
+    assert "parley/client/task_folder.py" in found and not any(
+        p.startswith((".venv", ".git/", ".cache")) for p in found
+    )
 
 
 def test_the_diff_is_of_the_folder_and_not_what_a_worker_says(sent: Sent) -> None:

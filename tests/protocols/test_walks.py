@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.stops import STOPS
+from parley.schemas.stops import STOPS
 from tests.support.walk import Expected, Walks, acyclic, unwalked, walks
 
 WALKS = walks()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.tools import ToolCall, call_words
+from parley.schemas.tools import ToolCall, call_words
 
 
 def ran(result: str) -> ToolCall:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from schemas.folders.manifest import commands
-from schemas.folders.manifest import test_command as found_test
+from parley.schemas.folders.manifest import commands
+from parley.schemas.folders.manifest import test_command as found_test
 
 
 def named(**files: str) -> list[tuple[str, str]]:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import parley.stack.services  # noqa: F401
-from agents.encoders import EncoderError
-from agents.encoders.openai import OpenAIEncoder, make
-from agents.models import ModelError
-from agents.openai.model import OpenAIModel
-from schemas.turn import Caps
+from parley.agents.encoders import EncoderError
+from parley.agents.encoders.openai import OpenAIEncoder, make
+from parley.agents.models import ModelError
+from parley.agents.openai.model import OpenAIModel
+from parley.schemas.turn import Caps
 from tests.llm.support import asked, model, silent
 
 MOST_BYTES = 8_000_000_000

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bus import streams
-from bus.accounts import mint, publics, table, write_private
-from bus.embedded import EmbeddedServer
-from parley.bus import keys
+from parley.bus import streams
+from parley.bus.accounts import mint, publics, table, write_private
+from parley.bus.embedded import EmbeddedServer
+from parley.bus_admin import keys
 from tests.support.engine import Engine
 
 QUEUES = {

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from agents.tools.folder import TaskFolder, archive
-from schemas.folders.archive import BadArchive, Files, FolderError, TooLarge, unpacked
+from parley.agents.tools.folder import TaskFolder, archive
+from parley.schemas.folders.archive import BadArchive, Files, FolderError, TooLarge, unpacked
 
 PARTS = (
     "a", "b", "HEAD", "head", "Head ", "HEAD.", "objects", "Objects", "refs", "REFS.", "config", "commondir", "gitdir",

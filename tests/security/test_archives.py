@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.folder import archive
-from client import task_folder
-from client.task_folder import NotApplied, Sent
+from parley.agents.tools.folder import archive
+from parley.client import task_folder
+from parley.client.task_folder import NotApplied, Sent
 
 Files = dict[str, tuple[bytes, bool]]
 
@@ -106,7 +106,7 @@ def test_a_bare_repository_in_the_users_folder_is_neither_sent_nor_changed(sent:
 
 @pytest.mark.parametrize("at", [".git", ".git/hooks", "bare.git", "bare.git/hooks"])
 def test_a_repositorys_own_folder_is_not_sent(tmp_path: Path, at: str) -> None:
-    from client.errors import BadInput
+    from parley.client.errors import BadInput
 
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
     subprocess.run(["git", "init", "-q", "--bare", "bare.git"], cwd=tmp_path, check=True)

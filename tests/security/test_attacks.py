@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from bus import accounts, artifacts, rights, streams, subjects
-from bus.connection import connect
-from bus.embedded import EmbeddedServer
-from bus.errors import ArtifactRefused, UnknownSession
-from bus.posts import Reader
-from bus.rendered import renewed
-from client.errors import BadInput, Unreachable
 from parley.attacks.actor import Actor
 from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene, writes
-from parley.bus import check as bus_check
+from parley.bus import accounts, artifacts, rights, streams, subjects
+from parley.bus.connection import connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import ArtifactRefused, UnknownSession
+from parley.bus.posts import Reader
+from parley.bus.rendered import renewed
+from parley.bus_admin import check as bus_check
+from parley.client.errors import BadInput, Unreachable
 from tests.conftest import Eventually
 from tests.security.support import PINS, QUEUES, READERS, VIEWERS, Target, allowed, naive
 from tests.support.forks import run

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agents import strict_yaml
-from client.errors import BadInput
-from client.records import read_record, record_of
-from schemas.wire import MAX_DEPTH, nested_too_deep
+from parley.agents import strict_yaml
+from parley.client.errors import BadInput
+from parley.client.records import read_record, record_of
+from parley.schemas.wire import MAX_DEPTH, nested_too_deep
 from tests.support.forks import run as command
 
 RECORD = Path(__file__).parents[1] / "old_logs" / "092e006" / "consensus.jsonl"

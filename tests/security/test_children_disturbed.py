@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from bus import subjects
-from bus.channels import CLIENT
-from bus.connection import Connection
-from coordinator.commands import StartChild
-from schemas.post import AskFate, Fate
-from schemas.session import CancelSession, OpenSession
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.bus.channels import CLIENT
+from parley.bus.connection import Connection
+from parley.coordinator.commands import StartChild
+from parley.schemas.post import AskFate, Fate
+from parley.schemas.session import CancelSession, OpenSession
+from parley.schemas.wire import decode, encode
 from tests.coordinator.floor_play import ANSWERS, ends
 from tests.engine.floor import opened, posted, protocols, say
 from tests.support.engine import Engine, until

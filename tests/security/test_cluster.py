@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from coordinator.moderator import Moderator
-from coordinator.protocols import PROTOCOLS
-from observability.metrics import Metrics
 from parley.attacks.scene import REFUSED
-from parley.bus import check as bus_check
-from parley.bus import keys
+from parley.bus_admin import check as bus_check
+from parley.bus_admin import keys
+from parley.coordinator.moderator import Moderator
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.metrics import Metrics
 from tests.support.cluster import Cluster
 from tests.support.engine import KEY
 

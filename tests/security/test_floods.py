@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from bus import streams, subjects
-from bus.connection import Connection
-from bus.errors import BusError
-from bus.posts import Reader
-from coordinator import moderator as module
-from schemas.post import CLOSED, Live
-from schemas.presence import Announcement
-from schemas.result import Result
-from schemas.session import CancelSession
-from schemas.turn import Check, Reply
-from schemas.wire import decode, encode
+from parley.bus import streams, subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.bus.posts import Reader
+from parley.coordinator import moderator as module
+from parley.schemas.post import CLOSED, Live
+from parley.schemas.presence import Announcement
+from parley.schemas.result import Result
+from parley.schemas.session import CancelSession
+from parley.schemas.turn import Check, Reply
+from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, engine
 
 SESSIONS = 6

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from agents.models import ModelMisconfigured, ModelUnavailable
-from agents.openai.bounds import BadBody, Limits
-from agents.openai.events import events
-from agents.openai.transport import PIECE, _Unpack
-from schemas.turn import Caps
+from parley.agents.models import ModelMisconfigured, ModelUnavailable
+from parley.agents.openai.bounds import BadBody, Limits
+from parley.agents.openai.events import events
+from parley.agents.openai.transport import PIECE, _Unpack
+from parley.schemas.turn import Caps
 from tests.llm.server import ModelServer, Request, _head, model_server, raw, says
 from tests.llm.support import FULL, asked, model, silent
 from tests.security.hostile_endpoint import MODES, bomb, trickles

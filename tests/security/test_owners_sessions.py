@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from agents.tools.folder import archive
-from bus import artifacts, subjects
-from bus.channels import CHANNELS, CLIENT, CLIENTS, PUBLIC, may_read, readable_by
-from bus.connection import Connection
-from bus.errors import ArtifactRefused, BusError, Denied, UnknownSession
-from bus.library import Msg
-from bus.posts import Reader
-from coordinator.commands import StartChild
-from schemas.post import Live, Post, Posts, ReadPosts
-from schemas.session import Document, OpenSession
-from schemas.turn import Documents, FetchDocuments
-from schemas.wire import decode, encode
+from parley.agents.tools.folder import archive
+from parley.bus import artifacts, subjects
+from parley.bus.channels import CHANNELS, CLIENT, CLIENTS, PUBLIC, may_read, readable_by
+from parley.bus.connection import Connection
+from parley.bus.errors import ArtifactRefused, BusError, Denied, UnknownSession
+from parley.bus.library import Msg
+from parley.bus.posts import Reader
+from parley.coordinator.commands import StartChild
+from parley.schemas.post import Live, Post, Posts, ReadPosts
+from parley.schemas.session import Document, OpenSession
+from parley.schemas.turn import Documents, FetchDocuments
+from parley.schemas.wire import decode, encode
 from tests.coordinator.floor_play import ANSWERS, ends
 from tests.engine.floor import opened, protocols, say
 from tests.support.engine import Engine, until

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from bus.storage.partitions import Partitions
 from parley.attacks.jetstream import OBSERVED
 from parley.attacks.scene import REFUSED, SUCCEEDED
-from parley.bus import check as bus_check
+from parley.bus.storage.partitions import Partitions
+from parley.bus_admin import check as bus_check
 from tests.security.support import Target, naive
 
 USERS = ("con_1", "client", "auditor", "metrics", "viewer", "gateway")

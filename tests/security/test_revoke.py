@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from bus import accounts, rendered
-from bus.accounts import publics, table
-from bus.connection import connect
-from bus.embedded import EmbeddedServer, forbidden
-from bus.errors import BadTable, WrongCredentials
-from client.errors import BadInput, StackFailed, Unreachable
-from parley.bus import keys
-from parley.bus.config import bus_config
-from parley.bus.revoke import CONFIGURATION, revoke
+from parley.bus import accounts, rendered
+from parley.bus.accounts import publics, table
+from parley.bus.connection import connect
+from parley.bus.embedded import EmbeddedServer, forbidden
+from parley.bus.errors import BadTable, WrongCredentials
+from parley.bus_admin import keys
+from parley.bus_admin.config import bus_config
+from parley.bus_admin.revoke import CONFIGURATION, revoke
+from parley.client.errors import BadInput, StackFailed, Unreachable
+from parley.schemas.result import Result
+from parley.schemas.wire import decode
 from parley.stack.lease import read_running
-from schemas.result import Result
-from schemas.wire import decode
 from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine, until
 

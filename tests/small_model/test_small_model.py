@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.openai import probe
-from schemas.protocols.consensus import Position
-from schemas.turn import Caps
+from parley.agents.openai import probe
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.turn import Caps
 from tests.llm.support import asked, model, silent
 from tests.small_model import runs, server
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from agents.specs import load as load_spec
+from parley.agents.specs import load as load_spec
 from parley.doctor import checks, screen
 from parley.doctor.report import Report
 from parley.plan import plan_of
+from parley.schemas.presence import AskWorkers, Workers
 from parley.settings import load
-from schemas.presence import AskWorkers, Workers
 from tests.support.engine import Engine, until
 
 pytestmark = pytest.mark.slow

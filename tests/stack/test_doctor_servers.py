@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bus.accounts import write_private
-from client import visible_posts
-from client.api import connected
-from client.errors import Unreachable
+from parley.bus.accounts import write_private
+from parley.client import visible_posts
+from parley.client.api import connected
+from parley.client.errors import Unreachable
 from parley.doctor import checks, screen, servers
 from parley.doctor.report import Report, ServerFound
 from parley.plan import plan_of

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from client.protocols import all_setups
+from parley.client.protocols import all_setups
 from parley.plan import plan_of
 from parley.settings import Settings
 from parley.stack.lease import Order, Stack, complete, read_running

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bus import accounts, streams
-from bus.connection import connect
-from bus.embedded import EmbeddedServer
-from bus.errors import ApiError
-from bus.storage import disk
+from parley.bus import accounts, streams
+from parley.bus.connection import connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import ApiError
+from parley.bus.storage import disk
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front, until
 from tests.support.small_disk import SmallDisk, small_disk

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bus.embedded import find_server
+from parley.bus.embedded import find_server
 from parley.stack import kept_port
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from client.api import connected
-from client.errors import BadInput, StackFailed
-from parley.bus import partitions
+from parley.bus_admin import partitions
+from parley.client.api import connected
+from parley.client.errors import BadInput, StackFailed
 from parley.doctor import checks
 from parley.local_stack import LocalParley
 from parley.plan import plan_of

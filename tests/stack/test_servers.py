@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bus.errors import ServerFailed
-from client.errors import BadInput
+from parley.bus.errors import ServerFailed
 from parley.cli.options import check_cluster
+from parley.client.errors import BadInput
 from parley.settings import load
 from parley.stack.servers import SEVERAL, Servers, check_replicas, check_size, check_stores, cluster_of, empty_words
 

@@ -3,8 +3,8 @@
 from hashlib import sha256
 from pathlib import Path
 
-from agents.artifacts import ArtifactError
-from schemas.artifact import MAX_ARTIFACT, Artifact
+from parley.agents.artifacts import ArtifactError
+from parley.schemas.artifact import MAX_ARTIFACT, Artifact
 
 
 class FolderArtifacts:

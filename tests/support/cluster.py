@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bus import accounts, streams
-from bus.accounts import Credentials, User
-from bus.cluster.embedded import EmbeddedCluster
-from bus.connection import Connection, connect
-from bus.errors import NoAnswer
-from bus.storage.partitions import ONE, Partitions
+from parley.bus import accounts, streams
+from parley.bus.accounts import Credentials, User
+from parley.bus.cluster.embedded import EmbeddedCluster
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import NoAnswer
+from parley.bus.storage.partitions import ONE, Partitions
 
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
 READY_S = 30.0

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.protocols.consensus.score import facts
-from schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison
-from schemas.text import normalise
+from parley.coordinator.protocols.consensus.score import facts
+from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison
+from parley.schemas.text import normalise
 
 
 def comparison(brief: CompareBrief, said: Mapping[int, str], score: float, **more: Any) -> Comparison:

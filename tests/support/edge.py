@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from bus.accounts import MAX_PAYLOAD, write_private
-from bus.cluster.embedded import HOST, free_ports
-from bus.cluster.leaf import PORTS
-from bus.connection import Connection, connect
-from bus.embedded import EmbeddedServer
-from parley.bus import keys
-from parley.bus.config import bus_config
-from parley.bus.leaf import leaf_node
-from schemas.presence import AskWorkers, Workers
+from parley.bus.accounts import MAX_PAYLOAD, write_private
+from parley.bus.cluster.embedded import HOST, free_ports
+from parley.bus.cluster.leaf import PORTS
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus_admin import keys
+from parley.bus_admin.config import bus_config
+from parley.bus_admin.leaf import leaf_node
+from parley.schemas.presence import AskWorkers, Workers
 from tests.support.engine import Engine, until
 from tests.support.links import Links
 

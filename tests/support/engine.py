@@ -10,24 +10,24 @@ from typing import Any, Self
 
 from prometheus_client import CollectorRegistry
 
-from agents.models import make_model
-from agents.specs import AgentSpec, load
-from agents.worker import Worker
-from bus import subjects
-from bus.accounts import Credentials, mint, publics, table
-from bus.clock import Clock
-from bus.connection import Connection, connect
-from bus.embedded import EmbeddedServer
-from bus.storage.partitions import Partitions
-from coordinator.machine import Protocol
-from coordinator.moderator import Moderator
-from coordinator.protocols import PROTOCOLS
-from observability.metrics import Metrics
-from schemas.log import Entry
-from schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
-from schemas.session import CancelSession, OpenSession
-from schemas.turn import Answer
-from schemas.wire import decode, encode
+from parley.agents.models import make_model
+from parley.agents.specs import AgentSpec, load
+from parley.agents.worker import Worker
+from parley.bus import subjects
+from parley.bus.accounts import Credentials, mint, publics, table
+from parley.bus.clock import Clock
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.storage.partitions import Partitions
+from parley.coordinator.machine import Protocol
+from parley.coordinator.moderator import Moderator
+from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.metrics import Metrics
+from parley.schemas.log import Entry
+from parley.schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
+from parley.schemas.session import CancelSession, OpenSession
+from parley.schemas.turn import Answer
+from parley.schemas.wire import decode, encode
 
 QUEUES = {"panelist_1": "panelist", "panelist_2": "panelist", "panelist_3": "panelist", "analyst": "analyst"}
 KEY = b"k" * 32

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 
 
 def expert(name: str, **given: Any) -> ExpertSpec:

@@ -291,11 +291,16 @@ def _say_environment(env: Mapping[str, str]) -> None:
 
 def _load() -> None:
     """Everything of the command line and of a stack, before the first request."""
-    for package in ("parley", "agents.models", "agents.protocols"):
+    for package in ("parley", "parley.agents.models", "parley.agents.protocols"):
         for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
-    for name in ("parley.stack.supervisor", "agents.extractive.model", "agents.encoders.embedded", "httpcore2"):
+    for name in (
+        "parley.stack.supervisor",
+        "parley.agents.extractive.model",
+        "parley.agents.encoders.embedded",
+        "httpcore2",
+    ):
         import_module(name)
     import_module("parley.cli.process").command(import_module("parley.cli.app").app)
     services = import_module("parley.stack.services")

@@ -10,7 +10,7 @@ from typing import Self
 
 import psutil
 
-from bus.cluster.embedded import HOST
+from parley.bus.cluster.embedded import HOST
 
 _BYTES = 65_536
 

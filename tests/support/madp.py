@@ -8,23 +8,23 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.hearing import Hear
-from agents.models import make_model
-from agents.models.base import Completion, Emit, Model, ModelUnavailable
-from agents.protocols.madp.reactions import HEARD, make_hear
-from agents.specs import of_expert
-from agents.worker import Worker
-from bus import subjects
-from bus.connection import Connection
-from coordinator.presence import Presence
-from schemas import log
-from schemas.expert import ROLE, ExpertSpec, pin, queue_of
-from schemas.post import AskFate, Fate, Post
-from schemas.protocols.madp.messages import Item
-from schemas.session import DecideItem
-from schemas.turn import Answer, Speak, Usage
-from schemas.wire import decode, encode, raw
+from parley.agents.context import Shown
+from parley.agents.hearing import Hear
+from parley.agents.models import make_model
+from parley.agents.models.base import Completion, Emit, Model, ModelUnavailable
+from parley.agents.protocols.madp.reactions import HEARD, make_hear
+from parley.agents.specs import of_expert
+from parley.agents.worker import Worker
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.coordinator.presence import Presence
+from parley.schemas import log
+from parley.schemas.expert import ROLE, ExpertSpec, pin, queue_of
+from parley.schemas.post import AskFate, Fate, Post
+from parley.schemas.protocols.madp.messages import Item
+from parley.schemas.session import DecideItem
+from parley.schemas.turn import Answer, Speak, Usage
+from parley.schemas.wire import decode, encode, raw
 from tests.protocols.madp.play import APPROVED, done, helps
 from tests.support.engine import Engine, until
 

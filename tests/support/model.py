@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit
-from schemas.protocols.consensus import Analysis, Conclusion, Position, Synthesis
-from schemas.turn import Usage
-from schemas.wire import encode
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.schemas.protocols.consensus import Analysis, Conclusion, Position, Synthesis
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode
 from tests.support.compared import comparison
 
 

@@ -4,12 +4,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from coordinator.machine import OpenTurn, Protocol, Session, record, record_opening
-from schemas import log
-from schemas.post import Post
-from schemas.result import Result
-from schemas.turn import Usage
-from schemas.wire import decode, encode, raw
+from parley.coordinator.machine import OpenTurn, Protocol, Session, record, record_opening
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode, encode, raw
 
 START_NS = 1_700_000_000_000_000_000
 SECOND = 1_000_000_000

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.machine import Cell, Illegal, OpenTurn, Protocol, Session, begin, step, to
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.turn import Usage
-from schemas.wire import encode, raw
+from parley.coordinator.machine import Cell, Illegal, OpenTurn, Protocol, Session, begin, step, to
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode, raw
 from tests.support.play import START_NS
 
 PROTOCOLS_DIR = Path(__file__).parents[1] / "protocols"

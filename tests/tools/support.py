@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit
-from agents.protocols import kind_of
-from agents.tools.allow import AllowList, load, parse
-from agents.tools.folder import archive
-from schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
-from schemas.protocols.madp.work import SupportBrief, WorkBrief
-from schemas.routing import Task
-from schemas.turn import Caps, Usage
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.agents.protocols import kind_of
+from parley.agents.tools.allow import AllowList, load, parse
+from parley.agents.tools.folder import archive
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
+from parley.schemas.protocols.madp.work import SupportBrief, WorkBrief
+from parley.schemas.routing import Task
+from parley.schemas.turn import Caps, Usage
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "tools" / "tools.yaml"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
-from client.errors import BadInput
 from parley import settings
+from parley.agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
+from parley.client.errors import BadInput
 from parley.plan import plan_of
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
-from agents.tools.allow import AllowList, parse
-from agents.tools.client import Called, Toolbox
-from agents.tools.errors import MOST, Errors
-from agents.tools.folder import FolderError, TaskFolder
-from agents.tools.steps import Call
-from schemas.tools import START, call_words
+from parley.agents.tools.allow import AllowList, parse
+from parley.agents.tools.client import Called, Toolbox
+from parley.agents.tools.errors import MOST, Errors
+from parley.agents.tools.folder import FolderError, TaskFolder
+from parley.agents.tools.steps import Call
+from parley.schemas.tools import START, call_words
 from tests.support.engine import until
 from tests.tools.support import files_list, hostile_list, packed
 

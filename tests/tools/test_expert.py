@@ -13,23 +13,23 @@ import msgspec
 import psutil
 import pytest
 
-from agents.context import Shown
-from agents.models import make_model
-from agents.models.base import ModelError, ModelRefused, ModelUnavailable
-from agents.models.prompting import build
-from agents.protocols.madp.expert_worker import fitting
-from agents.protocols.madp.kinds import ReviewReply, ReviewStep, SupportStep, WorkReply, WorkStep
-from agents.protocols.madp.reply_diff import diff_in
-from agents.tools.allow import load, shipped
-from agents.tools.folder import unpacked
-from agents.worker_model import WorkerModel
-from schemas.artifact import Artifact
-from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
-from schemas.protocols.madp.work import Finding, ReviewBrief, Supported, TaskState, Work
-from schemas.routing import Message, Task
-from schemas.tools import ToolCall
-from schemas.turn import MAX_BODY, Reply
-from schemas.wire import InvalidValue, encode, raw
+from parley.agents.context import Shown
+from parley.agents.models import make_model
+from parley.agents.models.base import ModelError, ModelRefused, ModelUnavailable
+from parley.agents.models.prompting import build
+from parley.agents.protocols.madp.expert_worker import fitting
+from parley.agents.protocols.madp.kinds import ReviewReply, ReviewStep, SupportStep, WorkReply, WorkStep
+from parley.agents.protocols.madp.reply_diff import diff_in
+from parley.agents.tools.allow import load, shipped
+from parley.agents.tools.folder import unpacked
+from parley.agents.worker_model import WorkerModel
+from parley.schemas.artifact import Artifact
+from parley.schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
+from parley.schemas.protocols.madp.work import Finding, ReviewBrief, Supported, TaskState, Work
+from parley.schemas.routing import Message, Task
+from parley.schemas.tools import ToolCall
+from parley.schemas.turn import MAX_BODY, Reply
+from parley.schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
 from tests.support.artifacts import FolderArtifacts
 from tests.support.engine import until
@@ -327,8 +327,8 @@ _WORKER = """
 import asyncio, json, sys
 from pathlib import Path
 from tests.support.artifacts import FolderArtifacts
-from agents.protocols.madp.expert_worker import fitting
-from agents.worker_model import WorkerModel
+from parley.agents.protocols.madp.expert_worker import fitting
+from parley.agents.worker_model import WorkerModel
 from tests.llm.support import silent
 from tests.support.engine import until
 from tests.tools.support import DONE, SPEC, Scripted, asked, hostile_list, use, work

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools import folder as module
-from agents.tools.folder import (
+from parley.agents.tools import folder as module
+from parley.agents.tools.folder import (
     MOST_SHOWN,
     BadArchive,
     FolderError,

@@ -8,18 +8,18 @@ import msgspec
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
-from agents.tools import allow
-from agents.tools.client import Toolbox
-from agents.tools.folder import FolderError, TaskFolder, archive
-from agents.tools.history_server import OLDER, Past
-from agents.tools.steps import Call
-from agents.worker_model import WorkerModel
-from client import task_folder, task_history
-from schemas.folders import history
-from schemas.folders.archive import BadArchive
-from schemas.folders.history import NAME, Commit, History
-from schemas.protocols.madp.work import ReviewBrief
-from schemas.routing import Task
+from parley.agents.tools import allow
+from parley.agents.tools.client import Toolbox
+from parley.agents.tools.folder import FolderError, TaskFolder, archive
+from parley.agents.tools.history_server import OLDER, Past
+from parley.agents.tools.steps import Call
+from parley.agents.worker_model import WorkerModel
+from parley.client import task_folder, task_history
+from parley.schemas.folders import history
+from parley.schemas.folders.archive import BadArchive
+from parley.schemas.folders.history import NAME, Commit, History
+from parley.schemas.protocols.madp.work import ReviewBrief
+from parley.schemas.routing import Task
 from tests.client.test_task_history import commit, git, root
 from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, Scripted, asked, packed, use, work

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from agents.models.prompting import build
-from agents.tools.allow import AllowList, shipped
-from agents.tools.folder import archive
-from agents.worker_model import WorkerModel
-from client.protocols.madp.setup import SETUP
-from schemas.presence import Announcement
-from schemas.protocols.madp.work import ReviewBrief
-from schemas.routing import Task
-from schemas.tools import START
+from parley.agents.models.prompting import build
+from parley.agents.tools.allow import AllowList, shipped
+from parley.agents.tools.folder import archive
+from parley.agents.worker_model import WorkerModel
+from parley.client.protocols.madp.setup import SETUP
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.madp.work import ReviewBrief
+from parley.schemas.routing import Task
+from parley.schemas.tools import START
 from tests.llm.support import silent
 from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, Scripted, asked, files_list, hostile_list, packed, use, work

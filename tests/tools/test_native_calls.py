@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agents.context import NativeCall
-from agents.openai import probe
-from agents.openai.tool_calls import ToolNames
-from agents.tools.client import Offered
-from agents.worker_model import WorkerModel
-from schemas.protocols.madp.work import Work
+from parley.agents.context import NativeCall
+from parley.agents.openai import probe
+from parley.agents.openai.tool_calls import ToolNames
+from parley.agents.tools.client import Offered
+from parley.agents.worker_model import WorkerModel
+from parley.schemas.protocols.madp.work import Work
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, raw, says
 from tests.llm.support import model, silent
 from tests.support.artifacts import FolderArtifacts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.patch import PatchError, apply
+from parley.agents.tools.patch import PatchError, apply
 
 APP = "def a():\n    return 1\n\n\ndef b():\n    return 2\n\n\ndef c():\n    return 3\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.paths import Outside, bad_name, inside
+from parley.agents.tools.paths import Outside, bad_name, inside
 
 
 @pytest.fixture

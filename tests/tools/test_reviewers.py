@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from agents.context import Shown
-from agents.models.prompting import build
-from agents.tools.folder import archive
-from agents.worker_model import WorkerModel
-from schemas.protocols.madp.work import Checked, Finding, ReviewBrief
-from schemas.routing import Task
+from parley.agents.context import Shown
+from parley.agents.models.prompting import build
+from parley.agents.tools.folder import archive
+from parley.agents.worker_model import WorkerModel
+from parley.schemas.protocols.madp.work import Checked, Finding, ReviewBrief
+from parley.schemas.routing import Task
 from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, Scripted, asked, files_list, use, work
 

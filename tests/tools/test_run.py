@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agents.models.prompting import build
-from agents.tools import sandbox
-from agents.tools.allow import load, shipped
-from agents.tools.client import Called, Toolbox
-from agents.tools.folder import TaskFolder
-from agents.tools.run_server import VARIABLE
-from agents.tools.steps import Call
-from agents.worker_model import WorkerModel
+from parley.agents.models.prompting import build
+from parley.agents.tools import sandbox
+from parley.agents.tools.allow import load, shipped
+from parley.agents.tools.client import Called, Toolbox
+from parley.agents.tools.folder import TaskFolder
+from parley.agents.tools.run_server import VARIABLE
+from parley.agents.tools.steps import Call
+from parley.agents.worker_model import WorkerModel
 from tests.llm.support import silent
 from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import DONE, EXAMPLE, SPEC, Scripted, asked, packed, use, work

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.tools import sandbox
-from agents.tools.sandbox import Limits, Ran
+from parley.agents.tools import sandbox
+from parley.agents.tools.sandbox import Limits, Ran
 from tests.support.engine import until
 
 pytestmark = [
@@ -408,7 +408,7 @@ async def test_whoever_is_cancelled_leaves_nothing(folder: Path) -> None:
 async def test_a_worker_that_is_killed_takes_its_commands_with_it(folder: Path) -> None:
     code = f"""import asyncio
 from pathlib import Path
-from agents.tools import sandbox
+from parley.agents.tools import sandbox
 asyncio.run(sandbox.run(["sh", "-c", {WAITS!r}], Path({str(folder)!r})))
 """
     worker = await asyncio.create_subprocess_exec(PYTHON, "-c", code)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agents.artifacts import NoArtifacts
-from agents.context import Shown
-from agents.protocols.madp.check_worker import run_check
-from agents.protocols.madp.stand_ins import as_checked
-from agents.tools import sandbox
-from agents.tools.folder import archive
-from schemas.folders.archive import Files
-from schemas.protocols.madp.work import CheckBrief, Checked
+from parley.agents.artifacts import NoArtifacts
+from parley.agents.context import Shown
+from parley.agents.protocols.madp.check_worker import run_check
+from parley.agents.protocols.madp.stand_ins import as_checked
+from parley.agents.tools import sandbox
+from parley.agents.tools.folder import archive
+from parley.schemas.folders.archive import Files
+from parley.schemas.protocols.madp.work import CheckBrief, Checked
 
 UNIT, PYTEST = "python3 -m unittest", "python -m pytest -q"
 SETUP = "[metadata]\nname = {}\n[tool:pytest]\naddopts = {}\n"

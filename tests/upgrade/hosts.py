@@ -15,11 +15,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from agents.extractive.model import Extractive
-from agents.specs import load
-from bus.accounts import load_credentials
-from bus.connection import connect
-from observability.metrics import Metrics
+from parley.agents.extractive.model import Extractive
+from parley.agents.specs import load
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import connect
+from parley.observability.metrics import Metrics
 from parley.stack import services
 
 

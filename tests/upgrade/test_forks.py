@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from client import records, what_if
-from client.client import Client
-from client.errors import ParleyError
-from schemas import log
-from schemas.session import ForkSession
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.wire import decode
+from parley.client import records, what_if
+from parley.client.client import Client
+from parley.client.errors import ParleyError
+from parley.schemas import log
+from parley.schemas.session import ForkSession
+from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.wire import decode
 from tests.support.engine import until
 from tests.upgrade.test_rolling import ROOT, Stack, opened, owner
 

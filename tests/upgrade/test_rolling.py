@@ -16,21 +16,21 @@ from typing import Any, Self
 
 import pytest
 
-from agents.specs import load
-from bus import accounts
-from bus.connection import Connection, connect
-from bus.embedded import EmbeddedServer
-from client import records, what_if
-from client.api import Parley
-from client.client import Client
-from client.opened_session import Session
-from coordinator.protocols import PROTOCOLS, STANDING
-from observability.metrics import Metrics
-from parley.bus import keys
+from parley.agents.specs import load
+from parley.bus import accounts
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus_admin import keys
+from parley.client import records, what_if
+from parley.client.api import Parley
+from parley.client.client import Client
+from parley.client.opened_session import Session
+from parley.coordinator.protocols import PROTOCOLS, STANDING
+from parley.observability.metrics import Metrics
+from parley.schemas.log import Aside
+from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.wire import decode
 from parley.stack import services
-from schemas.log import Aside
-from schemas.stops import STOPS, VERSION_LOST
-from schemas.wire import decode
 from tests.support.engine import until
 
 ROOT = Path(__file__).parents[2]

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agents.context import Shown
-from agents.extractive.turn_method import Live, TurnMethod, reads
-from agents.protocols.competition.extractive_answers import bid, captain, confer, question, respond
-from agents.protocols.competition.extractive_judge import review, score, summarize, vote
-from agents.protocols.competition.extractive_speech import speak
+from parley.agents.context import Shown
+from parley.agents.extractive.turn_method import Live, TurnMethod, reads
+from parley.agents.protocols.competition.extractive_answers import bid, captain, confer, question, respond
+from parley.agents.protocols.competition.extractive_judge import review, score, summarize, vote
+from parley.agents.protocols.competition.extractive_speech import speak
 
 
 def _text(body: Any) -> str:

@@ -5,10 +5,10 @@ to answer (the other side's last speech, a question, its captain's direction), t
 its style. What a speech is for, the format says: a case, an answer, a summary of what was asked, claims met.
 """
 
-from agents.context import Shown
-from agents.models.injection import is_suspicious
-from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
-from agents.protocols.competition.extractive_composition import (
+from parley.agents.context import Shown
+from parley.agents.models.injection import is_suspicious
+from parley.agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
+from parley.agents.protocols.competition.extractive_composition import (
     ROOM_FOR_WHO,
     WHO,
     SpeechDraft,
@@ -16,7 +16,7 @@ from agents.protocols.competition.extractive_composition import (
     shortened,
     source,
 )
-from agents.protocols.competition.extractive_reading import (
+from parley.agents.protocols.competition.extractive_reading import (
     DebaterView,
     DocumentLine,
     counted,
@@ -26,9 +26,9 @@ from agents.protocols.competition.extractive_reading import (
     shared,
     without_orders,
 )
-from agents.protocols.competition.extractive_speech import spoken
-from agents.retrieval.corpus import STOP, clean, collapse, sentence, stem, words
-from schemas.protocols.competition.messages import (
+from parley.agents.protocols.competition.extractive_speech import spoken
+from parley.agents.retrieval.corpus import STOP, clean, collapse, sentence, stem, words
+from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     Bid,
     BidBrief,

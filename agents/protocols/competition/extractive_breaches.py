@@ -11,10 +11,10 @@ personal_attack     an insult in a sentence about a person
 import re
 from collections.abc import Callable, Sequence
 
-from agents.protocols.competition.extractive_reading import PublicSpeech, masked, sentences, terms_of
-from agents.retrieval.corpus import word_set, words
-from schemas.protocols.competition.format import Violation
-from schemas.protocols.competition.messages import Breach, ScoreBrief
+from parley.agents.protocols.competition.extractive_reading import PublicSpeech, masked, sentences, terms_of
+from parley.agents.retrieval.corpus import word_set, words
+from parley.schemas.protocols.competition.format import Violation
+from parley.schemas.protocols.competition.messages import Breach, ScoreBrief
 
 STATEMENT = 4
 """Words from which a sentence between questions is a statement."""

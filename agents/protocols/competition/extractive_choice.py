@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from agents.protocols.competition.extractive_reading import (
+from parley.agents.protocols.competition.extractive_reading import (
     FAVOURABLE,
     DebaterView,
     DocumentLine,
@@ -10,7 +10,7 @@ from agents.protocols.competition.extractive_reading import (
     fits_style,
     shared,
 )
-from agents.retrieval.corpus import Sentence, collapse, sentence
+from parley.agents.retrieval.corpus import Sentence, collapse, sentence
 
 USED, PLANNED_BY_MATES, PLANNED = -10.0, -1.0, 0.6
 """What it counts that the team has said a sentence in public, that a mate has noted it, that the seat itself has."""

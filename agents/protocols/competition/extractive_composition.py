@@ -6,9 +6,9 @@ How it is worded follows the debater's style; what is quoted is chosen elsewhere
 import re
 from collections.abc import Sequence
 
-from agents.protocols.competition.extractive_reading import DocumentLine, counted
-from agents.retrieval.corpus import clean, collapse
-from schemas.citation import Citation
+from parley.agents.protocols.competition.extractive_reading import DocumentLine, counted
+from parley.agents.retrieval.corpus import clean, collapse
+from parley.schemas.citation import Citation
 
 WHO = "No language model is at work."
 ROOM_FOR_WHO = 40

@@ -13,11 +13,11 @@ there for it: it neither raises a mark nor lowers it.
 import re
 from collections.abc import Sequence
 
-from agents.context import Shown
-from agents.extractive.stance import firmness, polarity, source_weight
-from agents.models.injection import is_suspicious
-from agents.protocols.competition.extractive_breaches import breaches
-from agents.protocols.competition.extractive_reading import (
+from parley.agents.context import Shown
+from parley.agents.extractive.stance import firmness, polarity, source_weight
+from parley.agents.models.injection import is_suspicious
+from parley.agents.protocols.competition.extractive_breaches import breaches
+from parley.agents.protocols.competition.extractive_reading import (
     PublicSpeech,
     counted,
     fits_style,
@@ -28,9 +28,9 @@ from agents.protocols.competition.extractive_reading import (
     terms_of,
     without_orders,
 )
-from agents.retrieval.corpus import Sentence, clean, collapse, sentence, stems, word_set, words
-from schemas.protocols.competition.format import TEAMS
-from schemas.protocols.competition.messages import (
+from parley.agents.retrieval.corpus import Sentence, clean, collapse, sentence, stems, word_set, words
+from parley.schemas.protocols.competition.format import TEAMS
+from parley.schemas.protocols.competition.messages import (
     Ballot,
     BallotBrief,
     Marks,
@@ -40,7 +40,7 @@ from schemas.protocols.competition.messages import (
     StageSummary,
     SummaryBrief,
 )
-from schemas.wire import figure
+from parley.schemas.wire import figure
 
 WHO = "Counted, no language model."
 WORDS_PER_QUOTE = 25

@@ -11,13 +11,24 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from agents.context import Shown
-from agents.extractive.stance import firmness, is_reversal, polarity, source_weight
-from agents.models.injection import is_instruction, is_suspicious
-from agents.retrieval.bm25 import relevance
-from agents.retrieval.corpus import Sentence, Text, clean, collapse, cut, sentence, sentence_ends, stem, word_set, words
-from schemas.protocols.competition.format import TEAMS, Team, other
-from schemas.protocols.competition.messages import Identity, Note, Said, SpeechBrief
+from parley.agents.context import Shown
+from parley.agents.extractive.stance import firmness, is_reversal, polarity, source_weight
+from parley.agents.models.injection import is_instruction, is_suspicious
+from parley.agents.retrieval.bm25 import relevance
+from parley.agents.retrieval.corpus import (
+    Sentence,
+    Text,
+    clean,
+    collapse,
+    cut,
+    sentence,
+    sentence_ends,
+    stem,
+    word_set,
+    words,
+)
+from parley.schemas.protocols.competition.format import TEAMS, Team, other
+from parley.schemas.protocols.competition.messages import Identity, Note, Said, SpeechBrief
 
 OWN = 1.0
 """How far a sentence of the team's own folder speaks for the team, whatever its words."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from agents.context import Shown
-from agents.models.injection import is_suspicious
-from agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
-from agents.protocols.competition.extractive_composition import (
+from parley.agents.context import Shown
+from parley.agents.models.injection import is_suspicious
+from parley.agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
+from parley.agents.protocols.competition.extractive_composition import (
     OPENERS,
     ROOM_FOR_WHO,
     WHO,
@@ -15,7 +15,7 @@ from agents.protocols.competition.extractive_composition import (
     reply,
     shortened,
 )
-from agents.protocols.competition.extractive_reading import (
+from parley.agents.protocols.competition.extractive_reading import (
     DebaterView,
     DocumentLine,
     PublicSpeech,
@@ -23,8 +23,8 @@ from agents.protocols.competition.extractive_reading import (
     quotes,
     reading,
 )
-from agents.retrieval.corpus import clean
-from schemas.protocols.competition.messages import SpeechBrief, Spoken
+from parley.agents.retrieval.corpus import clean
+from parley.schemas.protocols.competition.messages import SpeechBrief, Spoken
 
 MOST_POINTS = 8
 OF_A_CASE = 0.25

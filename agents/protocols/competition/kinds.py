@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.protocols.kit import Kind
-from schemas.protocols.competition.format import DIMENSIONS, Act, Team, Violation, other
-from schemas.protocols.competition.messages import (
+from parley.agents.context import Shown
+from parley.agents.protocols.kit import Kind
+from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Team, Violation, other
+from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     Ballot,
     BallotBrief,
@@ -37,7 +37,7 @@ from schemas.protocols.competition.messages import (
     StageSummary,
     SummaryBrief,
 )
-from schemas.wire import figure
+from parley.schemas.wire import figure
 
 POSTS = {"speech": Said, "note": Note, "bid": Bid, "decision": Decision, "summary": StageSummary, "review": Review}
 AIM = 0.9

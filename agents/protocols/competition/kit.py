@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.protocols.competition.kinds import KINDS
-from agents.protocols.kit import Kit
+from parley.agents.protocols.competition.kinds import KINDS
+from parley.agents.protocols.kit import Kit
 
 if TYPE_CHECKING:
-    from agents.extractive.turn_method import TurnMethod
+    from parley.agents.extractive.turn_method import TurnMethod
 
 
 def _extractive() -> "Mapping[str, TurnMethod]":
-    from agents.protocols.competition.extractive import METHODS  # numpy: for the extractive model alone
+    from parley.agents.protocols.competition.extractive import METHODS  # numpy: for the extractive model alone
 
     return METHODS
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from agents.extractive.turn_method import TurnMethod, reads
-from agents.protocols.consensus.extractive_analyst import compare, conclude, score, synthesize
-from agents.protocols.consensus.extractive_panelist import position
+from parley.agents.extractive.turn_method import TurnMethod, reads
+from parley.agents.protocols.consensus.extractive_analyst import compare, conclude, score, synthesize
+from parley.agents.protocols.consensus.extractive_panelist import position
 
 METHODS: Mapping[str, TurnMethod] = {
     "answer": TurnMethod(position),

@@ -10,11 +10,11 @@ Three with one answer come to 90 or more, three with three answers to less than 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.context import Shown
-from agents.extractive.same_answer import grouped
-from agents.extractive.stance import is_negated
-from agents.retrieval.corpus import clean, sentence, stems
-from schemas.protocols.consensus import (
+from parley.agents.context import Shown
+from parley.agents.extractive.same_answer import grouped
+from parley.agents.extractive.stance import is_negated
+from parley.agents.retrieval.corpus import clean, sentence, stems
+from parley.schemas.protocols.consensus import (
     Analysis,
     AnswerGroup,
     CompareBrief,
@@ -27,7 +27,7 @@ from schemas.protocols.consensus import (
     SynthesisBrief,
     Weighted,
 )
-from schemas.text import normalise, same
+from parley.schemas.text import normalise, same
 
 STRONG = 90.0  # seed, "ConsensusAnalyzer": ready for synthesis
 PROGRESS = 2.0

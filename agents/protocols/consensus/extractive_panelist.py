@@ -6,18 +6,18 @@ It keeps its answer unless evidence that is new to it answers better; that other
 
 from collections.abc import Iterable, Sequence
 
-from agents.context import Shown
-from agents.extractive.deciding import SearchResult, said_of
-from agents.extractive.evidence import Evidence
-from agents.extractive.gathering import gather
-from agents.extractive.question import OPTIONS, read_question
-from agents.extractive.searching import search
-from agents.extractive.turn_method import Workbench
-from agents.models.base import Completion, Emit
-from agents.retrieval.corpus import clean, collapse, sentence
-from schemas.citation import Citation
-from schemas.protocols.consensus import Position
-from schemas.text import same
+from parley.agents.context import Shown
+from parley.agents.extractive.deciding import SearchResult, said_of
+from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.gathering import gather
+from parley.agents.extractive.question import OPTIONS, read_question
+from parley.agents.extractive.searching import search
+from parley.agents.extractive.turn_method import Workbench
+from parley.agents.models.base import Completion, Emit
+from parley.agents.retrieval.corpus import clean, collapse, sentence
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.text import same
 
 CITED = 5
 """Sentences that a position quotes at most."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.protocols import abstaining
-from agents.protocols.kit import Kind
-from schemas.protocols.consensus import (
+from parley.agents.context import Shown
+from parley.agents.protocols import abstaining
+from parley.agents.protocols.kit import Kind
+from parley.schemas.protocols.consensus import (
     Analysis,
     Assessment,
     CompareBrief,

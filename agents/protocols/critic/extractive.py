@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from agents.extractive.turn_method import TurnMethod, compares, reads
-from agents.protocols.critic.extractive_answers import answer, critique
-from agents.protocols.critic.extractive_compare import compare
-from agents.protocols.critic.extractive_judge import judge, rewrite, verdict
+from parley.agents.extractive.turn_method import TurnMethod, compares, reads
+from parley.agents.protocols.critic.extractive_answers import answer, critique
+from parley.agents.protocols.critic.extractive_compare import compare
+from parley.agents.protocols.critic.extractive_judge import judge, rewrite, verdict
 
 METHODS: Mapping[str, TurnMethod] = {
     "rewrite": reads(lambda shown, _: (rewrite(shown), False), lambda body: str(body.question)),

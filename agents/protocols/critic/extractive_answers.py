@@ -9,20 +9,28 @@ for another one, and that neither the answer nor an earlier objection quotes.
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from agents.context import Shown
-from agents.extractive.deciding import Search, SearchResult, as_answer
-from agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
-from agents.extractive.gathering import gather
-from agents.extractive.question import OPTIONS, YES_NO, Question, read_question
-from agents.extractive.searching import search
-from agents.extractive.turn_method import Workbench
-from agents.extractive.weighing import beliefs, candidates
-from agents.models.base import Completion, Emit
-from agents.retrieval.corpus import Corpus, clean, collapse, words
-from schemas.citation import Citation
-from schemas.protocols.critic import NO_NEW_OBJECTION, Addressed, Answer, AnswerBrief, Critique, CritiqueBrief, Past
-from schemas.text import same
-from schemas.turn import Usage
+from parley.agents.context import Shown
+from parley.agents.extractive.deciding import Search, SearchResult, as_answer
+from parley.agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
+from parley.agents.extractive.gathering import gather
+from parley.agents.extractive.question import OPTIONS, YES_NO, Question, read_question
+from parley.agents.extractive.searching import search
+from parley.agents.extractive.turn_method import Workbench
+from parley.agents.extractive.weighing import beliefs, candidates
+from parley.agents.models.base import Completion, Emit
+from parley.agents.retrieval.corpus import Corpus, clean, collapse, words
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.critic import (
+    NO_NEW_OBJECTION,
+    Addressed,
+    Answer,
+    AnswerBrief,
+    Critique,
+    CritiqueBrief,
+    Past,
+)
+from parley.schemas.text import same
+from parley.schemas.turn import Usage
 
 NEUTRAL = "By the evidence alone: "
 """How the extractive judge begins a rewritten question."""

@@ -6,13 +6,13 @@
 Which of the two it was stands in the reply's flags (agents/extractive/encoding.py).
 """
 
-from agents.context import Shown
-from agents.encoders import Encoder, Spent
-from agents.extractive.encoding import Encoding
-from agents.models.base import Completion
-from agents.protocols.critic.extractive_judge import LEAST_WORDS, alike, quoted
-from agents.retrieval.corpus import sentence
-from schemas.protocols.critic import CompareBrief, Similarities
+from parley.agents.context import Shown
+from parley.agents.encoders import Encoder, Spent
+from parley.agents.extractive.encoding import Encoding
+from parley.agents.models.base import Completion
+from parley.agents.protocols.critic.extractive_judge import LEAST_WORDS, alike, quoted
+from parley.agents.retrieval.corpus import sentence
+from parley.schemas.protocols.critic import CompareBrief, Similarities
 
 
 async def compare(shown: Shown, encoding: Encoding) -> Completion:

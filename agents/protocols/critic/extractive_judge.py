@@ -11,13 +11,13 @@ plays no part.
 import re
 from collections.abc import Sequence
 
-from agents.context import Shown
-from agents.extractive.stance import firmness, is_negated, source_weight
-from agents.models.injection import is_instruction
-from agents.protocols.critic.extractive_answers import NEUTRAL
-from agents.retrieval.corpus import collapse, sentence
-from schemas.citation import Citation
-from schemas.protocols.critic import (
+from parley.agents.context import Shown
+from parley.agents.extractive.stance import firmness, is_negated, source_weight
+from parley.agents.models.injection import is_instruction
+from parley.agents.protocols.critic.extractive_answers import NEUTRAL
+from parley.agents.retrieval.corpus import collapse, sentence
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.critic import (
     NARROWS,
     UPHOLDS,
     Answer,
@@ -29,7 +29,7 @@ from schemas.protocols.critic import (
     Verdict,
     VerdictBrief,
 )
-from schemas.stops import STOPS
+from parley.schemas.stops import STOPS
 
 DAMPING = 0.8
 """Each further quotation counts this much of the one before."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.protocols.kit import Kind
-from schemas.protocols.critic import (
+from parley.agents.context import Shown
+from parley.agents.protocols.kit import Kind
+from parley.schemas.protocols.critic import (
     RULINGS,
     Answer,
     AnswerBrief,

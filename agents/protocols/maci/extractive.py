@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agents.context import Shown
-from agents.extractive.turn_method import Live, TurnMethod, compares, reads
-from agents.protocols.maci.extractive_debater import argue, blind
-from agents.protocols.maci.extractive_helper import measure, retrieve
-from agents.protocols.maci.extractive_judge import crit, merge, plan
+from parley.agents.context import Shown
+from parley.agents.extractive.turn_method import Live, TurnMethod, compares, reads
+from parley.agents.protocols.maci.extractive_debater import argue, blind
+from parley.agents.protocols.maci.extractive_helper import measure, retrieve
+from parley.agents.protocols.maci.extractive_judge import crit, merge, plan
 
 
 def _reads(read: Callable[[Shown], tuple[Any, bool]], live: Live) -> TurnMethod:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from agents.context import Shown
-from agents.protocols.maci.extractive_reading import (
+from parley.agents.context import Shown
+from parley.agents.protocols.maci.extractive_reading import (
     FAINT,
     OutcomeEvidence,
     PassageLine,
@@ -29,8 +29,8 @@ from agents.protocols.maci.extractive_reading import (
     shares,
     speaking,
 )
-from agents.retrieval.corpus import clean, collapse, stem, words
-from schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case
+from parley.agents.retrieval.corpus import clean, collapse, stem, words
+from parley.schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case
 
 SPANS = 2
 """Quotations of one argument."""

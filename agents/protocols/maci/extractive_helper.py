@@ -14,17 +14,17 @@ from itertools import zip_longest
 import msgspec
 import numpy as np
 
-from agents.context import Shown
-from agents.encoders import Encoder, Spent
-from agents.extractive.encoding import Done, Encoding
-from agents.models.base import Completion
-from agents.retrieval.corpus import collapse
-from agents.retrieval.dense import POOL, Rows, counted, rerank, unit
-from agents.retrieval.passages import Piece, passages, ranked, within
-from agents.retrieval.prototype import prototype, relevant, similar, subject
-from schemas.protocols.maci.messages import Found, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
-from schemas.session import Document
-from schemas.similarity import Similar
+from parley.agents.context import Shown
+from parley.agents.encoders import Encoder, Spent
+from parley.agents.extractive.encoding import Done, Encoding
+from parley.agents.models.base import Completion
+from parley.agents.retrieval.corpus import collapse
+from parley.agents.retrieval.dense import POOL, Rows, counted, rerank, unit
+from parley.agents.retrieval.passages import Piece, passages, ranked, within
+from parley.agents.retrieval.prototype import prototype, relevant, similar, subject
+from parley.schemas.protocols.maci.messages import Found, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
+from parley.schemas.session import Document
+from parley.schemas.similarity import Similar
 
 MOST = 400
 """Passages of one reply."""

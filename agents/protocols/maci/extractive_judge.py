@@ -12,14 +12,14 @@ Judges on this model score alike: several of them are one, and their variance is
 import re
 from collections.abc import Sequence
 
-from agents.context import Shown
-from agents.extractive.same_answer import grouped
-from agents.extractive.stance import firmness
-from agents.models.injection import is_suspicious
-from agents.protocols.maci.extractive_reading import PassageLine, about, reading
-from agents.retrieval.corpus import clean, sentence, stem, stems
-from schemas.belief import Share
-from schemas.protocols.maci.messages import (
+from parley.agents.context import Shown
+from parley.agents.extractive.same_answer import grouped
+from parley.agents.extractive.stance import firmness
+from parley.agents.models.injection import is_suspicious
+from parley.agents.protocols.maci.extractive_reading import PassageLine, about, reading
+from parley.agents.retrieval.corpus import clean, sentence, stem, stems
+from parley.schemas.belief import Share
+from parley.schemas.protocols.maci.messages import (
     Crit,
     CritBrief,
     Group,

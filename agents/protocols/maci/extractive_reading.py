@@ -12,16 +12,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agents.context import Shown
-from agents.extractive.evidence import DAMPING, Evidence
-from agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, Question, read_question
-from agents.extractive.stance import firmness, source_weight
-from agents.extractive.weighing import candidates
-from agents.models.injection import is_instruction, suspicious
-from agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
-from schemas.belief import Share, outcome_key
-from schemas.protocols.maci.messages import Passages, Ruled, Span
-from schemas.text import same
+from parley.agents.context import Shown
+from parley.agents.extractive.evidence import DAMPING, Evidence
+from parley.agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, Question, read_question
+from parley.agents.extractive.stance import firmness, source_weight
+from parley.agents.extractive.weighing import candidates
+from parley.agents.models.injection import is_instruction, suspicious
+from parley.agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
+from parley.schemas.belief import Share, outcome_key
+from parley.schemas.protocols.maci.messages import Passages, Ruled, Span
+from parley.schemas.text import same
 
 FAINT = 0.25
 """Weight of a sentence from a source that this seat does not read closely."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.protocols.kit import Kind
-from schemas.belief import Share
-from schemas.protocols.maci.messages import (
+from parley.agents.context import Shown
+from parley.agents.protocols.kit import Kind
+from parley.schemas.belief import Share
+from parley.schemas.protocols.maci.messages import (
     ArgueBrief,
     Blind,
     BlindBrief,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from schemas.protocols.madp.work import MOST_FAILED
+from parley.schemas.protocols.madp.work import MOST_FAILED
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NAME = 300

@@ -1,20 +1,20 @@
 """The turn `check`: a command in the sandbox, in a fresh copy of the task's folder, by a worker that is no expert's. No
 model is asked, and nothing of what the command changes is kept. Files that decide what it runs are the original ones
-(agents.protocols.madp.stand_ins)."""
+(parley.agents.protocols.madp.stand_ins)."""
 
 import shlex
 import time
 
 import msgspec
 
-from agents.artifacts import ArtifactAccess, ArtifactError
-from agents.context import Shown
-from agents.models.base import Completion, ModelRefused, ModelUnavailable
-from agents.protocols.madp import check_output, stand_ins
-from agents.tools import sandbox
-from agents.tools.folder import FolderError, TaskFolder, unpacked
-from schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, CheckBrief, Checked
-from schemas.turn import Usage
+from parley.agents.artifacts import ArtifactAccess, ArtifactError
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, ModelRefused, ModelUnavailable
+from parley.agents.protocols.madp import check_output, stand_ins
+from parley.agents.tools import sandbox
+from parley.agents.tools.folder import FolderError, TaskFolder, unpacked
+from parley.schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, CheckBrief, Checked
+from parley.schemas.turn import Usage
 
 _BEFORE_THE_END_S = 3.0
 """The run is ended so long before the turn's deadline: its result has to arrive."""

@@ -12,27 +12,36 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agents.artifacts import ArtifactAccess, ArtifactError
-from agents.context import Other, Shown, laid_beside
-from agents.equipment import Equipment
-from agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
-from agents.protocols.madp.check_worker import run_check
-from agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply, ReviewReply
-from agents.protocols.madp.read_first import read_first
-from agents.protocols.madp.reply_diff import diff_in
-from agents.task_texts import task_texts
-from agents.tools import patch
-from agents.tools.allow import AllowList
-from agents.tools.client import Toolbox
-from agents.tools.folder import FolderError, TaskFolder, archive
-from agents.tools.loop import Loop, TurnEnd
-from schemas.artifact import Artifact
-from schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
-from schemas.protocols.madp.work import Checked, Review, ReviewBrief, Support, SupportBrief, Supported, Work, WorkBrief
-from schemas.session import Document
-from schemas.tools import CUT
-from schemas.turn import MAX_BODY
-from schemas.wire import InvalidValue, encode
+from parley.agents.artifacts import ArtifactAccess, ArtifactError
+from parley.agents.context import Other, Shown, laid_beside
+from parley.agents.equipment import Equipment
+from parley.agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
+from parley.agents.protocols.madp.check_worker import run_check
+from parley.agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply, ReviewReply
+from parley.agents.protocols.madp.read_first import read_first
+from parley.agents.protocols.madp.reply_diff import diff_in
+from parley.agents.task_texts import task_texts
+from parley.agents.tools import patch
+from parley.agents.tools.allow import AllowList
+from parley.agents.tools.client import Toolbox
+from parley.agents.tools.folder import FolderError, TaskFolder, archive
+from parley.agents.tools.loop import Loop, TurnEnd
+from parley.schemas.artifact import Artifact
+from parley.schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
+from parley.schemas.protocols.madp.work import (
+    Checked,
+    Review,
+    ReviewBrief,
+    Support,
+    SupportBrief,
+    Supported,
+    Work,
+    WorkBrief,
+)
+from parley.schemas.session import Document
+from parley.schemas.tools import CUT
+from parley.schemas.turn import MAX_BODY
+from parley.schemas.wire import InvalidValue, encode
 
 MOST_BODY = MAX_BODY - 6_000
 """Bytes of a reply's body that are aimed at."""
@@ -41,7 +50,7 @@ Brief = WorkBrief | SupportBrief | ReviewBrief
 
 
 async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
-    """Answer one turn of MADP with what a worker has (agents.protocols.kit.Kit.serve).
+    """Answer one turn of MADP with what a worker has (parley.agents.protocols.kit.Kit.serve).
 
     Raises
     ------

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agents.context import Shown
-from agents.extractive.turn_method import TurnMethod, Workbench, reads
-from agents.models.base import Completion, Emit, ModelRefused
-from agents.protocols.madp.extractive_expert import challenge, claim, review, support, words, work
-from agents.retrieval.corpus import Corpus
-from schemas.protocols.madp.work import CheckBrief, Checked
+from parley.agents.context import Shown
+from parley.agents.extractive.turn_method import TurnMethod, Workbench, reads
+from parley.agents.models.base import Completion, Emit, ModelRefused
+from parley.agents.protocols.madp.extractive_expert import challenge, claim, review, support, words, work
+from parley.agents.retrieval.corpus import Corpus
+from parley.schemas.protocols.madp.work import CheckBrief, Checked
 
 
 async def match(shown: Shown, bench: Workbench, emit: Emit) -> Completion:

@@ -7,14 +7,14 @@ gives no verdict: it cannot judge whether work is right.
 
 from collections.abc import Sequence
 
-from agents.context import Shown
-from agents.models.base import ModelRefused
-from agents.models.injection import is_instruction, suspicious
-from agents.protocols.madp.reactions import challenges
-from agents.retrieval.bm25 import relevance
-from agents.retrieval.corpus import Corpus, Sentence, stems
-from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import (
+from parley.agents.context import Shown
+from parley.agents.models.base import ModelRefused
+from parley.agents.models.injection import is_instruction, suspicious
+from parley.agents.protocols.madp.reactions import challenges
+from parley.agents.retrieval.bm25 import relevance
+from parley.agents.retrieval.corpus import Corpus, Sentence, stems
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.protocols.madp.messages import (
     ChallengeBrief,
     Challenges,
     Claim,
@@ -23,8 +23,8 @@ from schemas.protocols.madp.messages import (
     Worded,
     WordsBrief,
 )
-from schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Work, WorkBrief
-from schemas.routing import Task
+from parley.schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Work, WorkBrief
+from parley.schemas.routing import Task
 
 HERE = "no language model is here"
 MOST_QUOTED = 8

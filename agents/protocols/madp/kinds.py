@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from agents.context import Shown
-from agents.protocols.kit import Kind
-from agents.protocols.madp import means
-from agents.tools.steps import Call, Steps, check_calls
-from schemas.expert import ExpertSpec, Relevance
-from schemas.protocols.madp.messages import (
+from parley.agents.context import Shown
+from parley.agents.protocols.kit import Kind
+from parley.agents.protocols.madp import means
+from parley.agents.tools.steps import Call, Steps, check_calls
+from parley.schemas.expert import ExpertSpec, Relevance
+from parley.schemas.protocols.madp.messages import (
     Challenge,
     ChallengeBrief,
     Challenges,
@@ -31,7 +31,7 @@ from schemas.protocols.madp.messages import (
     Worded,
     WordsBrief,
 )
-from schemas.protocols.madp.work import (
+from parley.schemas.protocols.madp.work import (
     CheckBrief,
     Checked,
     Finding,
@@ -46,8 +46,8 @@ from schemas.protocols.madp.work import (
     Work,
     WorkBrief,
 )
-from schemas.routing import Match, Matched, Task
-from schemas.wire import InvalidValue
+from parley.schemas.routing import Match, Matched, Task
+from parley.schemas.wire import InvalidValue
 
 POSTS = {
     "task": TaskPosted,
@@ -254,7 +254,7 @@ def _task(task: Task) -> dict[str, Any]:
 
 
 def _match(brief: Any) -> dict[str, Any]:
-    """As a language model is asked (agents.matching.ask_model.WhoLeads)."""
+    """As a language model is asked (parley.agents.matching.ask_model.WhoLeads)."""
     return {**_task(brief.task), "experts": msgspec.to_builtins(brief.experts)}
 
 

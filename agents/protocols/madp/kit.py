@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.protocols.kit import Kit
-from agents.protocols.madp.expert_worker import serve
-from agents.protocols.madp.kinds import KINDS
-from agents.protocols.madp.reactions import hear
+from parley.agents.protocols.kit import Kit
+from parley.agents.protocols.madp.expert_worker import serve
+from parley.agents.protocols.madp.kinds import KINDS
+from parley.agents.protocols.madp.reactions import hear
 
 if TYPE_CHECKING:
-    from agents.extractive.turn_method import TurnMethod
+    from parley.agents.extractive.turn_method import TurnMethod
 
 
 def _extractive() -> "Mapping[str, TurnMethod]":
-    from agents.protocols.madp.extractive import METHODS  # numpy: for the extractive model alone
+    from parley.agents.protocols.madp.extractive import METHODS  # numpy: for the extractive model alone
 
     return METHODS
 

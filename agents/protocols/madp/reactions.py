@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import floor
 
-from agents.hearing import Hear
-from agents.matching.word_roots import PromptReading, read_prompt, roots, roots_of, share, stands_in
-from agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
-from bus.channels import PUBLIC
-from schemas.expert import ExpertSpec, relevance_word
-from schemas.post import Post
-from schemas.protocols.madp.messages import (
+from parley.agents.hearing import Hear
+from parley.agents.matching.word_roots import PromptReading, read_prompt, roots, roots_of, share, stands_in
+from parley.agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
+from parley.bus.channels import PUBLIC
+from parley.schemas.expert import ExpertSpec, relevance_word
+from parley.schemas.post import Post
+from parley.schemas.protocols.madp.messages import (
     CHALLENGES,
     CLAIMS,
     Challenge,
@@ -27,9 +27,9 @@ from schemas.protocols.madp.messages import (
     Resolution,
     TaskPosted,
 )
-from schemas.routing import Task
-from schemas.turn import Speak
-from schemas.wire import decode, raw
+from parley.schemas.routing import Task
+from parley.schemas.turn import Speak
+from parley.schemas.wire import decode, raw
 
 HEARD = ((PUBLIC, "task"), (PUBLIC, "claims"))
 """(channel, kind) of the posts that it does anything about."""
@@ -40,7 +40,7 @@ _PHRASE, _NEAR = 0.4, 0.6
 _CLEARLY = 0.25
 """Confidence by which one claimant has to exceed another to object to it."""
 _MOST = 8
-"""Challenges of one expert: as many as schemas.protocols.madp.messages.Challenges holds."""
+"""Challenges of one expert: as many as parley.schemas.protocols.madp.messages.Challenges holds."""
 
 
 def own_score(spec: ExpertSpec, task: Task) -> float:
@@ -195,12 +195,12 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptRead
 
 
 def hear(spec: ExpertSpec, *, metered: bool) -> Hear:
-    """What the process of one expert hears, and does about it (agents.protocols.kit.Kit.hear)."""
+    """What the process of one expert hears, and does about it (parley.agents.protocols.kit.Kit.hear)."""
     return Hear(HEARD, make_hear(spec, metered=metered))
 
 
 def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | None]:
-    """What the process of one expert does about the posts that it hears (agents.hearing.Hear.react).
+    """What the process of one expert does about the posts that it hears (parley.agents.hearing.Hear.react).
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
 from fnmatch import fnmatchcase
 
-from agents.tools.folder import TaskFolder
-from schemas.expert import ExpertSpec
-from schemas.session import Document
+from parley.agents.tools.folder import TaskFolder
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.session import Document
 
 MOST = 20_000
 """Characters of them all: who reads first is to have room left for the task."""

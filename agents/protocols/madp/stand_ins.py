@@ -28,7 +28,7 @@ from itertools import pairwise
 from posixpath import basename, dirname, normpath
 from typing import Any
 
-from schemas.folders.archive import Files
+from parley.schemas.folders.archive import Files
 
 _RUNNERS = frozenset({
     "pytest", "_pytest", "py", "pluggy", "iniconfig", "unittest", "doctest", "nose", "nose2", "coverage", "tox", "nox",

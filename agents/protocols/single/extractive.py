@@ -3,16 +3,16 @@ with the passages that bear on the question."""
 
 from collections.abc import Iterable, Mapping
 
-from agents.context import Shown
-from agents.extractive.deciding import SearchResult
-from agents.extractive.evidence import Evidence
-from agents.extractive.gathering import gather
-from agents.extractive.searching import search
-from agents.extractive.turn_method import TurnMethod, Workbench
-from agents.models.base import Completion, Emit
-from agents.retrieval.corpus import clean
-from schemas.citation import Citation
-from schemas.protocols.single import Answer
+from parley.agents.context import Shown
+from parley.agents.extractive.deciding import SearchResult
+from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.gathering import gather
+from parley.agents.extractive.searching import search
+from parley.agents.extractive.turn_method import TurnMethod, Workbench
+from parley.agents.models.base import Completion, Emit
+from parley.agents.retrieval.corpus import clean
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.single import Answer
 
 CITED = 5
 """Sentences that an answer quotes at most."""

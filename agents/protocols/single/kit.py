@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.protocols import abstaining
-from agents.protocols.kit import Kind, Kit
-from schemas.protocols.single import Answer, AnswerBrief
+from parley.agents.protocols import abstaining
+from parley.agents.protocols.kit import Kind, Kit
+from parley.schemas.protocols.single import Answer, AnswerBrief
 
 if TYPE_CHECKING:
-    from agents.extractive.turn_method import TurnMethod
+    from parley.agents.extractive.turn_method import TurnMethod
 
 
 def _extractive() -> "Mapping[str, TurnMethod]":
-    from agents.protocols.single.extractive import METHODS  # numpy: for the extractive model alone
+    from parley.agents.protocols.single.extractive import METHODS  # numpy: for the extractive model alone
 
     return METHODS
 

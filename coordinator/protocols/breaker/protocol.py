@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import Notify, SayOn
-from coordinator.table import Counted, Illegal, LogLine, Protocol, Sample, Step, Table, Told, View, to
-from schemas import log
-from schemas.protocols.breaker import Mode
-from schemas.routing import TaskOutcome
-from schemas.wire import Undecodable, decode, raw
+from parley.coordinator.commands import Notify, SayOn
+from parley.coordinator.table import Counted, Illegal, LogLine, Protocol, Sample, Step, Table, Told, View, to
+from parley.schemas import log
+from parley.schemas.protocols.breaker import Mode
+from parley.schemas.routing import TaskOutcome
+from parley.schemas.wire import Undecodable, decode, raw
 
 WINDOW = 10
 MOST_FAILURES = 3

@@ -2,11 +2,11 @@
 
 from unicodedata import category, normalize
 
-from coordinator.protocols.competition.rules import OF_ACT
-from coordinator.protocols.competition.state import State
-from coordinator.table import OpenTurn, View
-from schemas.citation import Citation
-from schemas.protocols.competition.messages import (
+from parley.coordinator.protocols.competition.rules import OF_ACT
+from parley.coordinator.protocols.competition.state import State
+from parley.coordinator.table import OpenTurn, View
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.competition.messages import (
     CaptainBrief,
     Decision,
     Marks,
@@ -16,8 +16,8 @@ from schemas.protocols.competition.messages import (
     ScoreBrief,
     Spoken,
 )
-from schemas.text import stands_in
-from schemas.wire import decode
+from parley.schemas.text import stands_in
+from parley.schemas.wire import decode
 
 _OF_WHOLE_SPEECH = frozenset({"not_direct_answer", "off_topic", "scripted_summary"})
 """What a speech leaves out, or is as a whole: no words need be quoted for it."""

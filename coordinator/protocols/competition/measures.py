@@ -1,9 +1,9 @@
 """competition: the figures that are counted when a session is closed. Its course is fixed, so no stop rule could save
 calls."""
 
-from coordinator.protocols.competition.rules import votes
-from coordinator.protocols.competition.state import State
-from coordinator.table import Counted, Measured, Session, View
+from parley.coordinator.protocols.competition.rules import votes
+from parley.coordinator.protocols.competition.state import State
+from parley.coordinator.table import Counted, Measured, Session, View
 
 
 def measured(session: Session, view: View) -> Measured:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.competition.rules import (
+from parley.coordinator.protocols.competition.rules import (
     LEAVES_IT_OPEN,
     best,
     due,
@@ -21,7 +21,7 @@ from coordinator.protocols.competition.rules import (
     votes,
     winner,
 )
-from coordinator.protocols.competition.state import (
+from parley.coordinator.protocols.competition.state import (
     Says,
     Silent,
     State,
@@ -31,9 +31,9 @@ from coordinator.protocols.competition.state import (
     marks,
     speech_of,
 )
-from coordinator.table import View
-from schemas.protocols.competition.format import DIMENSIONS, Format
-from schemas.protocols.competition.messages import Outcome, Review
+from parley.coordinator.table import View
+from parley.schemas.protocols.competition.format import DIMENSIONS, Format
+from parley.schemas.protocols.competition.messages import Outcome, Review
 
 
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from collections import Counter
 from math import ceil
 
-from coordinator.protocols.competition.seats import audience_of
-from coordinator.protocols.competition.speech_words import seconds
-from coordinator.protocols.competition.state import JUDGE, debaters, format_of
-from coordinator.protocols.competition.turns import (
+from parley.coordinator.protocols.competition.seats import audience_of
+from parley.coordinator.protocols.competition.speech_words import seconds
+from parley.coordinator.protocols.competition.state import JUDGE, debaters, format_of
+from parley.coordinator.protocols.competition.turns import (
     ANSWER,
     BID,
     CAPTAIN,
@@ -19,8 +19,18 @@ from coordinator.protocols.competition.turns import (
     VOTE,
     caps,
 )
-from coordinator.table import Plan, Planned, View
-from schemas.protocols.competition.format import TEAMS, Exchange, Format, Free, Item, Speech, Vote, captain_of, seats_of
+from parley.coordinator.table import Plan, Planned, View
+from parley.schemas.protocols.competition.format import (
+    TEAMS,
+    Exchange,
+    Format,
+    Free,
+    Item,
+    Speech,
+    Vote,
+    captain_of,
+    seats_of,
+)
 
 Turns = Counter[tuple[str, str]]
 """(seat, kind) -> turns"""

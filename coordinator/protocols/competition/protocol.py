@@ -1,7 +1,7 @@
 """competition: two teams, a judge, and a format that says who speaks when.
 
-Source: seeds/ai-debate.md. The format is data (schemas.protocols.competition.messages.Format), and this module plays
-it: stage by stage, item by item. Before a stage each team confers on its own channel; after each speech the judge
+Source: seeds/ai-debate.md. The format is data (parley.schemas.protocols.competition.messages.Format), and this module
+plays it: stage by stage, item by item. Before a stage each team confers on its own channel; after each speech the judge
 scores it; after the stage it sums up; after the last one it reviews the debate.
 
     CONFERRING -> an item after the other -> SUMMARIZING   for each stage, then REVIEWING -> DONE
@@ -15,16 +15,16 @@ A seat that does not reply is silent: recorded, and the debate goes on without i
 
 import msgspec
 
-from coordinator.commands import Finish, Stop
-from coordinator.protocols.competition.check import check
-from coordinator.protocols.competition.measures import COUNTED
-from coordinator.protocols.competition.outcome import figures, outcome
-from coordinator.protocols.competition.plan import plan
-from coordinator.protocols.competition.record import overtime_alone, record, say, settle, silence, tally
-from coordinator.protocols.competition.rules import interrupting
-from coordinator.protocols.competition.seats import ROLES, seat
-from coordinator.protocols.competition.speech_words import seconds
-from coordinator.protocols.competition.state import (
+from parley.coordinator.commands import Finish, Stop
+from parley.coordinator.protocols.competition.check import check
+from parley.coordinator.protocols.competition.measures import COUNTED
+from parley.coordinator.protocols.competition.outcome import figures, outcome
+from parley.coordinator.protocols.competition.plan import plan
+from parley.coordinator.protocols.competition.record import overtime_alone, record, say, settle, silence, tally
+from parley.coordinator.protocols.competition.rules import interrupting
+from parley.coordinator.protocols.competition.seats import ROLES, seat
+from parley.coordinator.protocols.competition.speech_words import seconds
+from parley.coordinator.protocols.competition.state import (
     CON,
     JUDGE,
     JUDGE_NOTES,
@@ -47,7 +47,7 @@ from coordinator.protocols.competition.state import (
     team_of,
     turn_of,
 )
-from coordinator.protocols.competition.turns import (
+from parley.coordinator.protocols.competition.turns import (
     ANSWER,
     BID,
     CAPTAIN,
@@ -74,9 +74,9 @@ from coordinator.protocols.competition.turns import (
     limit_of,
     may_speak,
 )
-from coordinator.table import Answered, Illegal, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
-from schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote, other, seats_of
-from schemas.protocols.competition.messages import (
+from parley.coordinator.table import Answered, Illegal, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
+from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote, other, seats_of
+from parley.schemas.protocols.competition.messages import (
     Ballot,
     Bid,
     Decision,
@@ -89,7 +89,7 @@ from schemas.protocols.competition.messages import (
     Spoken,
     StageSummary,
 )
-from schemas.wire import raw
+from parley.schemas.wire import raw
 
 replace = msgspec.structs.replace
 

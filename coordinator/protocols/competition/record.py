@@ -4,10 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from coordinator.commands import SayOn
-from coordinator.protocols.competition.rules import fines_for, points, score
-from coordinator.protocols.competition.speech_words import count, seconds
-from coordinator.protocols.competition.state import (
+from parley.coordinator.commands import SayOn
+from parley.coordinator.protocols.competition.rules import fines_for, points, score
+from parley.coordinator.protocols.competition.speech_words import count, seconds
+from parley.coordinator.protocols.competition.state import (
     PUBLIC,
     SCORES,
     Says,
@@ -22,12 +22,12 @@ from coordinator.protocols.competition.state import (
     stage_of,
     time_left,
 )
-from coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER, SCORE, SUMMARIZE
-from coordinator.table import Missed, View
-from schemas.post import WITHHELD
-from schemas.protocols.competition.format import Act
-from schemas.protocols.competition.messages import Ballot, Marks, Said, Scored, Silence, Tally
-from schemas.wire import raw
+from parley.coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER, SCORE, SUMMARIZE
+from parley.coordinator.table import Missed, View
+from parley.schemas.post import WITHHELD
+from parley.schemas.protocols.competition.format import Act
+from parley.schemas.protocols.competition.messages import Ballot, Marks, Said, Scored, Silence, Tally
+from parley.schemas.wire import raw
 
 replace = msgspec.structs.replace
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import msgspec
 
-from coordinator.protocols.competition.state import (
+from parley.coordinator.protocols.competition.state import (
     Says,
     State,
     Utterance,
@@ -21,8 +21,8 @@ from coordinator.protocols.competition.state import (
     speech_of,
     team_of,
 )
-from coordinator.table import View
-from schemas.protocols.competition.format import (
+from parley.coordinator.table import View
+from parley.schemas.protocols.competition.format import (
     DIMENSIONS,
     TEAMS,
     Act,
@@ -34,8 +34,8 @@ from schemas.protocols.competition.format import (
     other,
     seats_of,
 )
-from schemas.protocols.competition.messages import Fine, Marks, Said, Tally
-from schemas.wire import figure
+from parley.schemas.protocols.competition.messages import Fine, Marks, Said, Tally
+from parley.schemas.wire import figure
 
 LOWEST, HIGHEST = 1.0, 10.0
 """Of a speech's score: marks are in this range, and weights add up to 1."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import refuse_controls
-from coordinator.protocols.competition.state import AUDIENCE, CON, JUDGE, PRO
-from coordinator.table import Inadmissible, Role
-from schemas.presence import Announcement
-from schemas.protocols.competition.format import TEAMS, Format, seats_of
-from schemas.protocols.competition.messages import Settings
-from schemas.session import OpenSession, Seat
+from parley.coordinator.admission import refuse_controls
+from parley.coordinator.protocols.competition.state import AUDIENCE, CON, JUDGE, PRO
+from parley.coordinator.table import Inadmissible, Role
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.competition.format import TEAMS, Format, seats_of
+from parley.schemas.protocols.competition.messages import Settings
+from parley.schemas.session import OpenSession, Seat
 
 ROLES = (Role(PRO, 1), Role(CON, 1), Role(JUDGE, 1))
 

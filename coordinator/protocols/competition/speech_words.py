@@ -10,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 
-from schemas.protocols.competition.format import Pace
+from parley.schemas.protocols.competition.format import Pace
 
 LONGEST_WORD = 30
 """Letters; more of them in one run count as another word for each begun 30, so that leaving out spaces wins nothing."""

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import msgspec
 
-from coordinator.commands import SayOn, Wish
-from coordinator.protocols.competition.speech_words import seconds
-from coordinator.table import View
-from schemas.protocols.competition.format import (
+from parley.coordinator.commands import SayOn, Wish
+from parley.coordinator.protocols.competition.speech_words import seconds
+from parley.coordinator.table import View
+from parley.schemas.protocols.competition.format import (
     LEAST_WORDS,
     TEAMS,
     Act,
@@ -21,8 +21,8 @@ from schemas.protocols.competition.format import (
     other,
     seats_of,
 )
-from schemas.protocols.competition.messages import Marks, Said, Scored
-from schemas.wire import decode
+from parley.schemas.protocols.competition.messages import Marks, Said, Scored
+from parley.schemas.wire import decode
 
 PRO, CON, JUDGE, AUDIENCE = "pro", "con", "judge", "audience"
 PUBLIC, SCORES, JUDGE_NOTES = "public", "scores", "judge_notes"

@@ -6,11 +6,11 @@ audience what was said in public. Nobody is shown `scores`.
 
 import msgspec
 
-from coordinator.commands import AskSeat
-from coordinator.protocols.competition.rules import best, points, possible, winner
-from coordinator.protocols.competition.seats import audience_of
-from coordinator.protocols.competition.speech_words import words_in
-from coordinator.protocols.competition.state import (
+from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocols.competition.rules import best, points, possible, winner
+from parley.coordinator.protocols.competition.seats import audience_of
+from parley.coordinator.protocols.competition.speech_words import words_in
+from parley.coordinator.protocols.competition.state import (
     JUDGE,
     JUDGE_NOTES,
     PUBLIC,
@@ -28,8 +28,8 @@ from coordinator.protocols.competition.state import (
     time_left,
     unspoken,
 )
-from coordinator.table import View
-from schemas.protocols.competition.format import (
+from parley.coordinator.table import View
+from parley.schemas.protocols.competition.format import (
     LEAST_WORDS,
     TEAMS,
     Exchange,
@@ -43,7 +43,7 @@ from schemas.protocols.competition.format import (
     other,
     seats_of,
 )
-from schemas.protocols.competition.messages import (
+from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     BallotBrief,
     Bid,
@@ -58,8 +58,8 @@ from schemas.protocols.competition.messages import (
     SpeechBrief,
     SummaryBrief,
 )
-from schemas.turn import Caps
-from schemas.wire import raw
+from parley.schemas.turn import Caps
+from parley.schemas.wire import raw
 
 CONFER, SPEAK, QUESTION, ANSWER, BID, CAPTAIN = "confer", "speak", "question", "answer", "bid", "captain"
 SCORE, SUMMARIZE, REVIEW, VOTE = "score", "summarize", "review", "vote"

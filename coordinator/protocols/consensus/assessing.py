@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import SayOn, Wish
-from coordinator.protocols.consensus import lexical
-from coordinator.protocols.consensus.score import band, direction, facts, score
-from coordinator.protocols.consensus.state import (
+from parley.coordinator.commands import SayOn, Wish
+from parley.coordinator.protocols.consensus import lexical
+from parley.coordinator.protocols.consensus.score import band, direction, facts, score
+from parley.coordinator.protocols.consensus.state import (
     State,
     changes_by,
     disagreements,
@@ -19,11 +19,11 @@ from coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from coordinator.protocols.consensus.turns import PUBLIC, by_meaning, moves
-from coordinator.table import View
-from schemas.protocols.consensus import DIMENSIONS, Analysis, Assessment, Comparison, Side
-from schemas.text import normalise, squeeze
-from schemas.wire import raw
+from parley.coordinator.protocols.consensus.turns import PUBLIC, by_meaning, moves
+from parley.coordinator.table import View
+from parley.schemas.protocols.consensus import DIMENSIONS, Analysis, Assessment, Comparison, Side
+from parley.schemas.text import normalise, squeeze
+from parley.schemas.wire import raw
 
 QUOTATION, ARGUMENT, UNEXPLAINED = "quotation", "argument", "unexplained"
 """What a change of position rests on."""

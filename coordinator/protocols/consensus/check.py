@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from coordinator.protocols.consensus.state import Group, State, groups, position, sides, voters, weights
-from coordinator.table import OpenTurn, View
-from schemas.citation import Citation
-from schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Synthesis
-from schemas.session import Document
-from schemas.text import normalise, same, squeeze, stands_in
-from schemas.wire import decode
+from parley.coordinator.protocols.consensus.state import Group, State, groups, position, sides, voters, weights
+from parley.coordinator.table import OpenTurn, View
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Synthesis
+from parley.schemas.session import Document
+from parley.schemas.text import normalise, same, squeeze, stands_in
+from parley.schemas.wire import decode
 
 Fault = tuple[str, str]
 """What is wrong, and what to do about it."""

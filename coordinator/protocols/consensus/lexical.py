@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-from schemas.protocols.consensus import Position
-from schemas.text import normalise, same, squeeze, tokens
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.text import normalise, same, squeeze, tokens
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ def cosine(one: Mapping[str, int], other: Mapping[str, int]) -> float:
 
 
 def answers_alike(one: str, other: str) -> float:
-    """1.0 for the same answer (schemas.text.normalise), else the share of words that both have."""
+    """1.0 for the same answer (parley.schemas.text.normalise), else the share of words that both have."""
     if same(one, other):
         return 1.0
     return jaccard(frozenset(normalise(one).split()), frozenset(normalise(other).split()))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from coordinator.protocols.consensus.state import (
+from parley.coordinator.protocols.consensus.state import (
     PANELIST,
     Round,
     State,
@@ -12,7 +12,7 @@ from coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from coordinator.table import Counted, Measured, Session, View
+from parley.coordinator.table import Counted, Measured, Session, View
 
 _BECAUSE = {"quotation": "quoted", "argument": "argued", "unexplained": "unexplained"}
 NO_DEBATE, UNANIMITY, UNCHANGED = "no_debate", "unanimity", "unchanged"

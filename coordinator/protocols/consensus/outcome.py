@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.consensus.check import departs
-from coordinator.protocols.consensus.state import (
+from parley.coordinator.protocols.consensus.check import departs
+from parley.coordinator.protocols.consensus.state import (
     Group,
     Round,
     State,
@@ -18,11 +18,11 @@ from coordinator.protocols.consensus.state import (
     sides,
     voters,
 )
-from coordinator.table import View
-from schemas import log
-from schemas.citation import Citation
-from schemas.protocols.consensus import Assessment, Conclusion, MinorityReport, Outcome, Position, Synthesis
-from schemas.wire import decode
+from parley.coordinator.table import View
+from parley.schemas import log
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.consensus import Assessment, Conclusion, MinorityReport, Outcome, Position, Synthesis
+from parley.schemas.wire import decode
 
 _MOST_PASSAGES = 5
 _FULL_BYTES = 1_000_000

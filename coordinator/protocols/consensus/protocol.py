@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from coordinator.protocols.consensus.assessing import assess, by_words, compared, figures
-from coordinator.protocols.consensus.check import check
-from coordinator.protocols.consensus.measures import COUNTED
-from coordinator.protocols.consensus.outcome import ends_round, outcome
-from coordinator.protocols.consensus.score import is_stuck
-from coordinator.protocols.consensus.seats import ROLES, seat
-from coordinator.protocols.consensus.state import (
+from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.protocols.consensus.assessing import assess, by_words, compared, figures
+from parley.coordinator.protocols.consensus.check import check
+from parley.coordinator.protocols.consensus.measures import COUNTED
+from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
+from parley.coordinator.protocols.consensus.score import is_stuck
+from parley.coordinator.protocols.consensus.seats import ROLES, seat
+from parley.coordinator.protocols.consensus.state import (
     PANELIST,
     Phase,
     Round,
@@ -35,7 +35,7 @@ from coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from coordinator.protocols.consensus.turns import (
+from parley.coordinator.protocols.consensus.turns import (
     ANSWER,
     COMPARE,
     CONCLUDE,
@@ -51,8 +51,8 @@ from coordinator.protocols.consensus.turns import (
     caps,
     round_limit,
 )
-from coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
-from schemas.protocols.consensus import (
+from parley.coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
+from parley.schemas.protocols.consensus import (
     Analysis,
     Assessment,
     Comparison,
@@ -64,7 +64,7 @@ from schemas.protocols.consensus import (
     Status,
     Synthesis,
 )
-from schemas.wire import decode, raw
+from parley.schemas.wire import decode, raw
 
 Says = tuple[Wish, ...]
 SHUFFLED = 5

@@ -12,7 +12,7 @@ So positions that differ in the answer never come to a threshold of 90, whatever
 
 from collections.abc import Mapping, Sequence
 
-from schemas.protocols.consensus import Settings
+from parley.schemas.protocols.consensus import Settings
 
 BANDS = ((90.0, "strong"), (70.0, "moderate"), (50.0, "weak"), (0.0, "none"))  # seed, "ConsensusAnalyzer"
 

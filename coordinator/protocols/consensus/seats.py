@@ -2,12 +2,12 @@
 
 import msgspec
 
-from coordinator.protocols.consensus.state import ANALYST, PANELIST
-from coordinator.table import Inadmissible, Role
-from schemas.presence import Announcement
-from schemas.protocols.consensus import Settings
-from schemas.session import OpenSession, Seat
-from schemas.text import tokens
+from parley.coordinator.protocols.consensus.state import ANALYST, PANELIST
+from parley.coordinator.table import Inadmissible, Role
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.consensus import Settings
+from parley.schemas.session import OpenSession, Seat
+from parley.schemas.text import tokens
 
 ROLES = (Role(PANELIST, 2), Role(ANALYST, 1))
 

@@ -7,12 +7,12 @@ from hashlib import blake2b
 
 import msgspec
 
-from coordinator.protocols.consensus.score import weighted_median
-from coordinator.signals.reliability import trust
-from coordinator.table import View
-from schemas.protocols.consensus import Position, Weighted
-from schemas.text import normalise, squeeze
-from schemas.wire import Json, decode
+from parley.coordinator.protocols.consensus.score import weighted_median
+from parley.coordinator.signals.reliability import trust
+from parley.coordinator.table import View
+from parley.schemas.protocols.consensus import Position, Weighted
+from parley.schemas.text import normalise, squeeze
+from parley.schemas.wire import Json, decode
 
 MAX_LABEL = 200
 """Characters of a label."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from coordinator.commands import AskSeat
-from coordinator.protocols.consensus.state import (
+from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocols.consensus.state import (
     ANALYST,
     Phase,
     State,
@@ -18,8 +18,8 @@ from coordinator.protocols.consensus.state import (
     weighted,
     weights,
 )
-from coordinator.table import Step, View
-from schemas.protocols.consensus import (
+from parley.coordinator.table import Step, View
+from parley.schemas.protocols.consensus import (
     DIMENSIONS,
     CompareBrief,
     ConcludeBrief,
@@ -34,9 +34,9 @@ from schemas.protocols.consensus import (
     Stood,
     SynthesisBrief,
 )
-from schemas.stops import STOPS
-from schemas.turn import Caps
-from schemas.wire import raw
+from parley.schemas.stops import STOPS
+from parley.schemas.turn import Caps
+from parley.schemas.wire import raw
 
 ANSWER, REVISE, COMPARE, CONCLUDE = "answer", "revise", "compare", "conclude"
 SCORE, SYNTHESIZE = "score", "synthesize"

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from coordinator.protocols.critic.confidence import final_state, overturning
-from coordinator.protocols.critic.state import State, answer
-from coordinator.table import OpenTurn, View
-from schemas.citation import Citation
-from schemas.protocols.critic import (
+from parley.coordinator.protocols.critic.confidence import final_state, overturning
+from parley.coordinator.protocols.critic.state import State, answer
+from parley.coordinator.table import OpenTurn, View
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.critic import (
     REVERSES,
     RULINGS,
     UPHOLDS,
@@ -21,8 +21,8 @@ from schemas.protocols.critic import (
     Similarities,
     Verdict,
 )
-from schemas.text import same, squeeze, stands_in
-from schemas.wire import decode
+from parley.schemas.text import same, squeeze, stands_in
+from parley.schemas.wire import decode
 
 KEEPS_THE_QUESTION = 3
 """The first version in which a rewriting is looked at for what the question is about."""

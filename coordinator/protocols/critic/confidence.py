@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from coordinator.protocols.critic.state import Round, State, answer
-from coordinator.table import View
-from schemas.protocols.critic import Objection
+from parley.coordinator.protocols.critic.state import Round, State, answer
+from parley.coordinator.table import View
+from parley.schemas.protocols.critic import Objection
 
 FINAL_STATE = 4
 """The first version in which confidence is computed from the final state, and worthless objections are closed."""

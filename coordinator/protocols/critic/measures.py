@@ -1,7 +1,7 @@
 """critic: the figures that are counted when a session is closed."""
 
-from coordinator.protocols.critic.state import State
-from coordinator.table import Counted, Measured, Session, View
+from parley.coordinator.protocols.critic.state import State
+from parley.coordinator.table import Counted, Measured, Session, View
 
 
 def measured(session: Session, view: View) -> Measured:

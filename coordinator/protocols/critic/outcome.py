@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import SayOn, Wish
-from coordinator.protocols.critic.check import departs
-from coordinator.protocols.critic.confidence import final_state, survived
-from coordinator.protocols.critic.state import (
+from parley.coordinator.commands import SayOn, Wish
+from parley.coordinator.protocols.critic.check import departs
+from parley.coordinator.protocols.critic.confidence import final_state, survived
+from parley.coordinator.protocols.critic.state import (
     LABEL_NOTE,
     Round,
     State,
@@ -18,9 +18,9 @@ from coordinator.protocols.critic.state import (
     raised,
     verdict,
 )
-from coordinator.table import View
-from schemas.protocols.critic import Bias, Comparison, Judgement, Outcome, Rewritten, Tally
-from schemas.wire import decode
+from parley.coordinator.table import View
+from parley.schemas.protocols.critic import Bias, Comparison, Judgement, Outcome, Rewritten, Tally
+from parley.schemas.wire import decode
 
 _FULL_BYTES = 1_000_000
 """Answers of all rounds together; above it the result cuts their reasoning short: it is one message."""

@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
-from coordinator.protocols.critic.check import KEEPS_AS_ASKED, check
-from coordinator.protocols.critic.confidence import WORTHLESS, final_state, of_state
-from coordinator.protocols.critic.measures import COUNTED
-from coordinator.protocols.critic.outcome import figures, outcome
-from coordinator.protocols.critic.seats import ROLES, seat
-from coordinator.protocols.critic.state import (
+from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
+from parley.coordinator.protocols.critic.check import KEEPS_AS_ASKED, check
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, final_state, of_state
+from parley.coordinator.protocols.critic.measures import COUNTED
+from parley.coordinator.protocols.critic.outcome import figures, outcome
+from parley.coordinator.protocols.critic.seats import ROLES, seat
+from parley.coordinator.protocols.critic.state import (
     ANSWERER,
     CRITIC,
     JUDGE,
@@ -37,7 +37,7 @@ from coordinator.protocols.critic.state import (
     raised,
     seat_of,
 )
-from coordinator.protocols.critic.turns import (
+from parley.coordinator.protocols.critic.turns import (
     ANSWER,
     COMPARE,
     CRITIQUE,
@@ -54,9 +54,9 @@ from coordinator.protocols.critic.turns import (
     caps,
     plan,
 )
-from coordinator.signals import paraphrase
-from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
-from schemas.protocols.critic import (
+from parley.coordinator.signals import paraphrase
+from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
+from parley.schemas.protocols.critic import (
     Answer,
     Bias,
     Comparison,
@@ -71,9 +71,9 @@ from schemas.protocols.critic import (
     Tally,
     Verdict,
 )
-from schemas.similarity import BY_ENCODER, BY_WORDS, WHY
-from schemas.text import same
-from schemas.wire import raw
+from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
+from parley.schemas.text import same
+from parley.schemas.wire import raw
 
 PUBLIC = "public"
 Says = tuple[Wish, ...]

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE
-from coordinator.table import Inadmissible, Role
-from schemas.presence import Announcement
-from schemas.protocols.critic import Settings
-from schemas.session import OpenSession, Seat
+from parley.coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE
+from parley.coordinator.table import Inadmissible, Role
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.critic import Settings
+from parley.schemas.session import OpenSession, Seat
 
 ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1), Role(HELPER, 1))
 

@@ -6,9 +6,19 @@ from typing import TypeVar
 
 import msgspec
 
-from coordinator.table import View
-from schemas.protocols.critic import Answer, Bias, Comparison, Judgement, Objection, Past, Raised, Settings, Verdict
-from schemas.wire import decode
+from parley.coordinator.table import View
+from parley.schemas.protocols.critic import (
+    Answer,
+    Bias,
+    Comparison,
+    Judgement,
+    Objection,
+    Past,
+    Raised,
+    Settings,
+    Verdict,
+)
+from parley.schemas.wire import decode
 
 ANSWERER, CRITIC, JUDGE, HELPER = "answerer", "critic", "judge", "helper"
 LABELS = ((75.0, "high"), (50.0, "medium"), (0.0, "low"))

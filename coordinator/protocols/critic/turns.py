@@ -7,11 +7,20 @@ worthless is shown to critic and helper, so that it is not raised again, and at 
 
 import msgspec
 
-from coordinator.commands import AskSeat
-from coordinator.protocols.critic.confidence import final_state, overturning
-from coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE, State, answer_first, label, seat_of
-from coordinator.table import Plan, Planned, View
-from schemas.protocols.critic import (
+from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocols.critic.confidence import final_state, overturning
+from parley.coordinator.protocols.critic.state import (
+    ANSWERER,
+    CRITIC,
+    HELPER,
+    JUDGE,
+    State,
+    answer_first,
+    label,
+    seat_of,
+)
+from parley.coordinator.table import Plan, Planned, View
+from parley.schemas.protocols.critic import (
     ORDERS,
     AnswerBrief,
     CompareBrief,
@@ -21,9 +30,9 @@ from schemas.protocols.critic import (
     RewriteBrief,
     VerdictBrief,
 )
-from schemas.stops import STOPS
-from schemas.turn import Caps
-from schemas.wire import raw
+from parley.schemas.stops import STOPS
+from parley.schemas.turn import Caps
+from parley.schemas.wire import raw
 
 REWRITE, ANSWER, CRITIQUE, PRESS = "rewrite", "answer", "critique", "press"
 COMPARE, JUDGING, VERDICT = "compare", "judge", "verdict"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from coordinator.protocols.maci.state import DEBATER, HELPER, State, only_seat, passages
-from coordinator.signals.beliefs import parse_belief
-from coordinator.table import OpenTurn, View
-from schemas.belief import Belief, outcome_key
-from schemas.protocols.maci.messages import (
+from parley.coordinator.protocols.maci.state import DEBATER, HELPER, State, only_seat, passages
+from parley.coordinator.signals.beliefs import parse_belief
+from parley.coordinator.table import OpenTurn, View
+from parley.schemas.belief import Belief, outcome_key
+from parley.schemas.protocols.maci.messages import (
     ArgueBrief,
     Blind,
     Case,
@@ -23,10 +23,10 @@ from schemas.protocols.maci.messages import (
     Span,
     Tests,
 )
-from schemas.protocols.maci.settings import MOST_OUTCOMES
-from schemas.similarity import Similar
-from schemas.text import squeeze, stands_in
-from schemas.wire import InvalidValue, decode
+from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
+from parley.schemas.similarity import Similar
+from parley.schemas.text import squeeze, stands_in
+from parley.schemas.wire import InvalidValue, decode
 
 _WITHIN = 1e-6
 """A cosine may pass 1 by so much."""

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable
 
-from coordinator.protocols.maci.state import Round, State, body_of, control
-from coordinator.schedulers import controller, stop_rule
-from coordinator.table import Counted, Measured, Session, View
-from schemas.belief import Belief
-from schemas.control import Signals
-from schemas.protocols.maci.messages import Round as Post
-from schemas.protocols.maci.messages import Ruled
+from parley.coordinator.protocols.maci.state import Round, State, body_of, control
+from parley.coordinator.schedulers import controller, stop_rule
+from parley.coordinator.table import Counted, Measured, Session, View
+from parley.schemas.belief import Belief
+from parley.schemas.control import Signals
+from parley.schemas.protocols.maci.messages import Round as Post
+from parley.schemas.protocols.maci.messages import Ruled
 
 NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU = "no_debate", "unanimity", "unchanged", "plateau"
 

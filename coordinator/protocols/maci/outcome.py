@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.maci.plan import top
-from coordinator.protocols.maci.seats import foreign
-from coordinator.protocols.maci.state import (
+from parley.coordinator.protocols.maci.plan import top
+from parley.coordinator.protocols.maci.seats import foreign
+from parley.coordinator.protocols.maci.state import (
     DEBATER,
     JUDGE,
     Round,
@@ -18,14 +18,14 @@ from coordinator.protocols.maci.state import (
     passages,
     settles,
 )
-from coordinator.schedulers import start
-from coordinator.signals import regime
-from coordinator.table import View
-from schemas import log
-from schemas.belief import leading
-from schemas.protocols.maci.messages import Blind, Outcome, Plan, Ruled
-from schemas.protocols.maci.messages import Round as Post
-from schemas.wire import decode
+from parley.coordinator.schedulers import start
+from parley.coordinator.signals import regime
+from parley.coordinator.table import View
+from parley.schemas import log
+from parley.schemas.belief import leading
+from parley.schemas.protocols.maci.messages import Blind, Outcome, Plan, Ruled
+from parley.schemas.protocols.maci.messages import Round as Post
+from parley.schemas.wire import decode
 
 _FULL_BYTES = 2_000_000
 """Bytes of posts that the result repeats. Above it, beliefs and the texts of arguments are cut: the result is one

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterable
 
-from coordinator.schedulers import controller
-from coordinator.signals.beliefs import entropy
-from schemas.belief import Belief, Share, outcome_key
-from schemas.protocols.maci.messages import Plan, Ranked, Test
-from schemas.protocols.maci.settings import Settings
+from parley.coordinator.schedulers import controller
+from parley.coordinator.signals.beliefs import entropy
+from parley.schemas.belief import Belief, Share, outcome_key
+from parley.schemas.protocols.maci.messages import Plan, Ranked, Test
+from parley.schemas.protocols.maci.settings import Settings
 
 LEAST_SHARE = 0.1
 """Share of the uniform probability 1/|Y| below which an outcome is no longer in contention."""

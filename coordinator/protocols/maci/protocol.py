@@ -2,22 +2,23 @@
 
 Source: seeds/maci.md, resolved in docs/maci.md. Round 0 is blind (`blind`). A round then is: arguments with a belief
 (`argue`), scores (`crit`), similarities of quotations (`measure`), the dual gate, signals, dials, the stop.
-What is measured and decided is the controller's (coordinator.schedulers); here is who is asked what, and who sees it.
+What is measured and decided is the controller's (parley.coordinator.schedulers); here is who is asked what, and who
+sees it.
 
     RETRIEVING -> BLIND [-> MERGING] (-> ARGUING [-> JUDGING] [-> PLANNING [-> RETRIEVING_MORE]])* -> CONCLUDING -> DONE
 """
 
 import msgspec
 
-from coordinator.commands import Finish, SayOn, Stop, Wish
-from coordinator.protocols.maci import plan as maci_plan
-from coordinator.protocols.maci import round as maci_round
-from coordinator.protocols.maci.check import check
-from coordinator.protocols.maci.measures import COUNTED
-from coordinator.protocols.maci.outcome import ends_round, figures, outcome
-from coordinator.protocols.maci.round import Judged, NumberedArgument, cases, listed
-from coordinator.protocols.maci.seats import ROLES, seat
-from coordinator.protocols.maci.state import (
+from parley.coordinator.commands import Finish, SayOn, Stop, Wish
+from parley.coordinator.protocols.maci import plan as maci_plan
+from parley.coordinator.protocols.maci import round as maci_round
+from parley.coordinator.protocols.maci.check import check
+from parley.coordinator.protocols.maci.measures import COUNTED
+from parley.coordinator.protocols.maci.outcome import ends_round, figures, outcome
+from parley.coordinator.protocols.maci.round import Judged, NumberedArgument, cases, listed
+from parley.coordinator.protocols.maci.seats import ROLES, seat
+from parley.coordinator.protocols.maci.state import (
     ANALYST,
     DEBATER,
     HELPER,
@@ -38,7 +39,7 @@ from coordinator.protocols.maci.state import (
     shares,
     steered,
 )
-from coordinator.protocols.maci.turns import (
+from parley.coordinator.protocols.maci.turns import (
     ARGUE,
     BLIND,
     CRIT,
@@ -58,11 +59,11 @@ from coordinator.protocols.maci.turns import (
     plan,
     remember,
 )
-from coordinator.schedulers import controller
-from coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
-from schemas.belief import outcome_key
-from schemas.control import OTHER_NAMES, Verdict
-from schemas.protocols.maci.messages import (
+from parley.coordinator.schedulers import controller
+from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
+from parley.schemas.belief import outcome_key
+from parley.schemas.control import OTHER_NAMES, Verdict
+from parley.schemas.protocols.maci.messages import (
     Blind,
     Case,
     Crit,
@@ -75,10 +76,10 @@ from schemas.protocols.maci.messages import (
     Score,
     Tests,
 )
-from schemas.protocols.maci.messages import Round as Post
-from schemas.protocols.maci.settings import Settings
-from schemas.text import squeeze
-from schemas.wire import decode, raw
+from parley.schemas.protocols.maci.messages import Round as Post
+from parley.schemas.protocols.maci.settings import Settings
+from parley.schemas.text import squeeze
+from parley.schemas.wire import decode, raw
 
 PUBLIC, SCORES = "public", "scores"
 Says = tuple[Wish, ...]

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from coordinator.budget import least, reservation
-from coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps, control, minds_move
-from coordinator.schedulers import controller
-from coordinator.signals import crit, policy
-from coordinator.signals.beliefs import parse_belief
-from coordinator.signals.evidence import Similarities
-from coordinator.signals.reliability import trust
-from coordinator.table import View
-from schemas.belief import Belief, Share, outcome_key
-from schemas.protocols.maci.messages import Argument, Blind, Case, Ruled, Score, Span
-from schemas.similarity import Similar
-from schemas.text import squeeze
-from schemas.wire import decode
+from parley.coordinator.budget import least, reservation
+from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps, control, minds_move
+from parley.coordinator.schedulers import controller
+from parley.coordinator.signals import crit, policy
+from parley.coordinator.signals.beliefs import parse_belief
+from parley.coordinator.signals.evidence import Similarities
+from parley.coordinator.signals.reliability import trust
+from parley.coordinator.table import View
+from parley.schemas.belief import Belief, Share, outcome_key
+from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Ruled, Score, Span
+from parley.schemas.similarity import Similar
+from parley.schemas.text import squeeze
+from parley.schemas.wire import decode
 
 MOST_MEASURED = 200
 """Quotations that are measured at once, at most: each is compared with each."""

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, LEAST_DEBATERS
-from coordinator.table import Inadmissible, Role
-from schemas.presence import Announcement
-from schemas.protocols.maci.settings import MOST_DEBATERS, Settings
-from schemas.session import EVERYBODY, OpenSession, Seat
+from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, LEAST_DEBATERS
+from parley.coordinator.table import Inadmissible, Role
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.maci.settings import MOST_DEBATERS, Settings
+from parley.schemas.session import EVERYBODY, OpenSession, Seat
 
 ROLES = (Role(DEBATER, LEAST_DEBATERS), Role(JUDGE, 1), Role(ANALYST, 1), Role(HELPER, 1))
 _UNKNOWN = "of no known family"

@@ -9,17 +9,17 @@ from typing import TypeVar
 
 import msgspec
 
-from coordinator.schedulers import controller
-from coordinator.schedulers import learned as learning
-from coordinator.schedulers.stop_rule import ROUND_LIMIT
-from coordinator.table import View
-from schemas.afterwards.policy import Policy
-from schemas.belief import Belief, Share
-from schemas.protocols.maci.messages import Earlier, Passage, Passages
-from schemas.protocols.maci.settings import Settings
-from schemas.similarity import Similar
-from schemas.turn import Caps
-from schemas.wire import Json, decode
+from parley.coordinator.schedulers import controller
+from parley.coordinator.schedulers import learned as learning
+from parley.coordinator.schedulers.stop_rule import ROUND_LIMIT
+from parley.coordinator.table import View
+from parley.schemas.afterwards.policy import Policy
+from parley.schemas.belief import Belief, Share
+from parley.schemas.protocols.maci.messages import Earlier, Passage, Passages
+from parley.schemas.protocols.maci.settings import Settings
+from parley.schemas.similarity import Similar
+from parley.schemas.turn import Caps
+from parley.schemas.wire import Json, decode
 
 DEBATER, JUDGE, ANALYST, HELPER = "debater", "judge", "analyst", "helper"
 LEAST_DEBATERS = 2

@@ -10,10 +10,10 @@ from string import ascii_uppercase
 
 import msgspec
 
-from coordinator.commands import AskSeat
-from coordinator.protocols.maci import plan as maci_plan
-from coordinator.protocols.maci.round import NumberedArgument, measured
-from coordinator.protocols.maci.state import (
+from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocols.maci import plan as maci_plan
+from parley.coordinator.protocols.maci.round import NumberedArgument, measured
+from parley.coordinator.protocols.maci.state import (
     ANALYST,
     DEBATER,
     HELPER,
@@ -27,11 +27,11 @@ from coordinator.protocols.maci.state import (
     passages,
     shares,
 )
-from coordinator.schedulers import controller
-from coordinator.schedulers.tone import QUIET, tone
-from coordinator.table import Plan, Planned, View
-from schemas.belief import Belief
-from schemas.protocols.maci.messages import (
+from parley.coordinator.schedulers import controller
+from parley.coordinator.schedulers.tone import QUIET, tone
+from parley.coordinator.table import Plan, Planned, View
+from parley.schemas.belief import Belief
+from parley.schemas.protocols.maci.messages import (
     ArgueBrief,
     Argument,
     Blind,
@@ -51,9 +51,9 @@ from schemas.protocols.maci.messages import (
     Speaker,
     Subject,
 )
-from schemas.text import squeeze
-from schemas.turn import Caps
-from schemas.wire import raw
+from parley.schemas.text import squeeze
+from parley.schemas.turn import Caps
+from parley.schemas.wire import raw
 
 MOST_RECALLED = 1_500
 """Characters of a debater's earlier reasoning that it is shown again."""

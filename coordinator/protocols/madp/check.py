@@ -4,12 +4,12 @@ shown them with its next attempt; who speaks from the floor is refused with them
 from collections import Counter
 from collections.abc import Mapping
 
-from coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, by_2, named, room
-from coordinator.table import OpenTurn, View
-from schemas.protocols.madp.messages import Challenge, Challenges, Claim, Settings, Worded
-from schemas.protocols.madp.work import CheckBrief, Checked, Review, Support, Work
-from schemas.routing import Matched
-from schemas.wire import decode
+from parley.coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, by_2, named, room
+from parley.coordinator.table import OpenTurn, View
+from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claim, Settings, Worded
+from parley.schemas.protocols.madp.work import CheckBrief, Checked, Review, Support, Work
+from parley.schemas.routing import Matched
+from parley.schemas.wire import decode
 
 MOST_STEP = 1_000
 """Characters of one thing that is completed or remains."""

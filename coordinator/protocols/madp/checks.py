@@ -5,14 +5,14 @@ coordinator/protocols/madp/proof.py."""
 import msgspec
 from msgspec import UNSET
 
-from coordinator.protocols.madp.items import end, warn
-from coordinator.protocols.madp.proof import restored_words
-from coordinator.protocols.madp.state import Says, State, by_4, by_5, checks, say
-from coordinator.protocols.madp.turns import proven, read_work, to_work
-from coordinator.protocols.madp.work import review, stuck
-from coordinator.table import Answered, Missed, Step, View
-from schemas.protocols.madp.messages import Settings
-from schemas.protocols.madp.work import Checked, Finding
+from parley.coordinator.protocols.madp.items import end, warn
+from parley.coordinator.protocols.madp.proof import restored_words
+from parley.coordinator.protocols.madp.state import Says, State, by_4, by_5, checks, say
+from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
+from parley.coordinator.protocols.madp.work import review, stuck
+from parley.coordinator.table import Answered, Missed, Step, View
+from parley.schemas.protocols.madp.messages import Settings
+from parley.schemas.protocols.madp.work import Checked, Finding
 
 replace = msgspec.structs.replace
 _UNCOMPARED = "it had no result before the work, so nobody can say whether tests were taken away"

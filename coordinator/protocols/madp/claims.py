@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
-from coordinator.protocols.madp.check import challenges_fault, claim_fault
-from coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked, worded
-from coordinator.protocols.madp.items import end, warn
-from coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
-from coordinator.protocols.madp.state import (
+from parley.coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
+from parley.coordinator.protocols.madp.check import challenges_fault, claim_fault
+from parley.coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked, worded
+from parley.coordinator.protocols.madp.items import end, warn
+from parley.coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
+from parley.coordinator.protocols.madp.state import (
     COORDINATION,
     MOST_TASK,
     PUBLIC,
@@ -31,14 +31,14 @@ from coordinator.protocols.madp.state import (
     say,
     task_of,
 )
-from coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, has_helper, no_words
-from coordinator.protocols.madp.who_leads import most_confident, needs_challenges
-from coordinator.protocols.madp.wording import DECLARED, posted_challenges, to_consensus
-from coordinator.table import Answered, Illegal, Inadmissible, Missed, Session, Spoke, Step, View, WindowClosed
-from schemas.expert import ExpertSpec, pin, queue_of
-from schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
-from schemas.routing import Factors, Matched, Profile
-from schemas.wire import SchemaError, decode, encode
+from parley.coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, has_helper, no_words
+from parley.coordinator.protocols.madp.who_leads import most_confident, needs_challenges
+from parley.coordinator.protocols.madp.wording import DECLARED, posted_challenges, to_consensus
+from parley.coordinator.table import Answered, Illegal, Inadmissible, Missed, Session, Spoke, Step, View, WindowClosed
+from parley.schemas.expert import ExpertSpec, pin, queue_of
+from parley.schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
+from parley.schemas.routing import Factors, Matched, Profile
+from parley.schemas.wire import SchemaError, decode, encode
 
 replace = msgspec.structs.replace
 BY_CLAIMS = "claims"

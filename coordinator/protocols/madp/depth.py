@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from schemas.protocols.madp.messages import Settings
-from schemas.routing import Candidate, Depth, Factors
+from parley.schemas.protocols.madp.messages import Settings
+from parley.schemas.routing import Candidate, Depth, Factors
 
 INSTANT_ABOVE = 0.9  # 4.1
 QUICK_ABOVE = 0.7  # 4.1

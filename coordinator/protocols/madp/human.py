@@ -2,10 +2,10 @@
 
 import msgspec
 
-from coordinator.commands import CancelChild, CloseWindow
-from coordinator.protocols.madp.claims import posted_claims, withdrawn
-from coordinator.protocols.madp.items import close_item, end, warn, window_of
-from coordinator.protocols.madp.lead_changes import (
+from parley.coordinator.commands import CancelChild, CloseWindow
+from parley.coordinator.protocols.madp.claims import posted_claims, withdrawn
+from parley.coordinator.protocols.madp.items import close_item, end, warn, window_of
+from parley.coordinator.protocols.madp.lead_changes import (
     alone,
     assign,
     consensus,
@@ -14,7 +14,7 @@ from coordinator.protocols.madp.lead_changes import (
     reassign,
     unless_unsafe,
 )
-from coordinator.protocols.madp.state import (
+from parley.coordinator.protocols.madp.state import (
     GIVE_UP,
     MOST_SEATED,
     OVERRIDE,
@@ -28,8 +28,8 @@ from coordinator.protocols.madp.state import (
     revisions,
     room,
 )
-from coordinator.protocols.madp.turns import proven, read_work, to_work
-from coordinator.table import Decided, Illegal, Step, View, WindowClosed
+from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
+from parley.coordinator.table import Decided, Illegal, Step, View, WindowClosed
 
 replace = msgspec.structs.replace
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import CloseWindow, Finish, Notify, OpenWindow, Stop
-from coordinator.protocols.madp.state import INBOX, Phase, Says, State, checks, say, verdicts
-from coordinator.table import Step, View
-from schemas.protocols.madp.messages import ITEM, Answered, Item, ItemKind, Settings, Warned
-from schemas.wire import raw
+from parley.coordinator.commands import CloseWindow, Finish, Notify, OpenWindow, Stop
+from parley.coordinator.protocols.madp.state import INBOX, Phase, Says, State, checks, say, verdicts
+from parley.coordinator.table import Step, View
+from parley.schemas.protocols.madp.messages import ITEM, Answered, Item, ItemKind, Settings, Warned
+from parley.schemas.wire import raw
 
 MOST_QUESTION = 4_000
 """Characters of an item's question."""

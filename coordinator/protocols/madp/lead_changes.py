@@ -2,9 +2,9 @@
 
 import msgspec
 
-from coordinator.commands import CloseWindow, Tell, Wish
-from coordinator.protocols.madp.items import end, open_item, warn
-from coordinator.protocols.madp.state import (
+from parley.coordinator.commands import CloseWindow, Tell, Wish
+from parley.coordinator.protocols.madp.items import end, open_item, warn
+from parley.coordinator.protocols.madp.state import (
     BREAKER,
     COORDINATION,
     STOP_HERE,
@@ -16,14 +16,14 @@ from coordinator.protocols.madp.state import (
     number,
     say,
 )
-from coordinator.protocols.madp.turns import to_work
-from coordinator.protocols.madp.who_leads import responsibility
-from coordinator.table import Step, View
-from schemas.artifact import Artifact
-from schemas.protocols.madp.messages import Consensus, Exclusion, HandedOver, Outcome, Settings
-from schemas.protocols.madp.work import Assignment, TaskState
-from schemas.routing import TaskOutcome
-from schemas.wire import raw
+from parley.coordinator.protocols.madp.turns import to_work
+from parley.coordinator.protocols.madp.who_leads import responsibility
+from parley.coordinator.table import Step, View
+from parley.schemas.artifact import Artifact
+from parley.schemas.protocols.madp.messages import Consensus, Exclusion, HandedOver, Outcome, Settings
+from parley.schemas.protocols.madp.work import Assignment, TaskState
+from parley.schemas.routing import TaskOutcome
+from parley.schemas.wire import raw
 
 MOST_ARTIFACTS = 20
 """Artifacts that a task's state names: the last ones."""

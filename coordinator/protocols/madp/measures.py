@@ -4,11 +4,11 @@ denominators are."""
 from collections.abc import Iterator
 from typing import get_args
 
-from coordinator.protocols.madp.state import State, verdicts
-from coordinator.table import Counted, Measured, Sample, Session, View
-from schemas.protocols.madp.messages import Consensus, How, ItemKind, TaskPosted
-from schemas.routing import DEPTHS
-from schemas.wire import decode
+from parley.coordinator.protocols.madp.state import State, verdicts
+from parley.coordinator.table import Counted, Measured, Sample, Session, View
+from parley.schemas.protocols.madp.messages import Consensus, How, ItemKind, TaskPosted
+from parley.schemas.routing import DEPTHS
+from parley.schemas.wire import decode
 
 BY = ("override", "feedback", "golden")
 """What says whether the right expert led."""

@@ -4,14 +4,24 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.madp.state import INBOX, Round, State, agent_state, body_of, by_2, checks, task_of, verdicts
-from coordinator.protocols.madp.turns import proven
-from coordinator.table import Session, View
-from schemas.folders.paths import runs_by_itself
-from schemas.protocols.madp.messages import Answered, Consensus, HandedOver
-from schemas.protocols.madp.work import Assignment, Supported, Work
-from schemas.tools import CUT
-from schemas.wire import decode
+from parley.coordinator.protocols.madp.state import (
+    INBOX,
+    Round,
+    State,
+    agent_state,
+    body_of,
+    by_2,
+    checks,
+    task_of,
+    verdicts,
+)
+from parley.coordinator.protocols.madp.turns import proven
+from parley.coordinator.table import Session, View
+from parley.schemas.folders.paths import runs_by_itself
+from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver
+from parley.schemas.protocols.madp.work import Assignment, Supported, Work
+from parley.schemas.tools import CUT
+from parley.schemas.wire import decode
 
 _HEAD = "diff --git a/"
 

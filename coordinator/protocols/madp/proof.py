@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import UnsetType
 
-from schemas.protocols.madp.work import Checked
+from parley.schemas.protocols.madp.work import Checked
 
 _LEAST_NAME = 4
 """Characters of a test's name from which on a task can name it."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from coordinator.protocols.madp.check import check
-from coordinator.protocols.madp.checks import on_checked, on_not_checked
-from coordinator.protocols.madp.claims import (
+from parley.coordinator.protocols.madp.check import check
+from parley.coordinator.protocols.madp.checks import on_checked, on_not_checked
+from parley.coordinator.protocols.madp.claims import (
     on_challenge_heard,
     on_challenge_not_worded,
     on_challenge_worded,
@@ -32,14 +32,24 @@ from coordinator.protocols.madp.claims import (
     start,
     unheard,
 )
-from coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
-from coordinator.protocols.madp.measures import COUNTED
-from coordinator.protocols.madp.outcome import outcome
-from coordinator.protocols.madp.seats import ROLES, beneath, seat
-from coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
-from coordinator.protocols.madp.turns import CHALLENGE, CLAIM, MATCH, REVIEW, RUN_CHECK, SUPPORT, WORDS, WORK, plan
-from coordinator.protocols.madp.wording import on_not_worded, on_worded, on_words_late
-from coordinator.protocols.madp.work import (
+from parley.coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
+from parley.coordinator.protocols.madp.measures import COUNTED
+from parley.coordinator.protocols.madp.outcome import outcome
+from parley.coordinator.protocols.madp.seats import ROLES, beneath, seat
+from parley.coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
+from parley.coordinator.protocols.madp.turns import (
+    CHALLENGE,
+    CLAIM,
+    MATCH,
+    REVIEW,
+    RUN_CHECK,
+    SUPPORT,
+    WORDS,
+    WORK,
+    plan,
+)
+from parley.coordinator.protocols.madp.wording import on_not_worded, on_worded, on_words_late
+from parley.coordinator.protocols.madp.work import (
     on_deliberated,
     on_not_reviewed,
     on_not_supported,
@@ -50,7 +60,7 @@ from coordinator.protocols.madp.work import (
     on_unaffordable,
     on_worked,
 )
-from coordinator.table import (
+from parley.coordinator.table import (
     Answered,
     ChildEnded,
     Decided,
@@ -64,10 +74,10 @@ from coordinator.table import (
     WindowClosed,
     to,
 )
-from schemas.expert import ROLE
-from schemas.protocols.madp.messages import Challenges, Claim, Settings, Worded
-from schemas.protocols.madp.work import Checked, Review, Support, Work
-from schemas.routing import Matched
+from parley.schemas.expert import ROLE
+from parley.schemas.protocols.madp.messages import Challenges, Claim, Settings, Worded
+from parley.schemas.protocols.madp.work import Checked, Review, Support, Work
+from parley.schemas.routing import Matched
 
 Handler = Callable[[State, Any, View], Step]
 

@@ -5,11 +5,11 @@ import re
 
 import msgspec
 
-from coordinator.protocols.madp.state import CHECK, HELPER
-from coordinator.table import Inadmissible, Role
-from schemas.presence import Announcement
-from schemas.protocols.madp.messages import Settings
-from schemas.session import MAX_QUESTION, OpenSession, Seat
+from parley.coordinator.protocols.madp.state import CHECK, HELPER
+from parley.coordinator.table import Inadmissible, Role
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.madp.messages import Settings
+from parley.schemas.session import MAX_QUESTION, OpenSession, Seat
 
 ROLES = (Role(HELPER, 0),)
 """Without a helper the experts' own words decide (docs/decisions/0027)."""

@@ -11,15 +11,15 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from coordinator.commands import SayOn, Wish
-from coordinator.table import View
-from schemas.expert import Known
-from schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Item, Reviewed, Settings
-from schemas.protocols.madp.work import Assignment, Checked, Finding, TaskState
-from schemas.routing import Candidate, Depth, Factors, Profile, Task
-from schemas.session import MAX_SEATS
-from schemas.turn import Caps
-from schemas.wire import decode, raw
+from parley.coordinator.commands import SayOn, Wish
+from parley.coordinator.table import View
+from parley.schemas.expert import Known
+from parley.schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Item, Reviewed, Settings
+from parley.schemas.protocols.madp.work import Assignment, Checked, Finding, TaskState
+from parley.schemas.routing import Candidate, Depth, Factors, Profile, Task
+from parley.schemas.session import MAX_SEATS
+from parley.schemas.turn import Caps
+from parley.schemas.wire import decode, raw
 
 HELPER, CHECK = "helper", "check"
 PUBLIC, INBOX = "public", "inbox"

@@ -4,11 +4,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from coordinator.budget import Reservation, most_calls, reservation, shortfall
-from coordinator.commands import AskSeat, Invite, Wish
-from coordinator.protocols.madp.depth import REVIEWERS
-from coordinator.protocols.madp.proof import Proof, proof
-from coordinator.protocols.madp.state import (
+from parley.coordinator.budget import Reservation, most_calls, reservation, shortfall
+from parley.coordinator.commands import AskSeat, Invite, Wish
+from parley.coordinator.protocols.madp.depth import REVIEWERS
+from parley.coordinator.protocols.madp.proof import Proof, proof
+from parley.coordinator.protocols.madp.state import (
     CHECK,
     HELPER,
     Phase,
@@ -24,14 +24,14 @@ from coordinator.protocols.madp.state import (
     read_said,
     task_of,
 )
-from coordinator.table import Plan, Planned, Step, View, Worker
-from schemas.expert import ROLE, Known, queue_of
-from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, WordsBrief
-from schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
-from schemas.routing import Asking, Match
-from schemas.session import Seat
-from schemas.turn import Caps
-from schemas.wire import raw
+from parley.coordinator.table import Plan, Planned, Step, View, Worker
+from parley.schemas.expert import ROLE, Known, queue_of
+from parley.schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, WordsBrief
+from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
+from parley.schemas.routing import Asking, Match
+from parley.schemas.session import Seat
+from parley.schemas.turn import Caps
+from parley.schemas.wire import raw
 
 MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
 WORDS, RUN_CHECK = "words", "check"

@@ -15,10 +15,10 @@ What cannot be settled so is a conflict (9.3): it names the most confident as de
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from coordinator.protocols.madp.depth import variance
-from schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Resolution
-from schemas.protocols.madp.work import Assignment
-from schemas.routing import Candidate, Profile
+from parley.coordinator.protocols.madp.depth import variance
+from parley.schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Resolution
+from parley.schemas.protocols.madp.work import Assignment
+from parley.schemas.routing import Candidate, Profile
 
 RANK = {"low": 0, "medium": 1, "high": 2}
 UNKNOWN_PRIORITY = 99

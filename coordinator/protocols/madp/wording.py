@@ -7,16 +7,16 @@ each expert is, and what it defers or requires, stays as it was declared.
 
 import msgspec
 
-from coordinator.commands import Withdraw
-from coordinator.protocols.madp import who_leads
-from coordinator.protocols.madp.depth import SUPPORT, worded
-from coordinator.protocols.madp.items import warn
-from coordinator.protocols.madp.lead_changes import assign, consensus
-from coordinator.protocols.madp.state import Phase, Says, State, announced, by_4, room, say
-from coordinator.protocols.madp.turns import ask_words, no_words
-from coordinator.protocols.madp.who_leads import ResolutionInput
-from coordinator.table import Answered, Missed, Step, View, WindowClosed
-from schemas.protocols.madp.messages import Challenges, Worded
+from parley.coordinator.commands import Withdraw
+from parley.coordinator.protocols.madp import who_leads
+from parley.coordinator.protocols.madp.depth import SUPPORT, worded
+from parley.coordinator.protocols.madp.items import warn
+from parley.coordinator.protocols.madp.lead_changes import assign, consensus
+from parley.coordinator.protocols.madp.state import Phase, Says, State, announced, by_4, room, say
+from parley.coordinator.protocols.madp.turns import ask_words, no_words
+from parley.coordinator.protocols.madp.who_leads import ResolutionInput
+from parley.coordinator.table import Answered, Missed, Step, View, WindowClosed
+from parley.schemas.protocols.madp.messages import Challenges, Worded
 
 replace = msgspec.structs.replace
 DECLARED = "not every claim and challenge is worded by a model, the budget is kept for the work"

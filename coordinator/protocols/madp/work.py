@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import StartChild
-from coordinator.protocols.madp.items import end, open_item, warn
-from coordinator.protocols.madp.lead_changes import hand_over, with_artifact
-from coordinator.protocols.madp.seats import deliberation
-from coordinator.protocols.madp.state import (
+from parley.coordinator.commands import StartChild
+from parley.coordinator.protocols.madp.items import end, open_item, warn
+from parley.coordinator.protocols.madp.lead_changes import hand_over, with_artifact
+from parley.coordinator.protocols.madp.seats import deliberation
+from parley.coordinator.protocols.madp.state import (
     GIVE_UP,
     Phase,
     Round,
@@ -27,7 +27,7 @@ from coordinator.protocols.madp.state import (
     say,
     task_of,
 )
-from coordinator.protocols.madp.turns import (
+from parley.coordinator.protocols.madp.turns import (
     affordable,
     ask_check,
     ask_reviews,
@@ -38,10 +38,10 @@ from coordinator.protocols.madp.turns import (
     to_work,
     without_calls,
 )
-from coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
-from schemas.protocols.madp.messages import Deliberated, Reviewed, Settings
-from schemas.protocols.madp.work import Finding, Review, Support, Supported, Work
-from schemas.wire import decode
+from parley.coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
+from parley.schemas.protocols.madp.messages import Deliberated, Reviewed, Settings
+from parley.schemas.protocols.madp.work import Finding, Review, Support, Supported, Work
+from parley.schemas.wire import decode
 
 replace = msgspec.structs.replace
 GO_ON = "Go on with what you know, and say what is open."

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import AskSeat, Finish, SayOn, Stop
-from coordinator.table import (
+from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop
+from parley.coordinator.table import (
     Answered,
     Inadmissible,
     Missed,
@@ -27,12 +27,12 @@ from coordinator.table import (
     View,
     to,
 )
-from schemas.presence import Announcement
-from schemas.protocols.single import Answer, AnswerBrief, Outcome, Settings
-from schemas.session import OpenSession, Seat
-from schemas.text import stands_in
-from schemas.turn import Caps
-from schemas.wire import decode, raw
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.single import Answer, AnswerBrief, Outcome, Settings
+from parley.schemas.session import OpenSession, Seat
+from parley.schemas.text import stands_in
+from parley.schemas.turn import Caps
+from parley.schemas.wire import decode, raw
 
 ANSWERER, PUBLIC, ANSWER = "answerer", "public", "answer"
 UNCHECKED: Mapping[str, Any] = {"answers": 1, "checked": False}

@@ -1,15 +1,15 @@
 """The consensus protocol's own stop, over recorded answers.
 
-The score is computed by `coordinator.protocols.consensus.score`. Two of its three parts are an analyst's, and nobody
-recorded an analyst: so the part that is computed, `facts`, stands for the whole score.
+The score is computed by `parley.coordinator.protocols.consensus.score`. Two of its three parts are an analyst's, and
+nobody recorded an analyst: so the part that is computed, `facts`, stands for the whole score.
 """
 
-from coordinator.protocols.consensus.score import facts, is_stuck
 from evaluation.debates.method import Budget, Method, Needs, Outcome
 from evaluation.debates.methods.played import by_vote
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
-from schemas.protocols.consensus import Settings
+from parley.coordinator.protocols.consensus.score import facts, is_stuck
+from parley.schemas.protocols.consensus import Settings
 
 SETTINGS = Settings()
 

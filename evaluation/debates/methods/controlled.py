@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
-from coordinator.schedulers.controller import Observation, advance, begin, verdict
 from evaluation.debates.method import Budget, Method, Needs, Outcome, leading
 from evaluation.debates.methods.played import after
 from evaluation.debates.methods.votes import nothing, stated
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
-from schemas.afterwards.policy import Arm
-from schemas.control import Control
+from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
+from parley.schemas.afterwards.policy import Arm
+from parley.schemas.control import Control
 
 RECORDED: dict[str, Any] = {"tau_q": 0.0, "tau_o": 0.0, "gamma": 0.0}
 """Q is not recorded: its gate is 0 and stays there. Overlap is used where quotations were recorded."""

@@ -7,7 +7,7 @@ from evaluation.debates.methods.played import after
 from evaluation.debates.methods.votes import nothing
 from evaluation.debates.record import RecordedDebate
 from evaluation.debates.registry import add_method
-from schemas.control import Control
+from parley.schemas.control import Control
 
 LEAST_MOVE = Control().least_move
 """Probability; a belief that moves by less has not moved (as in the controller)."""

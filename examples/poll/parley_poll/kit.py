@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from agents.context import Shown
-from agents.extractive.turn_method import TurnMethod, reads
-from agents.protocols import Kind, Kit
-from agents.retrieval.corpus import Corpus
+from parley.agents.context import Shown
+from parley.agents.extractive.turn_method import TurnMethod, reads
+from parley.agents.protocols import Kind, Kit
+from parley.agents.retrieval.corpus import Corpus
 from parley_poll.messages import Ballot, Count, Vote
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import AskSeat, Finish, SayOn, Stop
-from coordinator.table import Answered, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
+from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop
+from parley.coordinator.table import Answered, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
+from parley.schemas.presence import Announcement
+from parley.schemas.session import OpenSession, Seat
+from parley.schemas.turn import Caps
+from parley.schemas.wire import raw
 from parley_poll.messages import Ballot, Count, Settings, Vote
-from schemas.presence import Announcement
-from schemas.session import OpenSession, Seat
-from schemas.turn import Caps
-from schemas.wire import raw
 
 VOTER, PUBLIC = "panelist", "public"
 _CAPS = Caps(input_tokens=4_000, output_tokens=500)

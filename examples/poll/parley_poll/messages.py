@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.wire import at_most, in_range, not_empty
+from parley.schemas.wire import at_most, in_range, not_empty
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

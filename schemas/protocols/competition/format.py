@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from schemas.wire import InvalidValue, few, in_range, not_empty, one_line
+from parley.schemas.wire import InvalidValue, few, in_range, not_empty, one_line
 
 TEAMS = ("pro", "con")
 Team = Literal["pro", "con"]

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.citation import Citation
-from schemas.protocols.competition.format import (
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.competition.format import (
     DIMENSIONS,
     Act,
     Format,
@@ -15,7 +15,7 @@ from schemas.protocols.competition.format import (
     Violation,
     seats_of,
 )
-from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_line
+from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_line
 
 # ---------------------------------------------------------------- settings
 

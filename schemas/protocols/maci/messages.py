@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from schemas.belief import Belief, Share
-from schemas.control import Signals
-from schemas.protocols.maci.settings import MOST_OUTCOMES
-from schemas.similarity import Similar
-from schemas.wire import at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.belief import Belief, Share
+from parley.schemas.control import Signals
+from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
+from parley.schemas.similarity import Similar
+from parley.schemas.wire import at_most, between, chars, few, in_range, items, not_empty
 
 # ---------------------------------------------------------------- parts
 

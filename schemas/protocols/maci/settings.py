@@ -3,9 +3,9 @@
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from schemas.belief import outcome_key
-from schemas.control import Control
-from schemas.wire import InvalidValue, few, in_range, not_empty
+from parley.schemas.belief import outcome_key
+from parley.schemas.control import Control
+from parley.schemas.wire import InvalidValue, few, in_range, not_empty
 
 MOST_OUTCOMES = 1_000
 MOST_DEBATERS = 8

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from schemas.expert import ID, ExpertSpec, Relevance
-from schemas.protocols.madp.work import (
+from parley.schemas.expert import ID, ExpertSpec, Relevance
+from parley.schemas.protocols.madp.work import (
     Assignment,
     Finding,
     TaskState,
 )
-from schemas.routing import Candidate, Depth, Factors, Message, Task
-from schemas.tools import ToolCall
-from schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.routing import Candidate, Depth, Factors, Message, Task
+from parley.schemas.tools import ToolCall
+from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
 """Windows: of claims, of challenges, and `item <n>` of an open item."""

@@ -1,12 +1,12 @@
 """The coordination trace of a MADP task (source: seeds/madp.md 7.2, 8.1), as it is exported.
 
-It is a fold over the session's log (client/protocols/madp/trace.py): what the log keeps, the trace says.
+It is a fold over the session's log (parley/client/protocols/madp/trace.py): what the log keeps, the trace says.
 """
 
 import msgspec
 
-from schemas.protocols.madp.messages import Challenge, Claim, Consensus, Exclusion, Pass
-from schemas.routing import Candidate, Depth, Factors
+from parley.schemas.protocols.madp.messages import Challenge, Claim, Consensus, Exclusion, Pass
+from parley.schemas.routing import Candidate, Depth, Factors
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from schemas.artifact import Artifact
-from schemas.routing import Task
-from schemas.tools import ToolCall
-from schemas.wire import InvalidValue, at_most, chars, few, items, not_empty
+from parley.schemas.artifact import Artifact
+from parley.schemas.routing import Task
+from parley.schemas.tools import ToolCall
+from parley.schemas.wire import InvalidValue, at_most, chars, few, items, not_empty
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):

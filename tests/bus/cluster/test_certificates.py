@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from bus.cluster import certificates
-from bus.cluster.embedded import EmbeddedCluster
-from bus.errors import BadKeyFile
-from client.errors import BadInput
-from parley.bus import cluster as of_cluster
-from parley.bus.config import bus_config
-from parley.bus.leaf import leaf_node
-from parley.bus.replicas import replicas
+from parley.bus.cluster import certificates
+from parley.bus.cluster.embedded import EmbeddedCluster
+from parley.bus.errors import BadKeyFile
+from parley.bus_admin import cluster as of_cluster
+from parley.bus_admin.config import bus_config
+from parley.bus_admin.leaf import leaf_node
+from parley.bus_admin.replicas import replicas
 from parley.cli.bus import _address
+from parley.client.errors import BadInput
 
 NEXT = "Bring it back from a backup"
 

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bus import accounts, streams
-from bus.cluster import certificates
-from bus.cluster.embedded import free_ports
-from bus.cluster.servers import ROUTES
-from bus.connection import connect
-from bus.embedded import find_server
-from bus.errors import BadTable, WrongCredentials
-from client.errors import BadInput, Unreachable
-from parley.bus import cluster as of_cluster
-from parley.bus import keys
-from parley.bus.config import bus_config
-from parley.bus.replicas import replicas, stream_names
-from parley.bus.revoke import revoke
+from parley.bus import accounts, streams
+from parley.bus.cluster import certificates
+from parley.bus.cluster.embedded import free_ports
+from parley.bus.cluster.servers import ROUTES
+from parley.bus.connection import connect
+from parley.bus.embedded import find_server
+from parley.bus.errors import BadTable, WrongCredentials
+from parley.bus_admin import cluster as of_cluster
+from parley.bus_admin import keys
+from parley.bus_admin.config import bus_config
+from parley.bus_admin.replicas import replicas, stream_names
+from parley.bus_admin.revoke import revoke
+from parley.client.errors import BadInput, Unreachable
 from tests.conftest import Eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

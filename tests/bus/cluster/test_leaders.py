@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bus import subjects
-from bus.cluster.leaders import _move, spread
-from bus.log import Log
-from bus.storage.partitions import Partitions
-from bus.streams import ensure_streams, partitions_of
-from parley.bus import keys
-from parley.bus.replicas import replicas
+from parley.bus import subjects
+from parley.bus.cluster.leaders import _move, spread
+from parley.bus.log import Log
+from parley.bus.storage.partitions import Partitions
+from parley.bus.streams import ensure_streams, partitions_of
+from parley.bus_admin import keys
+from parley.bus_admin.replicas import replicas
 from tests.support.cluster import Cluster
 
 pytestmark = pytest.mark.slow

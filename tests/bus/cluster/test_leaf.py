@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from bus import rights, subjects
-from bus.accounts import MAX_PAYLOAD
-from bus.cluster.leaf import PORTS
-from bus.errors import NoAnswer, NoModerator
-from client.errors import BadInput
 from parley.attacks.scene import NOT_RUN, REFUSED, SUCCEEDED
-from parley.bus import check as bus_check
-from parley.bus.cluster import renew
-from parley.bus.leaf import leaf_node
-from parley.bus.revoke import revoke
-from schemas import log
-from schemas.post import Post, ReadPosts
-from schemas.result import Result
-from schemas.wire import decode, encode
+from parley.bus import rights, subjects
+from parley.bus.accounts import MAX_PAYLOAD
+from parley.bus.cluster.leaf import PORTS
+from parley.bus.errors import NoAnswer, NoModerator
+from parley.bus_admin import check as bus_check
+from parley.bus_admin.cluster import renew
+from parley.bus_admin.leaf import leaf_node
+from parley.bus_admin.revoke import revoke
+from parley.client.errors import BadInput
+from parley.schemas import log
+from parley.schemas.post import Post, ReadPosts
+from parley.schemas.result import Result
+from parley.schemas.wire import decode, encode
 from tests.conftest import Eventually
 from tests.support.edge import Edge, configured, unguarded
 from tests.support.engine import QUEUES, until

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from bus import subjects
-from bus.channels import CONTROL
-from bus.cluster.moving import MovingClient
-from bus.connection import Connection, connect
-from bus.errors import BusError, Conflict, NoModerator, Unreachable
-from bus.log import Log
-from bus.posts import Reader
+from parley.bus import subjects
+from parley.bus.channels import CONTROL
+from parley.bus.cluster.moving import MovingClient
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import BusError, Conflict, NoModerator, Unreachable
+from parley.bus.log import Log
+from parley.bus.posts import Reader
 from tests.conftest import Eventually
 from tests.support.cluster import Cluster
 from tests.support.links import Links

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bus import accounts, streams, subjects
-from bus.cluster import certificates
-from bus.connection import connect
-from bus.errors import Conflict, WrongCredentials
-from bus.log import Log
+from parley.bus import accounts, streams, subjects
+from parley.bus.cluster import certificates
+from parley.bus.connection import connect
+from parley.bus.errors import Conflict, WrongCredentials
+from parley.bus.log import Log
 from tests.support.cluster import QUEUES, Cluster
 
 pytestmark = pytest.mark.slow

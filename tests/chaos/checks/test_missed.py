@@ -2,8 +2,8 @@
 
 import pytest
 
-from schemas import log
-from schemas.wire import encode
+from parley.schemas import log
+from parley.schemas.wire import encode
 from tests.chaos.verify import LIVES_NS, NEAR_NS, Evidence, Findings, Stored, Unanswered, check, missed, neglected
 from tests.protocols.competition.play import Play, free, small
 from tests.support.model import Call

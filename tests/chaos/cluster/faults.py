@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from bus.accounts import load_credentials
-from bus.connection import connect
-from bus.errors import BusError
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import connect
+from parley.bus.errors import BusError
 from parley.stack.servers import SEVERAL
 from tests.chaos.cluster.rig import SERVERS, ClusterRig
 from tests.chaos.harness import pause, until

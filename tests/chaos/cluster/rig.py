@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from bus.cluster.embedded import PORTS
-from client.errors import StackFailed
+from parley.bus.cluster.embedded import PORTS
+from parley.client.errors import StackFailed
+from parley.schemas.post import Post
+from parley.schemas.session import Seat
 from parley.stack.rows import AgentRow, Stack
 from parley.stack.servers import SEVERAL
-from schemas.post import Post
-from schemas.session import Seat
 from tests.chaos import competitions, tasks
 from tests.chaos.harness import CONSENSUS, MODEL, Play, Rig, critic, maci, make_stack
 from tests.support.links import Links

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from bus.errors import BusError
-from client.errors import ParleyError, Refusal
+from parley.bus.errors import BusError
+from parley.client.errors import ParleyError, Refusal
 from tests.chaos.cluster.faults import Case, ClusterFaults
 from tests.chaos.cluster.rig import ClusterRig
 from tests.chaos.harness import Play, pause, until

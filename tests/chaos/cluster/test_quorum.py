@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bus.accounts import load_credentials
-from bus.connection import connect
-from client.client import Client
-from client.errors import Unreachable
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import connect
+from parley.client.client import Client
+from parley.client.errors import Unreachable
 from parley.stack.disk_watch import BACK, telling
 from parley.stack.lease import OWNER
 from tests.chaos.cluster.faults import ClusterFaults

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from bus.storage.partitions import Partitions
+from parley.bus.storage.partitions import Partitions
 from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
 from tests.chaos.faults import MODERATOR, NATS, SUPERVISOR, Faults

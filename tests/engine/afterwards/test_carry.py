@@ -5,20 +5,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.records import read_record
-from coordinator.budget import Ledger
-from coordinator.folded.forking import changed
-from coordinator.forks.carry import MOST_EVENTS, Carried, Wanted, carry
-from coordinator.forks.cut import position_of, rounds_of
-from coordinator.machine import Inadmissible
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import Replayed, course, replay, what_if
-from schemas import log
-from schemas.afterwards.fork import Fork
-from schemas.presence import Announcement
-from schemas.session import Budget, ForkSession
-from schemas.turn import Usage
-from schemas.wire import encode
+from parley.client.records import read_record
+from parley.coordinator.budget import Ledger
+from parley.coordinator.folded.forking import changed
+from parley.coordinator.forks.carry import MOST_EVENTS, Carried, Wanted, carry
+from parley.coordinator.forks.cut import position_of, rounds_of
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import Replayed, course, replay, what_if
+from parley.schemas import log
+from parley.schemas.afterwards.fork import Fork
+from parley.schemas.presence import Announcement
+from parley.schemas.session import Budget, ForkSession
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode
 from tests.old_logs.test_old_logs import BEFORE, LOGS
 from tests.protocols.consensus.play import Play
 

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from bus.log import Log
-from bus.storage.index import Index
-from client.client import Client
-from client.errors import BadInput, Refusal
-from client.records import record_of
-from client.show import documents, explain, page, session_list, transcript
-from client.what_if import compare, verify
-from coordinator.folded import rows
-from schemas import log
+from parley.bus.log import Log
+from parley.bus.storage.index import Index
+from parley.client.client import Client
+from parley.client.errors import BadInput, Refusal
+from parley.client.records import record_of
+from parley.client.show import documents, explain, page, session_list, transcript
+from parley.client.what_if import compare, verify
+from parley.coordinator.folded import rows
+from parley.schemas import log
 from tests.engine.lists.test_index import held
 from tests.support.engine import Engine
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from agents.tools.folder import archive
-from bus import subjects
-from client.client import Client
-from client.errors import Refusal
-from client.records import record_of
-from client.show import documents, explain, page, transcript
-from client.what_if import compare, verify
+from parley.agents.tools.folder import archive
+from parley.bus import subjects
+from parley.client.client import Client
+from parley.client.errors import Refusal
+from parley.client.records import record_of
+from parley.client.show import documents, explain, page, transcript
+from parley.client.what_if import compare, verify
+from parley.schemas import log
+from parley.schemas.afterwards.fork import Fork
+from parley.schemas.post import Post, decode_posts
+from parley.schemas.session import Document, ForkSession, Seat
 from parley.sessions import forks_of
-from schemas import log
-from schemas.afterwards.fork import Fork
-from schemas.post import Post, decode_posts
-from schemas.session import Document, ForkSession, Seat
 from tests.outcomes.played import fold, get, shown, take
 from tests.support.engine import Engine
 

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from client.records import record_of
-from client.what_if import verify
-from schemas.afterwards.fork import FORK
-from schemas.session import ForkSession
+from parley.client.records import record_of
+from parley.client.what_if import verify
+from parley.schemas.afterwards.fork import FORK
+from parley.schemas.session import ForkSession
 from tests.chaos.harness import CONSENSUS, Rig, calm_arrivals, make_stack
 from tests.chaos.verify import Text, transcript
 from tests.support import crash

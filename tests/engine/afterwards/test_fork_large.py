@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit
-from bus.accounts import publics
-from bus.client import HEADROOM
-from bus.embedded import EmbeddedServer
-from client.client import Client
-from client.errors import Refusal
-from schemas.session import EVERYBODY, Document, ForkSession
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.bus.accounts import publics
+from parley.bus.client import HEADROOM
+from parley.bus.embedded import EmbeddedServer
+from parley.client.client import Client
+from parley.client.errors import Refusal
+from parley.schemas.session import EVERYBODY, Document, ForkSession
 from tests.engine.afterwards.test_fork import finished, result
 from tests.support.engine import Engine
 from tests.support.model import StubModel

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import parley
-from client.errors import BadInput, Refusal
+from parley.client.errors import BadInput, Refusal
 
 ROLLOUT = "Which rollout should we use for the new payment service: canary, blue-green or big-bang?"
 EVIDENCE = "examples/rollout/evidence"

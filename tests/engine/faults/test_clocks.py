@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bus.clock import Clock, parsed_ns
-from bus.connection import connect
-from client.client import Client
-from client.errors import Refusal
-from schemas.session import OpenSession
+from parley.bus.clock import Clock, parsed_ns
+from parley.bus.connection import connect
+from parley.client.client import Client
+from parley.client.errors import Refusal
+from parley.schemas.session import OpenSession
 from tests.support.engine import Engine
 
 SKEW_NS = 600 * 10**9

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from bus import streams
-from client.client import Client
-from schemas.session import OpenSession
+from parley.bus import streams
+from parley.client.client import Client
+from parley.schemas.session import OpenSession
 from tests.support.engine import Engine, until
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bus.connection import Connection, connect
-from schemas import log
-from schemas.expert import queue_of
+from parley.bus.connection import Connection, connect
+from parley.schemas import log
+from parley.schemas.expert import queue_of
 from tests.protocols.madp.play import EXPERTS, IMPL, SRE, matched, spec
 from tests.support.engine import until
 from tests.support.madp import Crew, lead_of

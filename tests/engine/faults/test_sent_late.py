@@ -4,10 +4,10 @@ answered. What the first one sends then pays no model."""
 import time
 from pathlib import Path
 
-from bus import streams, subjects
-from bus.library import Msg
-from schemas.turn import Work
-from schemas.wire import decode
+from parley.bus import streams, subjects
+from parley.bus.library import Msg
+from parley.schemas.turn import Work
+from parley.schemas.wire import decode
 from tests.engine.test_rules import journal
 from tests.support.engine import Engine, until
 

@@ -7,14 +7,14 @@ import time
 import pytest
 from prometheus_client import CollectorRegistry
 
-from agents.moderator_link import ModeratorLink
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import RequestTimeout
-from bus.library import Msg
-from observability.metrics import Metrics
-from schemas.turn import Answer, Caps, Checked, Reply, Turn, Work
-from schemas.wire import encode, raw
+from parley.agents.moderator_link import ModeratorLink
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import RequestTimeout
+from parley.bus.library import Msg
+from parley.observability.metrics import Metrics
+from parley.schemas.turn import Answer, Caps, Checked, Reply, Turn, Work
+from parley.schemas.wire import encode, raw
 from tests.engine.test_rules import announce, asked, say
 from tests.support.engine import Engine
 

@@ -9,16 +9,16 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import generate_latest
 
-from bus import streams, subjects
-from bus.errors import BusError
-from bus.log import waiting
-from bus.storage.index import Index
-from coordinator.folded import sweep, whole
-from coordinator.moderator import Moderator
-from schemas.post import EraseSession, SessionRow
-from schemas.presence import AskWorkers, Workers
-from schemas.turn import Answer
-from schemas.wire import decode, encode
+from parley.bus import streams, subjects
+from parley.bus.errors import BusError
+from parley.bus.log import waiting
+from parley.bus.storage.index import Index
+from parley.coordinator.folded import sweep, whole
+from parley.coordinator.moderator import Moderator
+from parley.schemas.post import EraseSession, SessionRow
+from parley.schemas.presence import AskWorkers, Workers
+from parley.schemas.turn import Answer
+from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, engine, until
 
 

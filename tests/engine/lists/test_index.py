@@ -6,17 +6,17 @@ import itertools
 import msgspec
 import pytest
 
-from bus import streams, subjects
-from bus.connection import Connection
-from bus.log import Log
-from bus.storage import direct
-from bus.storage.index import OPEN, Index
-from client.client import Client
-from client.errors import BadInput
-from coordinator.folded import rows
-from schemas.post import EraseSession, ListSessions, SessionRow, SessionRows
-from schemas.turn import Answer
-from schemas.wire import decode, encode
+from parley.bus import streams, subjects
+from parley.bus.connection import Connection
+from parley.bus.log import Log
+from parley.bus.storage import direct
+from parley.bus.storage.index import OPEN, Index
+from parley.client.client import Client
+from parley.client.errors import BadInput
+from parley.coordinator.folded import rows
+from parley.schemas.post import EraseSession, ListSessions, SessionRow, SessionRows
+from parley.schemas.turn import Answer
+from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bus.accounts import load_credentials
-from bus.connection import connect
-from bus.streams import ensure_streams
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import connect
+from parley.bus.streams import ensure_streams
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front
 

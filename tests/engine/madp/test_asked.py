@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from agents import experts
-from client.protocols.madp.story import Story
-from client.protocols.madp.trace import trace
-from client.protocols.madp.transcript import explained, lead_words
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas import log
-from schemas.post import Post
-from schemas.routing import NOT_ANSWERED, NOT_ASKED
+from parley.agents import experts
+from parley.client.protocols.madp.story import Story
+from parley.client.protocols.madp.trace import trace
+from parley.client.protocols.madp.transcript import explained, lead_words
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.routing import NOT_ANSWERED, NOT_ASKED
 from tests.llm.server import Step, fails, model_server, says
 from tests.llm.support import model
 from tests.support.madp import Crew, lead_of

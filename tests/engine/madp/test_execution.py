@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agents.models import make_model
-from agents.tools.folder import archive, unpacked
-from bus import artifacts
-from schemas import log
-from schemas.folders.history import NAME, Commit, History
-from schemas.wire import encode
+from parley.agents.models import make_model
+from parley.agents.tools.folder import archive, unpacked
+from parley.bus import artifacts
+from parley.schemas import log
+from parley.schemas.folders.history import NAME, Commit, History
+from parley.schemas.wire import encode
 from tests.protocols.maci.simulate import example
 from tests.protocols.madp.play import (
     APPROVED,

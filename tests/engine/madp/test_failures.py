@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus import subjects
-from schemas import log
-from schemas.expert import queue_of
-from schemas.presence import ALIVE_S
-from schemas.protocols.madp.messages import Worded, WordedClaim
-from schemas.session import TimerDue
-from schemas.wire import encode
+from parley.bus import subjects
+from parley.schemas import log
+from parley.schemas.expert import queue_of
+from parley.schemas.presence import ALIVE_S
+from parley.schemas.protocols.madp.messages import Worded, WordedClaim
+from parley.schemas.session import TimerDue
+from parley.schemas.wire import encode
 from tests.engine.test_standing import Ear
 from tests.protocols.madp.play import (
     ARCH,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agents import experts
-from schemas import log
-from schemas.expert import queue_of
+from parley.agents import experts
+from parley.schemas import log
+from parley.schemas.expert import queue_of
 from tests.support.engine import until
 from tests.support.madp import Crew, lead_of
 

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from agents import experts
-from agents.models import make_model
-from bus import subjects
-from bus.errors import Denied
-from bus.posts import Reader, _vouched
-from schemas import log
-from schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
-from schemas.post import Live
-from schemas.presence import Announcement
-from schemas.protocols.madp.messages import Pass, Worded, WordedClaim
-from schemas.session import EVERYBODY
-from schemas.turn import Speak
-from schemas.wire import encode, raw
+from parley.agents import experts
+from parley.agents.models import make_model
+from parley.bus import subjects
+from parley.bus.errors import Denied
+from parley.bus.posts import Reader, _vouched
+from parley.schemas import log
+from parley.schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
+from parley.schemas.post import Live
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.madp.messages import Pass, Worded, WordedClaim
+from parley.schemas.session import EVERYBODY
+from parley.schemas.turn import Speak
+from parley.schemas.wire import encode, raw
 from tests.protocols.consensus.simulate import document
 from tests.protocols.madp.play import (
     ARCH,

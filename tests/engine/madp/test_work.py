@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from agents.context import Shown
-from agents.models.base import Completion, Emit
-from agents.specs import AgentSpec
-from agents.tools.folder import archive, unpacked
-from bus import artifacts
-from schemas.artifact import Artifact
-from schemas.expert import ROLE, pin, queue_of
-from schemas.post import Post
-from schemas.protocols.madp.work import Work
-from schemas.routing import Candidate, Factors, Matched, Profile
-from schemas.turn import Usage
-from schemas.wire import decode
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.agents.specs import AgentSpec
+from parley.agents.tools.folder import archive, unpacked
+from parley.bus import artifacts
+from parley.schemas.artifact import Artifact
+from parley.schemas.expert import ROLE, pin, queue_of
+from parley.schemas.post import Post
+from parley.schemas.protocols.madp.work import Work
+from parley.schemas.routing import Candidate, Factors, Matched, Profile
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode
 from tests.support.engine import Engine, engine
 from tests.tools.support import DONE, SPEC, Scripted, files_list, use
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bus import streams, subjects
-from bus.errors import WrongPartitions
-from bus.log import Log
-from bus.storage.partitions import Partitions
-from client.client import Client
-from coordinator.folded.whole import GONE
-from schemas.post import EraseSession, IndexRebuilt, RebuildIndex, SessionRow
-from schemas.presence import AskWorkers, Workers
-from schemas.result import Result
-from schemas.turn import Answer
-from schemas.wire import decode, encode
+from parley.bus import streams, subjects
+from parley.bus.errors import WrongPartitions
+from parley.bus.log import Log
+from parley.bus.storage.partitions import Partitions
+from parley.client.client import Client
+from parley.coordinator.folded.whole import GONE
+from parley.schemas.post import EraseSession, IndexRebuilt, RebuildIndex, SessionRow
+from parley.schemas.presence import AskWorkers, Workers
+from parley.schemas.result import Result
+from parley.schemas.turn import Answer
+from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, engine, until
 
 FOUR = Partitions(4)

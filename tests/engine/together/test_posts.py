@@ -5,11 +5,11 @@ import itertools
 
 import pytest
 
-from bus import subjects
-from bus.channels import CONTROL, PUBLIC
-from bus.posts import Reader
-from schemas.post import Post, decode_posts, posted, together
-from schemas.wire import Undecodable, decode, encode, raw
+from parley.bus import subjects
+from parley.bus.channels import CONTROL, PUBLIC
+from parley.bus.posts import Reader
+from parley.schemas.post import Post, decode_posts, posted, together
+from parley.schemas.wire import Undecodable, decode, encode, raw
 from tests.engine.together.test_replies import PANEL, round_asked
 from tests.engine.together.test_replies import together as all_at_once
 from tests.support.engine import Engine, until

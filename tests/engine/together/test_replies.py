@@ -4,14 +4,14 @@ import asyncio
 import time
 from typing import Any
 
-from bus import subjects
-from bus.connection import Connection
-from bus.errors import BusError
-from bus.storage.packs import pack, unpack
-from coordinator.machine import record
-from schemas.log import Entry, Replied, Say
-from schemas.turn import Answer, Work
-from schemas.wire import decode, encode, raw
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError
+from parley.bus.storage.packs import pack, unpack
+from parley.coordinator.machine import record
+from parley.schemas.log import Entry, Replied, Say
+from parley.schemas.turn import Answer, Work
+from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, say
 from tests.support.engine import Engine, until
 

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus import subjects
-from bus.connection import Connection
-from schemas.post import Post
-from schemas.result import Result
-from schemas.session import Seat
-from schemas.turn import MOST_REPLIES, Answers, Replies, Reply, SessionReply, Turn, Work
-from schemas.wire import decode, encode, raw
+from parley.bus import subjects
+from parley.bus.connection import Connection
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.session import Seat
+from parley.schemas.turn import MOST_REPLIES, Answers, Replies, Reply, SessionReply, Turn, Work
+from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, work_subject
 from tests.support.engine import Engine, engine, until
 

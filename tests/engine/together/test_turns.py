@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bus import subjects
-from schemas.presence import Announcement
-from schemas.session import Seat
-from schemas.turn import Work
-from schemas.wire import decode, encode
+from parley.bus import subjects
+from parley.schemas.presence import Announcement
+from parley.schemas.session import Seat
+from parley.schemas.turn import Work
+from parley.schemas.wire import decode, encode
 from tests.engine.test_rules import announce
 from tests.support.engine import Engine, engine, until
 

@@ -5,12 +5,12 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from bus import subjects
-from bus.channels import CONTROL, PUBLIC
-from bus.errors import BusError
-from bus.posts import Audience, Reader
-from schemas.post import Live, Post, ReadPosts, decode_posts
-from schemas.wire import encode
+from parley.bus import subjects
+from parley.bus.channels import CONTROL, PUBLIC
+from parley.bus.errors import BusError
+from parley.bus.posts import Audience, Reader
+from parley.schemas.post import Live, Post, ReadPosts, decode_posts
+from parley.schemas.wire import encode
 from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
 from tests.support.engine import Engine, until
 from tests.support.model import read_journal

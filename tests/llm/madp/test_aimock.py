@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agents.tools.folder import archive, unpacked
-from agents.worker_model import WorkerModel
-from schemas.protocols.madp.work import ReviewBrief
-from schemas.routing import Task
+from parley.agents.tools.folder import archive, unpacked
+from parley.agents.worker_model import WorkerModel
+from parley.schemas.protocols.madp.work import ReviewBrief
+from parley.schemas.routing import Task
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import model, silent
 from tests.parley.support import Front

@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Shown
-from agents.expert_registry import ExpertRegistry
-from agents.experts import builtin
-from agents.extractive.model import Extractive
-from agents.matching.ask_model import MOST_SHOWN
-from agents.models.base import Completion
-from agents.models.computed import with_computed
-from coordinator.protocols.madp.depth import ranked
-from schemas.expert import Domain, ExpertSpec, pin, queue_of
-from schemas.presence import Announcement, PinnedAnnouncement
-from schemas.routing import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
-from schemas.similarity import BY_ENCODER
-from schemas.turn import Caps
+from parley.agents.context import Shown
+from parley.agents.expert_registry import ExpertRegistry
+from parley.agents.experts import builtin
+from parley.agents.extractive.model import Extractive
+from parley.agents.matching.ask_model import MOST_SHOWN
+from parley.agents.models.base import Completion
+from parley.agents.models.computed import with_computed
+from parley.coordinator.protocols.madp.depth import ranked
+from parley.schemas.expert import Domain, ExpertSpec, pin, queue_of
+from parley.schemas.presence import Announcement, PinnedAnnouncement
+from parley.schemas.routing import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
+from parley.schemas.similarity import BY_ENCODER
+from parley.schemas.turn import Caps
 from tests.llm.server import ModelServer, Step, fails, goes_silent, hangs_up, model_server, says
 from tests.llm.support import model, silent
 from tests.support.experts import expert

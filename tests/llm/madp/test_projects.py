@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agents.tools import sandbox
+from parley.agents.tools import sandbox
 from tests.llm.aimock import aimock
 from tests.llm.madp.test_aimock import ENDED, step
 from tests.parley.support import Front

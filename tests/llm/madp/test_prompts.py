@@ -5,17 +5,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Shown, Steps, Tools
-from agents.models.prompting import Prompt, build
-from agents.protocols.madp import reactions
-from agents.protocols.madp.expert_worker import laid_out
-from agents.protocols.madp.kinds import ASKED, STEPS, ReviewReply, SupportReply, WorkReply
-from agents.tools.client import Offered
+from parley.agents.context import Shown, Steps, Tools
+from parley.agents.models.prompting import Prompt, build
+from parley.agents.protocols.madp import reactions
+from parley.agents.protocols.madp.expert_worker import laid_out
+from parley.agents.protocols.madp.kinds import ASKED, STEPS, ReviewReply, SupportReply, WorkReply
+from parley.agents.tools.client import Offered
 from parley.routing.route import specs_of
-from schemas.expert import ExpertSpec
-from schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted, Worded, WordsBrief
-from schemas.protocols.madp.work import Assignment, Checked, Finding, ReviewBrief, SupportBrief, Supported, WorkBrief
-from schemas.routing import Candidate, Factors, Message, Task
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted, Worded, WordsBrief
+from parley.schemas.protocols.madp.work import (
+    Assignment,
+    Checked,
+    Finding,
+    ReviewBrief,
+    SupportBrief,
+    Supported,
+    WorkBrief,
+)
+from parley.schemas.routing import Candidate, Factors, Message, Task
 
 SPECS = {s.id: s for s in specs_of(None)}
 THREE = ("security-architect", "implementation-engineer", "qa-engineer")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from client import what_if
-from client.records import read_record
+from parley.client import what_if
+from parley.client.records import read_record
 
 LOG = Path(__file__).parents[2] / "old_logs/092e006/consensus.jsonl"
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client.records import read_record
-from client.show import explain
-from client.show.session_list import FoundSession, Search, found_lines, sessions_table
-from client.text import columns
+from parley.client.records import read_record
+from parley.client.show import explain
+from parley.client.show.session_list import FoundSession, Search, found_lines, sessions_table
+from parley.client.text import columns
 from parley.doctor import screen
 from parley.doctor.encoder import EncoderFound
 from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound
-from schemas.post import SessionRow
+from parley.schemas.post import SessionRow
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 

@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator import measures
-from coordinator.machine import Illegal, outcome, record, record_opening
-from coordinator.outcomes import message
-from coordinator.outcomes.fold import Fold
-from coordinator.protocols.breaker.protocol import PROTOCOL as BREAKER
-from coordinator.replay import replay
-from observability.metrics import Metrics
-from schemas import log
-from schemas.routing import TaskOutcome
-from schemas.wire import encode, raw
+from parley.coordinator import measures
+from parley.coordinator.machine import Illegal, outcome, record, record_opening
+from parley.coordinator.outcomes import message
+from parley.coordinator.outcomes.fold import Fold
+from parley.coordinator.protocols.breaker.protocol import PROTOCOL as BREAKER
+from parley.coordinator.replay import replay
+from parley.observability.metrics import Metrics
+from parley.schemas import log
+from parley.schemas.routing import TaskOutcome
+from parley.schemas.wire import encode, raw
 from tests.outcomes.played import KNOWN, TENANT, fold, get, shown, take, values
 from tests.support.play import START_NS
 
@@ -106,7 +106,7 @@ def test_a_failure_of_the_askers_own_making_neither_degrades_nor_delays_recovery
 
 def test_each_change_is_one_line_in_the_log_of_the_moderator_that_made_it(caplog: pytest.LogCaptureFixture) -> None:
     play = Play()
-    with caplog.at_level(logging.INFO, logger="coordinator.measures"):
+    with caplog.at_level(logging.INFO, logger="parley.coordinator.measures"):
         play.told(*[False] * 6, *[True] * 7)
     degraded, recovered = caplog.records
     assert degraded.levelname == "WARNING" and "4 of the last 4 tasks" in degraded.getMessage()

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import yaml
 
-from coordinator.admission import admit
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.competition.seats import due
-from coordinator.table import View
-from schemas import log
-from schemas.post import Post
-from schemas.presence import Announcement
-from schemas.protocols.competition.format import DIMENSIONS, Format
-from schemas.protocols.competition.messages import (
+from parley.coordinator.admission import admit
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.competition.seats import due
+from parley.coordinator.table import View
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.competition.format import DIMENSIONS, Format
+from parley.schemas.protocols.competition.messages import (
     Ballot,
     Bid,
     Breach,
@@ -29,8 +29,8 @@ from schemas.protocols.competition.messages import (
     Spoken,
     StageSummary,
 )
-from schemas.session import Budget, Document, OpenSession, Seat
-from schemas.wire import decode, raw
+from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.wire import decode, raw
 from tests.support.play import BasePlay
 
 COMPETITION = PROTOCOLS["competition"]

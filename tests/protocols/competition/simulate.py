@@ -10,24 +10,24 @@ from typing import Any
 import msgspec
 import yaml
 
-from agents.context import Shown
-from agents.models import Model, make_model
-from agents.protocols.competition import personas
-from agents.show_turn import show
-from client.evidence import read_documents
-from coordinator.admission import admit
-from coordinator.briefing import build
-from coordinator.machine import record, record_opening
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.competition.seats import due
-from schemas import log
-from schemas.post import Post
-from schemas.presence import Announcement
-from schemas.protocols.competition.format import Format
-from schemas.protocols.competition.messages import Said
-from schemas.result import Result
-from schemas.session import Document, OpenSession
-from schemas.wire import decode, encode
+from parley.agents.context import Shown
+from parley.agents.models import Model, make_model
+from parley.agents.protocols.competition import personas
+from parley.agents.show_turn import show
+from parley.client.evidence import read_documents
+from parley.coordinator.admission import admit
+from parley.coordinator.briefing import build
+from parley.coordinator.machine import record, record_opening
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.competition.seats import due
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.competition.format import Format
+from parley.schemas.protocols.competition.messages import Said
+from parley.schemas.result import Result
+from parley.schemas.session import Document, OpenSession
+from parley.schemas.wire import decode, encode
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "competition"

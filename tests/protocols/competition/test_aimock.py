@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schemas.protocols.competition.format import DIMENSIONS
+from parley.schemas.protocols.competition.format import DIMENSIONS
 from tests.llm.aimock import Aimock, aimock
 from tests.parley.support import ROOT, Front
 from tests.protocols.competition.play import shipped

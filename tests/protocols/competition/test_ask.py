@@ -16,16 +16,16 @@ import msgspec
 import pytest
 import yaml
 
-from bus import subjects
-from bus.accounts import load_credentials
-from bus.connection import Connection, connect
-from bus.errors import BusError, Denied
-from bus.posts import Reader
-from client.client import Client
+from parley.bus import subjects
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import BusError, Denied
+from parley.bus.posts import Reader
+from parley.client.client import Client
+from parley.schemas.post import ReadPosts
+from parley.schemas.protocols.competition.format import Format
+from parley.schemas.wire import encode
 from parley.stack.lease import read_running
-from schemas.post import ReadPosts
-from schemas.protocols.competition.format import Format
-from schemas.wire import encode
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.competition.play import shipped, small, speech
 from tests.protocols.competition.simulate import example, format_named, run

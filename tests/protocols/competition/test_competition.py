@@ -3,17 +3,17 @@
 import msgspec
 import pytest
 
-from coordinator.commands import AskSeat
-from coordinator.estimate import estimate
-from coordinator.replay import replay
-from coordinator.table import Illegal, Inadmissible, View
-from schemas import log
-from schemas.citation import Citation
-from schemas.post import WITHHELD
-from schemas.protocols.competition.messages import Bid, Decision, Marks, Note, Questions, Spoken
-from schemas.session import Budget
-from schemas.turn import Usage
-from schemas.wire import raw
+from parley.coordinator.commands import AskSeat
+from parley.coordinator.estimate import estimate
+from parley.coordinator.replay import replay
+from parley.coordinator.table import Illegal, Inadmissible, View
+from parley.schemas import log
+from parley.schemas.citation import Citation
+from parley.schemas.post import WITHHELD
+from parley.schemas.protocols.competition.messages import Bid, Decision, Marks, Note, Questions, Spoken
+from parley.schemas.session import Budget
+from parley.schemas.turn import Usage
+from parley.schemas.wire import raw
 from tests.protocols.competition.play import (
     COMPETITION,
     Play,

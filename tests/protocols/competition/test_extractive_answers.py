@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.models.injection import suspicious
-from agents.protocols.competition.extractive_composition import WHO, shortened, source
-from agents.protocols.competition.extractive_reading import STYLES, counted, sentences, without_orders
-from coordinator.protocols.competition.speech_words import count
-from schemas.protocols.competition.format import Pace, seats_of
-from schemas.protocols.competition.messages import (
+from parley.agents.models.injection import suspicious
+from parley.agents.protocols.competition.extractive_composition import WHO, shortened, source
+from parley.agents.protocols.competition.extractive_reading import STYLES, counted, sentences, without_orders
+from parley.coordinator.protocols.competition.speech_words import count
+from parley.schemas.protocols.competition.format import Pace, seats_of
+from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     Bid,
     BidBrief,
@@ -23,7 +23,7 @@ from schemas.protocols.competition.messages import (
     QuestionBrief,
     SpeechBrief,
 )
-from schemas.text import squeeze, stands_in
+from parley.schemas.text import squeeze, stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.competition.simulate import Ended, example, format_named, run
 from tests.protocols.competition.turns import CON_DOCS, MOTION, PRO_DOCS, ask, asked, me, quoting, said, shown

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.models.injection import suspicious
-from coordinator.protocols.competition.rules import OF_ACT
-from schemas.citation import Citation
-from schemas.protocols.competition.format import DIMENSIONS, Act, Violation
-from schemas.protocols.competition.messages import (
+from parley.agents.models.injection import suspicious
+from parley.coordinator.protocols.competition.rules import OF_ACT
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Violation
+from parley.schemas.protocols.competition.messages import (
     Ballot,
     BallotBrief,
     Marks,
@@ -19,7 +19,7 @@ from schemas.protocols.competition.messages import (
     ScoreBrief,
     SummaryBrief,
 )
-from schemas.text import squeeze
+from parley.schemas.text import squeeze
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.competition.turns import MOTION, ask, asked, quoting, said, score_turn, shown
 

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 import yaml
 
-from client.errors import BadInput
-from client.protocols.competition import files as formats
-from coordinator.protocols.competition.seats import due
+from parley.client.errors import BadInput
+from parley.client.protocols.competition import files as formats
+from parley.coordinator.protocols.competition.seats import due
 from parley.cost import expected
 from parley.plan import plan_of
 from parley.request import opening_of
+from parley.schemas.session import OpenSession
 from parley.settings import load
 from parley.stack import panel_file as panels
 from parley.stack.rows import rows_of
-from schemas.session import OpenSession
 from tests.protocols.competition.play import shipped, small, speech
 
 FOUR = {*(f"{team}_{i}" for team in ("pro", "con") for i in range(1, 5)), "judge"}

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Other, Shown
-from agents.models.prompting import Prompt, build
-from agents.tokens import estimate
-from schemas.protocols.competition.messages import ConferBrief, Note, StageSummary, SummaryBrief
-from schemas.turn import Caps
+from parley.agents.context import Other, Shown
+from parley.agents.models.prompting import Prompt, build
+from parley.agents.tokens import estimate
+from parley.schemas.protocols.competition.messages import ConferBrief, Note, StageSummary, SummaryBrief
+from parley.schemas.turn import Caps
 from tests.llm.test_prompting import edge, text_of
 from tests.protocols.competition.turns import me, said, shown
 from tests.protocols.consensus.simulate import document

@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus.channels import ACCOUNT_OF_ROLE, may_read
-from coordinator.admission import admit
-from coordinator.briefing import Leak, build
-from coordinator.commands import AskSeat, SayOn
-from coordinator.machine import begin
-from coordinator.protocols.competition.state import Phase, State
-from coordinator.table import Inadmissible, Step, View
-from schemas import log
-from schemas.protocols.competition.format import Format
-from schemas.protocols.competition.messages import Breach, Note, StageSummary
-from schemas.session import OpenSession, Seat
-from schemas.wire import InvalidValue, raw
+from parley.bus.channels import ACCOUNT_OF_ROLE, may_read
+from parley.coordinator.admission import admit
+from parley.coordinator.briefing import Leak, build
+from parley.coordinator.commands import AskSeat, SayOn
+from parley.coordinator.machine import begin
+from parley.coordinator.protocols.competition.state import Phase, State
+from parley.coordinator.table import Inadmissible, Step, View
+from parley.schemas import log
+from parley.schemas.protocols.competition.format import Format
+from parley.schemas.protocols.competition.messages import Breach, Note, StageSummary
+from parley.schemas.session import OpenSession, Seat
+from parley.schemas.wire import InvalidValue, raw
 from tests.protocols.competition.play import (
     COMPETITION,
     MOTION,

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 import yaml
 
-from schemas.protocols.competition.format import Format
-from schemas.protocols.competition.messages import Ballot
+from parley.schemas.protocols.competition.format import Format
+from parley.schemas.protocols.competition.messages import Ballot
 from tests.protocols.competition.play import FORMATS, Play, shipped, words
 
 ROOT = Path(__file__).parents[3]

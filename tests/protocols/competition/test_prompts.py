@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.context import Other, Shown
-from agents.models.prompting import build
-from agents.openai import reply_schema
-from agents.protocols import KITS, kind_of
-from agents.protocols.competition.kinds import ACTS, VIOLATIONS
-from schemas.citation import Citation
-from schemas.protocols.competition.format import DIMENSIONS, Act, Violation
-from schemas.protocols.competition.messages import (
+from parley.agents.context import Other, Shown
+from parley.agents.models.prompting import build
+from parley.agents.openai import reply_schema
+from parley.agents.protocols import KITS, kind_of
+from parley.agents.protocols.competition.kinds import ACTS, VIOLATIONS
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Violation
+from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     BallotBrief,
     Bid,
@@ -28,7 +28,7 @@ from schemas.protocols.competition.messages import (
     SpeechBrief,
     SummaryBrief,
 )
-from schemas.turn import Caps
+from parley.schemas.turn import Caps
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
 from tests.protocols.competition.turns import asked, me, said, shown

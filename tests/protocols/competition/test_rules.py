@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.show.transcript import brief_result, result_lines
-from coordinator.protocols.competition.outcome import outcome
-from coordinator.protocols.competition.rules import OF_ACT, possible, score
-from coordinator.replay import what_if
-from coordinator.table import View
-from schemas.protocols.competition.format import Format, Violation
-from schemas.protocols.competition.messages import Ballot, Breach, Marks, Settings
+from parley.client.show.transcript import brief_result, result_lines
+from parley.coordinator.protocols.competition.outcome import outcome
+from parley.coordinator.protocols.competition.rules import OF_ACT, possible, score
+from parley.coordinator.replay import what_if
+from parley.coordinator.table import View
+from parley.schemas.protocols.competition.format import Format, Violation
+from parley.schemas.protocols.competition.messages import Ballot, Breach, Marks, Settings
 from tests.protocols.competition.play import (
     COMPETITION,
     PENALTIES,

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus.channels import ACCOUNT_OF_ROLE, may_read, may_write
-from coordinator.briefing import build
-from schemas import log
-from schemas.protocols.competition.format import Format, Violation
-from schemas.protocols.competition.messages import Breach, Note
-from schemas.wire import encode
+from parley.bus.channels import ACCOUNT_OF_ROLE, may_read, may_write
+from parley.coordinator.briefing import build
+from parley.schemas import log
+from parley.schemas.protocols.competition.format import Format, Violation
+from parley.schemas.protocols.competition.messages import Breach, Note
+from parley.schemas.wire import encode
 from tests.protocols.competition.play import Play, exchange, free, marks, shipped, small, speech, words, workers
 
 FOUR = shipped("four_stage")

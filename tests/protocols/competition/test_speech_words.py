@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.protocols.competition.speech_words import count, seconds, words_in
-from schemas.protocols.competition.format import Pace
+from parley.coordinator.protocols.competition.speech_words import count, seconds, words_in
+from parley.schemas.protocols.competition.format import Pace
 from tests.protocols.competition.play import Play, free, shipped, small, speech, words
 
 SEED = Pace()

@@ -10,27 +10,27 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from client import records
-from client.errors import BadInput
-from client.protocols.competition import files as formats
-from client.protocols.competition import live
-from client.protocols.competition.decided import decided
-from client.protocols.competition.plot import draw
-from client.protocols.competition.presenter import CompetitionPresenter
-from client.protocols.competition.story import Due, Story, due, fold
-from client.protocols.competition.transcript import in_short
-from client.records import Record
-from client.session_view import seen
-from client.show import explain, page, transcript
-from client.show.frames import framed
-from client.show.live_seats import Scene
+from parley.client import records
+from parley.client.errors import BadInput
+from parley.client.protocols.competition import files as formats
+from parley.client.protocols.competition import live
+from parley.client.protocols.competition.decided import decided
+from parley.client.protocols.competition.plot import draw
+from parley.client.protocols.competition.presenter import CompetitionPresenter
+from parley.client.protocols.competition.story import Due, Story, due, fold
+from parley.client.protocols.competition.transcript import in_short
+from parley.client.records import Record
+from parley.client.session_view import seen
+from parley.client.show import explain, page, transcript
+from parley.client.show.frames import framed
+from parley.client.show.live_seats import Scene
+from parley.schemas import log
+from parley.schemas.citation import Citation
+from parley.schemas.post import Live, Post
+from parley.schemas.protocols.competition.messages import Breach, Fine, Outcome, Said, Scored
+from parley.schemas.result import Result
+from parley.schemas.wire import encode, raw
 from parley.show.view import PlainView
-from schemas import log
-from schemas.citation import Citation
-from schemas.post import Live, Post
-from schemas.protocols.competition.messages import Breach, Fine, Outcome, Said, Scored
-from schemas.result import Result
-from schemas.wire import encode, raw
 from tests.client.test_page import ALL, Reader
 from tests.protocols.competition.play import Play, exchange, free, marks, small, speech, vote, words
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Other, Shown
-from agents.models import Completion, Model, make_model
-from agents.protocols import kind_of
-from agents.protocols.competition import personas
-from coordinator.protocols.competition.rules import possible
-from coordinator.protocols.competition.speech_words import count
-from schemas.citation import Citation
-from schemas.protocols.competition.format import Act, Pace, Team
-from schemas.protocols.competition.messages import Bid, Decision, Identity, Note, Said, ScoreBrief
-from schemas.session import Document
+from parley.agents.context import Other, Shown
+from parley.agents.models import Completion, Model, make_model
+from parley.agents.protocols import kind_of
+from parley.agents.protocols.competition import personas
+from parley.coordinator.protocols.competition.rules import possible
+from parley.coordinator.protocols.competition.speech_words import count
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.competition.format import Act, Pace, Team
+from parley.schemas.protocols.competition.messages import Bid, Decision, Identity, Note, Said, ScoreBrief
+from parley.schemas.session import Document
 from tests.protocols.consensus.simulate import document
 
 MOTION = "This house would make the city's buses and trams free of charge."

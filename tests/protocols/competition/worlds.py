@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from coordinator.commands import SayOn
-from coordinator.machine import Session
-from schemas import log
-from schemas.protocols.competition.format import Violation
-from schemas.protocols.competition.messages import (
+from parley.coordinator.commands import SayOn
+from parley.coordinator.machine import Session
+from parley.schemas import log
+from parley.schemas.protocols.competition.format import Violation
+from parley.schemas.protocols.competition.messages import (
     Ballot,
     Bid,
     Breach,
@@ -32,8 +32,8 @@ from schemas.protocols.competition.messages import (
     Spoken,
     StageSummary,
 )
-from schemas.session import Budget
-from schemas.wire import decode, encode, raw
+from parley.schemas.session import Budget
+from parley.schemas.wire import decode, encode, raw
 from tests.protocols.competition.play import (
     COMPETITION,
     PENALTIES,

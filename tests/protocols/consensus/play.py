@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import admit
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.citation import Citation
-from schemas.presence import Announcement
-from schemas.protocols.consensus import CompareBrief, Comparison, ConcludeBrief, Conclusion, Position
-from schemas.session import Budget, Document, OpenSession, Seat
-from schemas.wire import decode
+from parley.coordinator.admission import admit
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.citation import Citation
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.consensus import CompareBrief, Comparison, ConcludeBrief, Conclusion, Position
+from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.wire import decode
 from tests.support.compared import comparison
 from tests.support.play import BasePlay
 

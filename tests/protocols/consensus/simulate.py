@@ -7,20 +7,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from agents.context import Shown
-from agents.models import Model, make_model
-from agents.show_turn import show
-from coordinator.admission import admit
-from coordinator.machine import begin, step
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.post import Post
-from schemas.presence import Announcement
-from schemas.protocols.consensus import Position
-from schemas.result import Result
-from schemas.session import Document, OpenSession
-from schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
-from schemas.wire import decode, raw
+from parley.agents.context import Shown
+from parley.agents.models import Model, make_model
+from parley.agents.show_turn import show
+from parley.coordinator.admission import admit
+from parley.coordinator.machine import begin, step
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.result import Result
+from parley.schemas.session import Document, OpenSession
+from parley.schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
+from parley.schemas.wire import decode, raw
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from client.protocols.consensus.presenter import ConsensusPresenter
-from coordinator.machine import Inadmissible
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.consensus.seats import occurs
-from coordinator.replay import replay
-from schemas.citation import Citation
-from schemas.protocols.consensus import (
+from parley.client.protocols.consensus.presenter import ConsensusPresenter
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.consensus.seats import occurs
+from parley.coordinator.replay import replay
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.consensus import (
     AnswerGroup,
     Argument,
     CompareBrief,
@@ -20,9 +20,9 @@ from schemas.protocols.consensus import (
     PanelBrief,
     Position,
 )
-from schemas.session import Budget, Seat
-from schemas.turn import Usage
-from schemas.wire import decode, encode
+from parley.schemas.session import Budget, Seat
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode, encode
 from tests.protocols.consensus.play import CONSENSUS, Play, cite, document, says, worker, workers
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}

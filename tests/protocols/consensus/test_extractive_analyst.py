@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from schemas.citation import Citation
-from schemas.protocols.consensus import Analysis, Change, Position, ScoreBrief, SynthesisBrief, Weighted
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.consensus import Analysis, Change, Position, ScoreBrief, SynthesisBrief, Weighted
 from tests.protocols.consensus.simulate import ask, turn_shown
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}

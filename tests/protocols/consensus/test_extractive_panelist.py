@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from agents.extractive.question import read_question
-from agents.extractive.ranking import fits
-from agents.models import make_model
-from agents.retrieval.corpus import cut
-from schemas.citation import Citation
-from schemas.protocols.consensus import Position
-from schemas.session import Document
-from schemas.text import stands_in
-from schemas.wire import encode
+from parley.agents.extractive.question import read_question
+from parley.agents.extractive.ranking import fits
+from parley.agents.models import make_model
+from parley.agents.retrieval.corpus import cut
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.session import Document
+from parley.schemas.text import stands_in
+from parley.schemas.wire import encode
 from tests.protocols.consensus.simulate import ask, document, example, turn_shown
 
 CANARY = "Should we release with a canary or a big-bang?"
@@ -311,7 +311,7 @@ def test_control_characters_stay_in_quotes_and_out_of_answers() -> None:
 def test_two_processes_with_other_hash_seeds_reply_alike() -> None:
     code = (
         "from tests.protocols.consensus.simulate import ask, example, turn_shown\n"
-        "from schemas.wire import encode\n"
+        "from parley.schemas.wire import encode\n"
         "q, d = example('rollout')\n"
         "print(encode(ask(turn_shown(q, d))).decode())"
     )

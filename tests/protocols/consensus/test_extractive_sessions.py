@@ -2,8 +2,8 @@
 
 import pytest
 
-from schemas.session import Document
-from schemas.text import same
+from parley.schemas.session import Document
+from parley.schemas.text import same
 from tests.agents import corpora
 from tests.protocols.consensus.simulate import Ended, document, example, run
 

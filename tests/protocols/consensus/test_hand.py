@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, Conclusion, Position
-from schemas.wire import decode
+from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, Conclusion, Position
+from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play
 
 HAND = Path(__file__).parent / "hand"

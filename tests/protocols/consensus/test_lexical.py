@@ -2,9 +2,9 @@
 
 import pytest
 
-from coordinator.protocols.consensus.lexical import answers_alike, cosine, dimensions, jaccard, pairwise
-from coordinator.protocols.consensus.score import score
-from schemas.text import normalise, same, squeeze, stands_in, tokens
+from parley.coordinator.protocols.consensus.lexical import answers_alike, cosine, dimensions, jaccard, pairwise
+from parley.coordinator.protocols.consensus.score import score
+from parley.schemas.text import normalise, same, squeeze, stands_in, tokens
 from tests.protocols.consensus.play import cite, says
 
 

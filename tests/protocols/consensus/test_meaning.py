@@ -2,11 +2,11 @@
 
 import pytest
 
-from client.protocols.consensus.presenter import ConsensusPresenter
-from client.show.transcript import Teller
-from coordinator.protocols.consensus.score import facts, weighted_median
-from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Position
-from schemas.wire import decode
+from parley.client.protocols.consensus.presenter import ConsensusPresenter
+from parley.client.show.transcript import Teller
+from parley.coordinator.protocols.consensus.score import facts, weighted_median
+from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Position
+from parley.schemas.wire import decode
 from tests.outcomes.played import counted, values
 from tests.protocols.consensus.play import Play, cite, document, says
 

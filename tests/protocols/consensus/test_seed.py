@@ -2,9 +2,9 @@
 
 import pytest
 
-from coordinator.machine import Inadmissible
-from schemas.protocols.consensus import CompareBrief, ConcludeBrief, PanelBrief, Settings, SoFar
-from schemas.wire import decode
+from parley.coordinator.machine import Inadmissible
+from parley.schemas.protocols.consensus import CompareBrief, ConcludeBrief, PanelBrief, Settings, SoFar
+from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, says
 
 ADOPTS = {"change": "adopted", "change_reason": "the argument convinced me"}

@@ -10,12 +10,19 @@ from typing import Any
 
 import msgspec
 
-from coordinator.machine import Session
-from schemas import log
-from schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Conclusion
-from schemas.session import Budget
-from schemas.text import normalise, same
-from schemas.wire import decode
+from parley.coordinator.machine import Session
+from parley.schemas import log
+from parley.schemas.protocols.consensus import (
+    AnswerGroup,
+    Argument,
+    CompareBrief,
+    Comparison,
+    ConcludeBrief,
+    Conclusion,
+)
+from parley.schemas.session import Budget
+from parley.schemas.text import normalise, same
+from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
 

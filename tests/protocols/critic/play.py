@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import admit
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.critic.confidence import FINAL_STATE
-from coordinator.protocols.critic.seats import FORMER
-from schemas import log
-from schemas.presence import Announcement
-from schemas.protocols.critic import (
+from parley.coordinator.admission import admit
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.critic.confidence import FINAL_STATE
+from parley.coordinator.protocols.critic.seats import FORMER
+from parley.schemas import log
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.critic import (
     NO_NEW_OBJECTION,
     Addressed,
     Answer,
@@ -21,7 +21,7 @@ from schemas.protocols.critic import (
     Similarities,
     Verdict,
 )
-from schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.session import Budget, Document, OpenSession, Seat
 from tests.support.play import BasePlay
 
 CRITIC = PROTOCOLS["critic"]

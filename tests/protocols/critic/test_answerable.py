@@ -1,8 +1,8 @@
 """What the answerer and the critic cannot be asked for twice: objections that contradict each other, and a calculation
 that was made."""
 
-from client.show.transcript import Teller
-from schemas.protocols.critic import NO_NEW_OBJECTION, Judgement
+from parley.client.show.transcript import Teller
+from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement
 from tests.protocols.critic.play import Play
 
 

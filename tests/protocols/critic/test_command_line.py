@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.protocols.critic.presenter import CriticPresenter
-from client.protocols.critic.transcript import POSTS, round_words
-from client.show import transcript
+from parley.client.protocols.critic.presenter import CriticPresenter
+from parley.client.protocols.critic.transcript import POSTS, round_words
+from parley.client.show import transcript
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.wire import decode, encode, raw
 from parley.stack.rows import rows_of
-from schemas.post import Post
-from schemas.result import Result
-from schemas.wire import decode, encode, raw
 from tests.parley.support import ROOT, Front
 from tests.protocols.critic.play import Play
 from tests.protocols.critic.simulate import Ended, example, run

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from coordinator.protocols.critic.confidence import WORTHLESS, confidence
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, confidence
 from tests.protocols.critic.play import Play
 
 WEIGHTS = (0.06, 0.34, 0.42, 0.5, 0.9, 1.0)

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from client.show import transcript
-from coordinator.admission import admit
-from coordinator.machine import Inadmissible, View
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.critic.state import answer_first
-from coordinator.replay import replay, what_if
-from coordinator.signals.paraphrase import similarity
-from schemas import log
-from schemas.citation import Citation
-from schemas.protocols.critic import Critique, Judgement, Rewritten, Settings, Similarities
-from schemas.session import Budget, Document, OpenSession, Seat
-from schemas.turn import Usage
-from schemas.wire import InvalidValue
+from parley.client.show import transcript
+from parley.coordinator.admission import admit
+from parley.coordinator.machine import Inadmissible, View
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.critic.state import answer_first
+from parley.coordinator.replay import replay, what_if
+from parley.coordinator.signals.paraphrase import similarity
+from parley.schemas import log
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.critic import Critique, Judgement, Rewritten, Settings, Similarities
+from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.turn import Usage
+from parley.schemas.wire import InvalidValue
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, workers
 
 QUICK = {"min_rounds": 1}

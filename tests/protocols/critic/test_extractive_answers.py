@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agents.context import Other, Shown
-from agents.models import make_model
-from agents.models.prompting import build as prompt
-from agents.protocols import KITS
-from agents.protocols.critic import kinds as critic
-from agents.protocols.critic.extractive_answers import NEUTRAL, NOTHING
-from agents.protocols.critic.extractive_judge import alike
-from client.protocols.critic.presenter import CriticPresenter
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas.citation import Citation
-from schemas.protocols.critic import (
+from parley.agents.context import Other, Shown
+from parley.agents.models import make_model
+from parley.agents.models.prompting import build as prompt
+from parley.agents.protocols import KITS
+from parley.agents.protocols.critic import kinds as critic
+from parley.agents.protocols.critic.extractive_answers import NEUTRAL, NOTHING
+from parley.agents.protocols.critic.extractive_judge import alike
+from parley.client.protocols.critic.presenter import CriticPresenter
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.critic import (
     NO_NEW_OBJECTION,
     Addressed,
     Answer,
@@ -30,7 +30,7 @@ from schemas.protocols.critic import (
     RewriteBrief,
     VerdictBrief,
 )
-from schemas.session import Document
+from parley.schemas.session import Document
 from tests.protocols.consensus.simulate import document
 from tests.protocols.critic.simulate import Ended, example, run
 

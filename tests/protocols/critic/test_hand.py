@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from schemas import log
+from parley.schemas import log
 from tests.protocols.critic.play import Play
 
 HAND = Path(__file__).parent / "hand"

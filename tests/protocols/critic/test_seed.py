@@ -2,11 +2,11 @@
 
 import pytest
 
-from coordinator.briefing import build
-from coordinator.protocols.critic.state import LABEL_NOTE
-from schemas import log
-from schemas.protocols.critic import NO_NEW_OBJECTION, Rewritten, Settings
-from schemas.wire import decode, encode
+from parley.coordinator.briefing import build
+from parley.coordinator.protocols.critic.state import LABEL_NOTE
+from parley.schemas import log
+from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Rewritten, Settings
+from parley.schemas.wire import decode, encode
 from tests.protocols.critic.play import ASKED, REWRITTEN, Play, answer
 
 QUICK = {"min_rounds": 1}

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from client.protocols.critic.presenter import CriticPresenter
-from client.protocols.critic.transcript import outcome_lines, ruling_lines, untried
-from schemas.protocols.critic import Verdict
+from parley.client.protocols.critic.presenter import CriticPresenter
+from parley.client.protocols.critic.transcript import outcome_lines, ruling_lines, untried
+from parley.schemas.protocols.critic import Verdict
 from tests.protocols.critic.play import Play
 
 

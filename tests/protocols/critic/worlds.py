@@ -8,10 +8,10 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from coordinator.machine import Session
-from schemas import log
-from schemas.protocols.critic import NO_NEW_OBJECTION, Critique, Judgement, Rewritten, Similarities, Verdict
-from schemas.session import Budget
+from parley.coordinator.machine import Session
+from parley.schemas import log
+from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Critique, Judgement, Rewritten, Similarities, Verdict
+from parley.schemas.session import Budget
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
 

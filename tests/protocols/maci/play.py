@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import admit
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.belief import Belief, Share
-from schemas.presence import Announcement
-from schemas.protocols.maci.messages import (
+from parley.coordinator.admission import admit
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.belief import Belief, Share
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.maci.messages import (
     Argument,
     Blind,
     Case,
@@ -26,8 +26,8 @@ from schemas.protocols.maci.messages import (
     Test,
     Tests,
 )
-from schemas.session import Budget, Document, OpenSession, Seat
-from schemas.similarity import Similar
+from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.similarity import Similar
 from tests.support.play import BasePlay
 
 MACI = PROTOCOLS["maci"]

@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
-from client.records import Record
-from coordinator.schedulers import controller
-from schemas import log
-from schemas.belief import Share
-from schemas.control import Control, Signals
-from schemas.protocols.maci.messages import (
+from parley.client.records import Record
+from parley.coordinator.schedulers import controller
+from parley.schemas import log
+from parley.schemas.belief import Share
+from parley.schemas.control import Control, Signals
+from parley.schemas.protocols.maci.messages import (
     Blind,
     Case,
     Crit,
@@ -25,8 +25,8 @@ from schemas.protocols.maci.messages import (
     Score,
     Span,
 )
-from schemas.result import Result, ResultUsage, SeatUsage, Stop
-from schemas.wire import encode, raw
+from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
+from parley.schemas.wire import encode, raw
 
 replace = msgspec.structs.replace
 

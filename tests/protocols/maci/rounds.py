@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator.schedulers.controller import Observation, State, advance, begin
-from schemas.control import Control
+from parley.coordinator.schedulers.controller import Observation, State, advance, begin
+from parley.schemas.control import Control
 
 OUTCOMES = ("a", "b", "c")
 U, V = (0.6, 0.3, 0.1), (0.1, 0.2, 0.7)

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agents.context import Shown
-from agents.models import Model, make_model
-from agents.show_turn import show
-from client.evidence import read_documents
-from coordinator.admission import admit
-from coordinator.briefing import build
-from coordinator.machine import record, record_opening
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.post import Post
-from schemas.presence import Announcement
-from schemas.protocols.maci.messages import Case, Round
-from schemas.result import Result
-from schemas.session import Document, OpenSession
-from schemas.wire import decode, encode
+from parley.agents.context import Shown
+from parley.agents.models import Model, make_model
+from parley.agents.show_turn import show
+from parley.client.evidence import read_documents
+from parley.coordinator.admission import admit
+from parley.coordinator.briefing import build
+from parley.coordinator.machine import record, record_opening
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.maci.messages import Case, Round
+from parley.schemas.result import Result
+from parley.schemas.session import Document, OpenSession
+from parley.schemas.wire import decode, encode
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ROLES = ("debater", "judge", "analyst", "helper")

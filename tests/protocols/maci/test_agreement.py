@@ -7,21 +7,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.evidence import read_documents
-from client.protocols.maci.story import Story
-from client.protocols.maci.transcript import kept_apart, outcome_lines
-from client.records import read_record, result_of
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.maci.round import MOST_MEASURED
-from coordinator.protocols.maci.state import State
-from coordinator.replay import replay
-from coordinator.schedulers import controller
-from coordinator.schedulers.controller import advance, begin
-from coordinator.schedulers.tone import QUIET, tone
-from schemas.belief import leading
-from schemas.control import Control
-from schemas.protocols.maci.messages import Argument, Blind, Span
-from schemas.wire import decode, encode
+from parley.client.evidence import read_documents
+from parley.client.protocols.maci.story import Story
+from parley.client.protocols.maci.transcript import kept_apart, outcome_lines
+from parley.client.records import read_record, result_of
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.maci.round import MOST_MEASURED
+from parley.coordinator.protocols.maci.state import State
+from parley.coordinator.replay import replay
+from parley.coordinator.schedulers import controller
+from parley.coordinator.schedulers.controller import advance, begin
+from parley.coordinator.schedulers.tone import QUIET, tone
+from parley.schemas.belief import leading
+from parley.schemas.control import Control
+from parley.schemas.protocols.maci.messages import Argument, Blind, Span
+from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,

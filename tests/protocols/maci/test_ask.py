@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.retrieval.corpus import collapse
+from parley.agents.retrieval.corpus import collapse
 from parley.stack.lease import read_running
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.maci.simulate import example, run

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.maci.plan import gain
-from coordinator.replay import replay, what_if
-from coordinator.table import Plan, Planned, View
-from schemas import log
-from schemas.protocols.maci.messages import Blind, Found, Retrieved, Ruled
-from schemas.session import Budget
-from schemas.turn import Usage
-from schemas.wire import decode
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.maci.plan import gain
+from parley.coordinator.replay import replay, what_if
+from parley.coordinator.table import Plan, Planned, View
+from parley.schemas import log
+from parley.schemas.protocols.maci.messages import Blind, Found, Retrieved, Ruled
+from parley.schemas.session import Budget
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,

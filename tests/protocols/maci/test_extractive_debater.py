@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.protocols.maci.extractive_debater import UNKNOWN
-from agents.protocols.maci.extractive_reading import close
-from schemas.belief import Share, outcome_key
-from schemas.protocols.maci.messages import (
+from parley.agents.protocols.maci.extractive_debater import UNKNOWN
+from parley.agents.protocols.maci.extractive_reading import close
+from parley.schemas.belief import Share, outcome_key
+from parley.schemas.protocols.maci.messages import (
     Blind,
     BlindBrief,
     Case,
@@ -24,7 +24,7 @@ from schemas.protocols.maci.messages import (
     Span,
     Tests,
 )
-from schemas.text import stands_in
+from parley.schemas.text import stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.maci.simulate import Ended, example, run
 from tests.protocols.maci.turns import DOCUMENTS, OUTCOMES, QUESTION, anchor, ask, numbered, ruled, shares, shown

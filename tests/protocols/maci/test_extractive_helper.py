@@ -7,18 +7,18 @@ import random
 import numpy as np
 import pytest
 
-from agents.encoders.embedded import Embedded
-from agents.extractive.model import Extractive
-from agents.models import Completion, make_model
-from agents.models.computed import with_computed
-from agents.models.recorded import RecordedModel
-from agents.retrieval.corpus import collapse
-from agents.retrieval.dense import counted, rerank
-from agents.retrieval.prototype import prototype, similar
-from agents.tokens import estimate
-from schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
-from schemas.similarity import BY_ENCODER, BY_WORDS, Similar
-from schemas.text import stands_in
+from parley.agents.encoders.embedded import Embedded
+from parley.agents.extractive.model import Extractive
+from parley.agents.models import Completion, make_model
+from parley.agents.models.computed import with_computed
+from parley.agents.models.recorded import RecordedModel
+from parley.agents.retrieval.corpus import collapse
+from parley.agents.retrieval.dense import counted, rerank
+from parley.agents.retrieval.prototype import prototype, similar
+from parley.agents.tokens import estimate
+from parley.schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
+from parley.schemas.similarity import BY_ENCODER, BY_WORDS, Similar
+from parley.schemas.text import stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.turns import DOCUMENTS, QUESTION, ask, numbered, shown

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from schemas.protocols.maci.messages import Blind, Case, Crit, CritBrief, Found, Retrieved, Tests
-from schemas.wire import decode
+from parley.schemas.protocols.maci.messages import Blind, Case, Crit, CritBrief, Found, Retrieved, Tests
+from parley.schemas.wire import decode
 from tests.protocols.maci.play import Play, document, similar
 
 HAND = Path(__file__).parent / "hand"

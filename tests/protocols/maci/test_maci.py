@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus.channels import ACCOUNT_OF_ROLE, PANEL, may_read
-from schemas import log
-from schemas.belief import Share
-from schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Retrieved
-from schemas.wire import raw
+from parley.bus.channels import ACCOUNT_OF_ROLE, PANEL, may_read
+from parley.schemas import log
+from parley.schemas.belief import Share
+from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Retrieved
+from parley.schemas.wire import raw
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,

@@ -8,13 +8,13 @@ import matplotlib
 import matplotlib.image
 import pytest
 
-from client import records
-from client.errors import BadInput
-from client.protocols.maci import story as maci_story
-from client.protocols.maci.plot import draw
-from client.records import Record
-from client.show import explain, plotting
-from schemas.wire import encode
+from parley.client import records
+from parley.client.errors import BadInput
+from parley.client.protocols.maci import story as maci_story
+from parley.client.protocols.maci.plot import draw
+from parley.client.records import Record
+from parley.client.show import explain, plotting
+from parley.schemas.wire import encode
 from tests.client.test_page import HOSTILE, LONG
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.machine import Inadmissible
-from schemas.session import EVERYBODY, Seat
+from parley.coordinator.machine import Inadmissible
+from parley.schemas.session import EVERYBODY, Seat
 from tests.protocols.maci.play import AGAINST, FOR, PAPER, Play, begun, case, document, retrieved, worker, workers
 
 # ---------------------------------------------------------------- seats, documents, settings

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.maci.state import State
-from coordinator.replay import replay
-from schemas.protocols.maci.messages import Argument, Blind, Found, Retrieved, Span
-from schemas.protocols.maci.settings import Settings
-from schemas.wire import decode, encode
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.maci.state import State
+from parley.coordinator.replay import replay
+from parley.schemas.protocols.maci.messages import Argument, Blind, Found, Retrieved, Span
+from parley.schemas.protocols.maci.settings import Settings
+from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from client.errors import BadInput
-from client.protocols.maci.signals_file import read_debate
+from parley.client.errors import BadInput
+from parley.client.protocols.maci.signals_file import read_debate
 from tests.protocols.maci import naive
 from tests.protocols.maci.play import Play, belief, case
 from tests.support.forks import command, run
@@ -178,7 +178,7 @@ def test_the_order_of_agents_in_a_round_changes_nothing(tmp_path: Path) -> None:
 def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
     import msgspec
 
-    from schemas.control import Control
+    from parley.schemas.control import Control
 
     settings = msgspec.to_builtins(Control(cl=0.4, c_max=100.0, ece=0.2))
     assert "lambda" in settings

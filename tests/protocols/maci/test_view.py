@@ -7,21 +7,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from client import records, what_if
-from client.errors import BadInput
-from client.protocols.maci import brief
-from client.protocols.maci import story as maci_story
-from client.protocols.maci.presenter import MaciPresenter
-from client.records import Record
-from client.show import explain, page, transcript
-from client.show.live_seats import Scene
-from client.show.transcript import Teller
-from client.turns import Nothing, Turns
+from parley.client import records, what_if
+from parley.client.errors import BadInput
+from parley.client.protocols.maci import brief
+from parley.client.protocols.maci import story as maci_story
+from parley.client.protocols.maci.presenter import MaciPresenter
+from parley.client.records import Record
+from parley.client.show import explain, page, transcript
+from parley.client.show.live_seats import Scene
+from parley.client.show.transcript import Teller
+from parley.client.turns import Nothing, Turns
+from parley.schemas.post import Post
+from parley.schemas.protocols.maci.messages import Ruled
+from parley.schemas.result import Stop
+from parley.schemas.wire import encode, raw
 from parley.show.view import PlainView
-from schemas.post import Post
-from schemas.protocols.maci.messages import Ruled
-from schemas.result import Stop
-from schemas.wire import encode, raw
 from tests.client.test_page import hostile
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.play import PAPER, Play, argument, belief, case, check_up

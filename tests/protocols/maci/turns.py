@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Other, Shown
-from agents.models import Completion, Model, make_model
-from agents.protocols import kind_of
-from coordinator.schedulers.tone import tone
-from schemas.belief import Belief, Share
-from schemas.protocols.maci.messages import ArgueBrief, Passage, Passages, Ruled, Span
-from schemas.session import Document
+from parley.agents.context import Other, Shown
+from parley.agents.models import Completion, Model, make_model
+from parley.agents.protocols import kind_of
+from parley.coordinator.schedulers.tone import tone
+from parley.schemas.belief import Belief, Share
+from parley.schemas.protocols.maci.messages import ArgueBrief, Passage, Passages, Ruled, Span
+from parley.schemas.session import Document
 from tests.protocols.maci.simulate import example
 
 QUESTION, DOCUMENTS, OUTCOMES = example("diagnosis")

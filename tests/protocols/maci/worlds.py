@@ -20,12 +20,12 @@ from typing import Any
 
 import msgspec
 
-from bus.channels import ACCOUNT_OF_ROLE, may_read
-from coordinator.machine import Session
-from schemas import log
-from schemas.belief import Share
-from schemas.protocols.maci import messages as maci
-from schemas.protocols.maci.messages import (
+from parley.bus.channels import ACCOUNT_OF_ROLE, may_read
+from parley.coordinator.machine import Session
+from parley.schemas import log
+from parley.schemas.belief import Share
+from parley.schemas.protocols.maci import messages as maci
+from parley.schemas.protocols.maci.messages import (
     Blind,
     Case,
     Crit,
@@ -41,8 +41,8 @@ from schemas.protocols.maci.messages import (
     Ruled,
     Score,
 )
-from schemas.session import Budget
-from schemas.wire import decode, encode
+from parley.schemas.session import Budget
+from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import MACI, TEXTS, Play, argument, belief, case, retrieved, similar
 from tests.support.walk import Move, Walk, attempts, expect, replies, ticks
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from agents.context import Shown
-from agents.extractive import model as extractive
-from agents.models.base import Completion, Emit
-from schemas.protocols.madp.work import Work, WorkBrief
+from parley.agents.context import Shown
+from parley.agents.extractive import model as extractive
+from parley.agents.models.base import Completion, Emit
+from parley.schemas.protocols.madp.work import Work, WorkBrief
 
 QUESTION = "Is Vilnius the capital of Lithuania?"
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import msgspec
 
-from coordinator.admission import admit
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.artifact import Artifact
-from schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
-from schemas.presence import Announcement
-from schemas.protocols.madp.messages import Challenge, Challenges, Claim, Pass, Resolution
-from schemas.protocols.madp.work import Finding, HandoffRequest, Review, Support, SupportRequest, Work
-from schemas.result import Result
-from schemas.routing import Candidate, Factors, Matched, Profile
-from schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
-from schemas.wire import decode, encode, raw
+from parley.coordinator.admission import admit
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.artifact import Artifact
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claim, Pass, Resolution
+from parley.schemas.protocols.madp.work import Finding, HandoffRequest, Review, Support, SupportRequest, Work
+from parley.schemas.result import Result
+from parley.schemas.routing import Candidate, Factors, Matched, Profile
+from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
+from parley.schemas.wire import decode, encode, raw
 from tests.support.play import BasePlay
 
 MADP = PROTOCOLS["madp"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from client.protocols.madp.setup import shipped_experts as experts
-from schemas.expert import expert_of
+from parley.client.protocols.madp.setup import shipped_experts as experts
+from parley.schemas.expert import expert_of
 from tests.parley.support import Front
 
 TASK = "rotate the leaked signing key of our API"

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.table import Illegal
-from schemas.protocols.madp.messages import Claim
-from schemas.session import Budget
+from parley.coordinator.table import Illegal
+from parley.schemas.protocols.madp.messages import Claim
+from parley.schemas.session import Budget
 from tests.protocols.madp.play import ARCH, IMPL, SRE, Play, claim, objection, spec
 
 THREE = {SRE: 0.7, ARCH: 0.6, IMPL: 0.5}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.protocols.madp.check_output import parse
+from parley.agents.protocols.madp.check_output import parse
 
 PYTEST = """..F.E                                                                    [100%]
 =================================== FAILURES ===================================

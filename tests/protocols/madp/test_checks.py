@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.machine import Inadmissible
-from schemas.protocols.madp.work import Checked
+from parley.coordinator.machine import Inadmissible
+from parley.schemas.protocols.madp.work import Checked
 from tests.protocols.madp.play import APPROVED, AUDITOR, PLACED, SRE, Play, artifact, done
 
 CHECK = "python -m pytest -q"

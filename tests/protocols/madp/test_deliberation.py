@@ -7,20 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from client.api import request
-from coordinator.admission import check_beneath
-from coordinator.protocols import PROTOCOLS
-from coordinator.table import Inadmissible
+from parley.client.api import request
+from parley.coordinator.admission import check_beneath
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.table import Inadmissible
 from parley.local_stack import local
 from parley.plan import plan_of
+from parley.schemas.expert import QUEUE
+from parley.schemas.presence import Announcement
+from parley.schemas.session import Document
 from parley.settings import load
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.rows import rows_of
 from parley.stack.wait_served import unserved
-from schemas.expert import QUEUE
-from schemas.presence import Announcement
-from schemas.session import Document
 from tests.parley.support import TEXTS
 
 BLOCKED = "tests.protocols.madp.blocked_model:make"

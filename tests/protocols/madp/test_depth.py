@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from coordinator.protocols.madp.depth import (
+from parley.coordinator.protocols.madp.depth import (
     REVIEWERS,
     SUPPORT,
     assessed,
@@ -14,8 +14,8 @@ from coordinator.protocols.madp.depth import (
     variance,
     worded,
 )
-from schemas.protocols.madp.messages import Settings
-from schemas.routing import DEPTHS, Candidate, Factors
+from parley.schemas.protocols.madp.messages import Settings
+from parley.schemas.routing import DEPTHS, Candidate, Factors
 
 
 def candidates(*confidences: float) -> tuple[Candidate, ...]:

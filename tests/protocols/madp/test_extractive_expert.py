@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from agents.context import Shown
-from agents.models import make_model
-from agents.models.base import Completion, ModelRefused
-from agents.worker_model import WorkerModel
-from schemas.protocols.madp.messages import ChallengeBrief, Challenges, Claim, ClaimBrief
-from schemas.protocols.madp.work import Finding, ReviewBrief, Supported
-from schemas.routing import Task
+from parley.agents.context import Shown
+from parley.agents.models import make_model
+from parley.agents.models.base import Completion, ModelRefused
+from parley.agents.worker_model import WorkerModel
+from parley.schemas.protocols.madp.messages import ChallengeBrief, Challenges, Claim, ClaimBrief
+from parley.schemas.protocols.madp.work import Finding, ReviewBrief, Supported
+from parley.schemas.routing import Task
 from tests.llm.support import silent
 from tests.protocols.consensus.simulate import document
 from tests.tools.support import SPEC, asked, files_list, support, work

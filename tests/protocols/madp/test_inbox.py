@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from client.errors import BadInput
-from client.people import inbox as questions
-from client.people.inbox import Waiting
-from client.show.presenter import Presenter
 from parley import inbox, settings
+from parley.client.errors import BadInput
+from parley.client.people import inbox as questions
+from parley.client.people.inbox import Waiting
+from parley.client.show.presenter import Presenter
+from parley.schemas.post import Post
+from parley.schemas.session import DecideItem
 from parley.sessions import NoSession
-from schemas.post import Post
-from schemas.session import DecideItem
 from tests.parley.support import Front
 from tests.protocols.madp.play import REVISE, SRE, Play, blocked, done
 

@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.machine import Illegal, Inadmissible, step
-from coordinator.protocols import PROTOCOLS
-from coordinator.protocols.madp.outcome import routed
-from coordinator.replay import replay
-from schemas import log
-from schemas.expert import pin
-from schemas.protocols.madp.messages import Worded
-from schemas.protocols.madp.work import Support, Supported
-from schemas.session import Budget, Document, Seat, SessionEnded
-from schemas.tools import CUT, ToolCall
-from schemas.turn import Usage
-from schemas.wire import decode, encode, raw
+from parley.coordinator.machine import Illegal, Inadmissible, step
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.madp.outcome import routed
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.expert import pin
+from parley.schemas.protocols.madp.messages import Worded
+from parley.schemas.protocols.madp.work import Support, Supported
+from parley.schemas.session import Budget, Document, Seat, SessionEnded
+from parley.schemas.tools import CUT, ToolCall
+from parley.schemas.turn import Usage
+from parley.schemas.wire import decode, encode, raw
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,

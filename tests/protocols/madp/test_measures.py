@@ -1,7 +1,7 @@
 """7.1's indicators are counted when a task ends, once a task."""
 
-from schemas import log
-from schemas.turn import Usage
+from parley.schemas import log
+from parley.schemas.turn import Usage
 from tests.outcomes.played import counted, get, values
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, REVISE, SRE, Play, blocked, done, matched
 

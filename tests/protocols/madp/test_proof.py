@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from coordinator.protocols.madp.proof import names, proof
-from schemas.protocols.madp.work import Checked
+from parley.coordinator.protocols.madp.proof import names, proof
+from parley.schemas.protocols.madp.work import Checked
 
 A, B, C = "tests/test_money.py::test_half_cent", "tests/test_money.py::test_sum", "tests/test_tax.py::test_rate"
 

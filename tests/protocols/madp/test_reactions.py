@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.protocols.madp.reactions import make_hear, own_score, vetoed
-from schemas.expert import ExpertSpec
-from schemas.post import Post
-from schemas.protocols.madp.messages import Challenges, Claim, ClaimsPosted, Pass, TaskPosted
-from schemas.routing import Candidate, Factors, Task
-from schemas.wire import decode, raw
+from parley.agents.protocols.madp.reactions import make_hear, own_score, vetoed
+from parley.schemas.expert import ExpertSpec
+from parley.schemas.post import Post
+from parley.schemas.protocols.madp.messages import Challenges, Claim, ClaimsPosted, Pass, TaskPosted
+from parley.schemas.routing import Candidate, Factors, Task
+from parley.schemas.wire import decode, raw
 from tests.agents.test_matching import expert
 
 FACTORS = Factors(

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.protocols.madp.state import AgentState, agent_state
-from schemas import log
-from schemas.protocols.madp.work import Finding, Review
-from schemas.routing import Message, TaskOutcome
-from schemas.wire import decode
+from parley.coordinator.protocols.madp.state import AgentState, agent_state
+from parley.schemas import log
+from parley.schemas.protocols.madp.work import Finding, Review
+from parley.schemas.routing import Message, TaskOutcome
+from parley.schemas.wire import decode
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,

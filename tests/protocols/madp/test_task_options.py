@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from client.errors import BadInput
-from client.protocols.madp import task_files
 from parley.cli.protocol_options import refuse_foreign
+from parley.client.errors import BadInput
+from parley.client.protocols.madp import task_files
 from tests.parley.support import Front
 
 

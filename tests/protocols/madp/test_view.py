@@ -6,23 +6,23 @@ import json
 import msgspec
 import pytest
 
-from client import records
-from client.errors import BadInput
-from client.protocols import face_of
-from client.records import Record
-from client.show import documents, explain, page, transcript
-from client.show.live_seats import Scene
-from client.show.transcript import Teller
-from client.turns import Flagged, Turns
 from parley import sessions
+from parley.client import records
+from parley.client.errors import BadInput
+from parley.client.protocols import face_of
+from parley.client.records import Record
+from parley.client.show import documents, explain, page, transcript
+from parley.client.show.live_seats import Scene
+from parley.client.show.transcript import Teller
+from parley.client.turns import Flagged, Turns
+from parley.schemas.post import Post
+from parley.schemas.protocols.madp.messages import Worded
+from parley.schemas.protocols.madp.trace import CoordinationTrace
+from parley.schemas.protocols.madp.work import Finding, Review, Supported, Work
+from parley.schemas.tools import ToolCall
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode, raw
 from parley.show.view import PlainView, QuietView
-from schemas.post import Post
-from schemas.protocols.madp.messages import Worded
-from schemas.protocols.madp.trace import CoordinationTrace
-from schemas.protocols.madp.work import Finding, Review, Supported, Work
-from schemas.tools import ToolCall
-from schemas.turn import Usage
-from schemas.wire import encode, raw
 from tests.client.test_page import ALL, Reader
 from tests.protocols.madp.play import (
     APPROVED,

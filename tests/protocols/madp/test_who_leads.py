@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.protocols.madp.who_leads import (
+from parley.coordinator.protocols.madp.who_leads import (
     ResolutionInput,
     Resolved,
     circles,
@@ -16,8 +16,8 @@ from coordinator.protocols.madp.who_leads import (
     resolve,
     tied,
 )
-from schemas.protocols.madp.messages import Challenge, Claim
-from schemas.routing import Candidate, Profile
+from parley.schemas.protocols.madp.messages import Challenge, Claim
+from parley.schemas.routing import Candidate, Profile
 from tests.protocols.madp.play import claim, objection
 
 PROFILES = {x: Profile(expert=x, pin="", claim=f"{x} claims.", priority=i) for i, x in enumerate("abcdef", 1)}

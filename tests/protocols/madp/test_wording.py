@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator.table import Illegal
-from schemas.protocols.madp.messages import Worded, WordedClaim
+from parley.coordinator.table import Illegal
+from parley.schemas.protocols.madp.messages import Worded, WordedClaim
 from tests.protocols.madp.play import ARCH, AUDITOR, GENERAL, IMPL, QA, SRE, Play, claim, objection, spec
 
 THREE = {SRE: 0.7, ARCH: 0.6, IMPL: 0.5}

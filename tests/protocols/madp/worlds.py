@@ -16,15 +16,15 @@ from typing import Any
 
 import msgspec
 
-from coordinator.machine import Session
-from coordinator.protocols.madp.state import checks
-from schemas import log
-from schemas.expert import queue_of
-from schemas.protocols.madp.messages import Challenges, Pass, Worded
-from schemas.protocols.madp.work import Checked
-from schemas.result import Result
-from schemas.session import Budget, SessionEnded
-from schemas.wire import encode, raw
+from parley.coordinator.machine import Session
+from parley.coordinator.protocols.madp.state import checks
+from parley.schemas import log
+from parley.schemas.expert import queue_of
+from parley.schemas.protocols.madp.messages import Challenges, Pass, Worded
+from parley.schemas.protocols.madp.work import Checked
+from parley.schemas.result import Result
+from parley.schemas.session import Budget, SessionEnded
+from parley.schemas.wire import encode, raw
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,

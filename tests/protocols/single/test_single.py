@@ -4,14 +4,14 @@ from hashlib import sha256
 
 import pytest
 
-from client.protocols import face_of
-from client.show.transcript import stop_words
-from coordinator.admission import admit
-from coordinator.machine import Inadmissible
-from schemas.citation import Citation
-from schemas.protocols.single import Answer
-from schemas.session import Document, OpenSession, Seat
-from schemas.stops import STOPS
+from parley.client.protocols import face_of
+from parley.client.show.transcript import stop_words
+from parley.coordinator.admission import admit
+from parley.coordinator.machine import Inadmissible
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.single import Answer
+from parley.schemas.session import Document, OpenSession, Seat
+from parley.schemas.stops import STOPS
 from tests.protocols.single.worlds import ABSTAINS, SAYS, SINGLE, Play
 
 

@@ -4,13 +4,13 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from coordinator.admission import admit
-from coordinator.machine import Session
-from coordinator.protocols import PROTOCOLS
-from schemas import log
-from schemas.presence import Announcement
-from schemas.protocols.single import Answer
-from schemas.session import Budget, Document, OpenSession
+from parley.coordinator.admission import admit
+from parley.coordinator.machine import Session
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.single import Answer
+from parley.schemas.session import Budget, Document, OpenSession
 from tests.support.play import BasePlay
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from agents import strict_yaml
-from schemas.protocols.competition.messages import Personality
-from schemas.wire import SchemaError
+from parley.agents import strict_yaml
+from parley.schemas.protocols.competition.messages import Personality
+from parley.schemas.wire import SchemaError
 
 BUILTIN = Path(__file__).parent / "personalities.yaml"
 MOST = 50

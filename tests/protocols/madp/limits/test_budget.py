@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from coordinator.admission import admit
-from coordinator.budget import reservation, total
-from coordinator.estimate import check, estimate
-from coordinator.machine import Inadmissible
-from coordinator.protocols import PROTOCOLS
-from coordinator.replay import replay
-from schemas.expert import Known
-from schemas.presence import Announcement
-from schemas.protocols.madp.messages import Worded
-from schemas.session import Budget, OpenSession
-from schemas.stops import STOPS
-from schemas.turn import Usage
+from parley.coordinator.admission import admit
+from parley.coordinator.budget import reservation, total
+from parley.coordinator.estimate import check, estimate
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas.expert import Known
+from parley.schemas.presence import Announcement
+from parley.schemas.protocols.madp.messages import Worded
+from parley.schemas.session import Budget, OpenSession
+from parley.schemas.stops import STOPS
+from parley.schemas.turn import Usage
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,

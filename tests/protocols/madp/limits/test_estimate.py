@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client import estimate as estimating
-from client.api import request
-from client.errors import BadInput
+from parley.client import estimate as estimating
+from parley.client.api import request
+from parley.client.errors import BadInput
+from parley.schemas.expert import QUEUE
+from parley.schemas.session import Budget
 from parley.settings import has_tools, load
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
-from schemas.expert import QUEUE
-from schemas.session import Budget
 
 
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:

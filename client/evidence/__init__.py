@@ -1,5 +1,0 @@
-"""Evidence: files, folders, patterns and standard input, each as text, as the documents of a session."""
-
-from client.evidence.sources import Sources, read_documents
-
-__all__ = ["Sources", "read_documents"]

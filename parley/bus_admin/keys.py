@@ -1,0 +1,54 @@
+"""The keys of a table of users on disk: one credentials file a user, the moderators' key, all of mode 600."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from parley.bus import accounts, subjects
+from parley.schemas.expert import QUEUE
+
+TOKEN_KEY = "token.key"
+
+
+def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, accounts.Credentials], bytes]:
+    """(credentials by user, the moderators' key): those on disk stay as they are, what is missing is made.
+
+    Raises
+    ------
+    parley.bus.errors.BadKeyFile
+        A file that is there cannot be used.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    wanted = tuple(users)
+    credentials: dict[str, accounts.Credentials] = {}
+    for user in wanted:
+        path = file(folder, user.name)
+        if path.exists():
+            old = accounts.load_credentials(path)
+            is_its = (old.user, old.kind, old.account, old.queue) == (user.name, user.kind, user.account, user.queue)
+            if is_its and old.pin == user.pin:  # one who is pinned anew gets a new key, so that the old one is out
+                credentials[user.name] = msgspec.structs.replace(old, reads=user.reads)
+                if old.reads != user.reads:  # what it may read is decided by the server: the key stays
+                    credentials[user.name].save(path)
+    for name, new in accounts.mint(u for u in wanted if u.name not in credentials).items():
+        new.save(file(folder, name))
+        credentials[name] = new
+    path = folder / TOKEN_KEY
+    return credentials, accounts.load_token_key(path) if path.exists() else accounts.new_token_key(path)
+
+
+def everybody(folder: Path) -> dict[str, accounts.Credentials]:
+    """All credentials in a folder, by user. Raises parley.bus.errors.BadKeyFile."""
+    return {c.user: c for c in map(accounts.load_credentials, sorted(folder.glob("*.json")))}
+
+
+def enrolled(folder: Path) -> dict[str, accounts.Credentials]:
+    """Credentials of the experts in a folder, by queue. Raises parley.bus.errors.BadKeyFile."""
+    credentials = map(accounts.load_credentials, sorted(folder.glob(f"{QUEUE}*.json")))
+    return {c.queue: c for c in credentials if c.pin}
+
+
+def file(folder: Path, user: str) -> Path:
+    """Where a user's credentials lie."""
+    return folder / f"{subjects.escape(user)}.json"

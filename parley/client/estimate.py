@@ -1,0 +1,112 @@
+"""Shows what a session may cost before it runs, in words and as JSON values."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from parley.client.errors import BadInput
+from parley.client.text import count, line
+from parley.coordinator.admission import admit
+from parley.coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words, refusal
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.presence import known_of
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas.expert import ROLE
+from parley.schemas.presence import Announcement
+from parley.schemas.session import Budget, OpenSession
+from parley.schemas.wire import figure
+
+
+def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
+    """What this session comes to with these workers: seated as a moderator would seat it.
+
+    Raises
+    ------
+    BadInput
+        It could not be opened with them, and why.
+    """
+    protocol = PROTOCOLS[opening.protocol]
+    try:
+        there = [w for w in workers if ROLE in w.roles] if protocol.experts else []
+        there.sort(key=lambda w: (w.usd_per_million_input, w.usd_per_million_output))  # of copies, the dearest counts
+        thinks = [w.reasoning_tokens for w in workers if w.reasoning_tokens is not msgspec.UNSET]
+        opened = admit(
+            protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
+            reasoning_tokens=max(thinks, default=msgspec.UNSET), fits=True,
+        )  # fmt: skip
+        return estimate(protocol, opened)
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
+
+
+def refuse(estimate: Estimate) -> None:
+    """Raise BadInput where the budget does not hold one round."""
+    if estimate.shortfall:
+        field, why = refusal(estimate, PROTOCOLS[estimate.protocol])
+        raise BadInput(field, f"{why}; nothing was started")
+
+
+def costs(estimate: Estimate) -> bool:
+    """Whether it is worth a word before it begins: some model counts tokens."""
+    return any(s.metered for s in estimate.seats) or bool(estimate.work and estimate.work.tokens)
+
+
+def document(estimate: Estimate) -> dict[str, Any]:
+    """As JSON values; `most` is null where it is not known."""
+    told = {**msgspec.to_builtins(estimate), "fits_one_round": not estimate.shortfall}
+    return told if estimate.work is None else {**told, "most": None}
+
+
+def words(estimate: Estimate) -> Iterator[str]:
+    """The estimate in lines of text."""
+    yield "This session may come to (most sessions stay far below the upper bounds):"
+    if PROTOCOLS[estimate.protocol].fixed:
+        yield f"  likely:               {_amount(estimate.likely)}"
+        yield f"  upper bound:          {_amount(estimate.most)}"
+    elif estimate.work is not None:
+        yield f"  finding the experts:  likely {_amount(estimate.likely)}"
+        yield f"  a turn of work:       upper bound {_amount(estimate.work).partition(', ')[2]}"
+        yield "  the whole task:       not known before the task has chosen its experts; a budget limits it"
+    else:
+        yield f"  one round, likely:    {_amount(estimate.likely)}"
+        plural = "s" if estimate.rounds > 1 else ""
+        yield f"  all {estimate.rounds} round{plural}, likely: {_amount(estimate.likely_most)}"
+        yield f"  upper bound:          {_amount(estimate.most)}"
+    yield f"  budget:               {_budget(estimate.budget)}"
+    if estimate.shortfall:
+        yield f"  The budget does not hold {least_words(PROTOCOLS[estimate.protocol])}: {estimate.shortfall}"
+    unpriced = [s.seat for s in estimate.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
+    if unpriced:
+        yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"
+
+
+def table(estimate: Estimate) -> Iterator[str]:
+    """The same with a line a seat."""
+    yield from words(estimate)
+    yield ""
+    yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"
+    for s in estimate.seats:
+        price = _price(s)
+        turns = f"{s.shortest_most.turns} to {s.most.turns}"
+        yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {s.most.cost_usd:.4f}"
+
+
+def _price(s: SeatEstimate) -> str:
+    if not s.metered:
+        return "not metered"
+    if not s.usd_per_million_input and not s.usd_per_million_output:
+        return "free, or not known"
+    return f"{s.usd_per_million_input:g} in, {s.usd_per_million_output:g} out"
+
+
+def _amount(a: Amount) -> str:
+    cost = "free, or price not known" if a.tokens and not a.cost_usd else f"{a.cost_usd:.4f} USD"
+    return f"{count(a.turns, 'turn')}, {count(a.calls, 'call')}, {count(a.tokens, 'token')}, {cost}"
+
+
+def _budget(budget: Budget) -> str:
+    limits = {
+        "tokens": budget.tokens, "calls": budget.calls, "USD": budget.cost_usd, "seconds": budget.seconds,
+    }  # fmt: skip
+    return ", ".join(f"{figure(value)} {name}" for name, value in limits.items() if value is not None) or "no limit"

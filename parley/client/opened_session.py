@@ -1,0 +1,60 @@
+"""A session of the Python API, once it was opened."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+from parley.client.reliability.ways import Route
+from parley.client.show.told import Result, to_api
+from parley.schemas.post import Live, Post
+
+if TYPE_CHECKING:
+    from parley.client.client import Client
+    from parley.client.turns import Nothing
+    from parley.schemas.result import Result as Ended
+
+
+class Session:
+    """A session that was opened."""
+
+    def __init__(self, client: "Client", sid: str, route: Route | None = None) -> None:
+        self._client = client
+        self.sid = sid
+        self.route = route
+        """Where `protocol="auto"` sent the question, and why; None: the protocol was named."""
+
+    def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
+        """All posts, from the beginning until the session is closed."""
+        return self._client.posts(self.sid, on_live=on_live)
+
+    async def result(self) -> Result:
+        """Wait until it is closed, and return its result."""
+        ended = await self._client.result(self.sid)
+        return to_api(ended, await self._unanswered(ended), self.route)
+
+    async def _unanswered(self, ended: "Ended") -> "list[Nothing]":
+        """Turns that no seat answered, where the result shows that there may be some and the log may be read."""
+        from parley.client.show.transcript import failed
+
+        if not self._client.owner or not (failed(ended) or any(r.get("missing") for r in ended.rounds)):
+            return []
+        from parley.client.records import entries_of, record_of
+        from parley.client.turns import Turns
+
+        record = record_of(self.sid, await self._client.log(self.sid))
+        return Turns(entries_of(record), sid=self.sid).nothing
+
+    async def cancel(self, reason: str = "") -> None:
+        """Cancel the session."""
+        await self._client.cancel(self.sid, reason)
+
+    async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:
+        """Say whether its result is right, once it is closed. The session keeps all feedback, and the last one counts.
+
+        Parameters
+        ----------
+        answer
+            What the answer should have been, at most 4,000 characters.
+        note
+            Why, at most 4,000 characters.
+        """
+        await self._client.feedback(self.sid, right=right, answer=answer, note=note)

@@ -1,0 +1,131 @@
+"""Questions of sessions to a human: which are open, and answering them."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from parley.bus.errors import UnknownSession
+from parley.client.errors import BadInput
+from parley.client.protocols import FACES, face_of, face_of_posts
+from parley.client.show.open_items import OpenItem
+from parley.client.show.presenter import Presenter
+from parley.coordinator.protocols import STANDING
+from parley.schemas.post import Post
+from parley.schemas.session import DecideItem
+from parley.schemas.wire import InvalidValue
+
+if TYPE_CHECKING:
+    from parley.client.client import Client
+
+_AT_ONCE = 16
+_NO_ITEMS = tuple(protocol.name for protocol in STANDING.values())
+"""Protocols whose sessions ask nobody."""
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """An open item."""
+
+    session: str
+    task: str
+    """The session's question; empty: not known."""
+    item: str
+    kind: str
+    question: str
+    choices: tuple[str, ...]
+    """What may be answered; none: free text."""
+    default: str
+    """What holds without an answer."""
+    deadline_ns: int
+    seconds_left: float
+
+
+async def waiting(client: "Client", session: str = "") -> list[Waiting]:
+    """Open items, the most urgent first: of every open session that the credentials read, or of one.
+
+    Raises
+    ------
+    BadInput
+        Credentials that are neither an owner's nor a client's, and no session is named.
+    UnknownSession
+        There is no such session.
+    """
+    if session:
+        tasks = {session: ("", "")}
+    else:
+        rows = await client.sessions(only_open=True)
+        tasks = {r.session: (r.question, r.protocol) for r in rows if r.protocol not in _NO_ITEMS}
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(sid: str, protocol: str) -> tuple[OpenItem, ...]:
+        async with gate:
+            return await _open_items(client, sid, protocol, must=bool(session))
+
+    by_session = await asyncio.gather(*(one(sid, protocol) for sid, (_, protocol) in tasks.items()))
+    now_ns = time.time_ns()
+    questions = [
+        Waiting(
+            session=sid, task=task, item=i.id, kind=i.kind, question=i.question, choices=i.choices, default=i.default,
+            deadline_ns=i.deadline_ns, seconds_left=round(max(0.0, (i.deadline_ns - now_ns) / 1e9), 1),
+        )
+        for (sid, (task, _)), items in zip(tasks.items(), by_session, strict=True)
+        for i in items
+    ]  # fmt: skip
+    return sorted(questions, key=lambda w: w.deadline_ns)
+
+
+async def _open_items(client: "Client", sid: str, protocol: str, *, must: bool) -> tuple[OpenItem, ...]:
+    """The open items of a session; one that went meanwhile has none."""
+    try:
+        return presenter_of(protocol, await client.inbox(sid)).open_items()
+    except UnknownSession:
+        if must:
+            raise
+        return ()
+
+
+def presenter_of(protocol: str, posts: Sequence[Post]) -> Presenter:
+    """What shows a session, after what it asked. `protocol`: empty where nobody has said it."""
+    face = face_of(protocol) if protocol else face_of_posts(posts) or face_of("")
+    presenter = face.present()
+    for post in posts:
+        presenter.take(post)
+    return presenter
+
+
+async def answer(client: "Client", sid: str, item: str, choice: str, note: str = "") -> None:
+    """Answer an item, or decide what may be decided unasked (Presenter.decisions).
+
+    Raises
+    ------
+    BadInput
+        No such item, one that is closed, or a choice that it does not have: with those that there are.
+    Refusal
+        The moderator refused it: the session is over, somebody else's, or knows no such expert.
+    UnknownSession
+        There is no such session.
+    """
+    check(presenter_of("", await client.inbox(sid)), item, choice)
+    try:
+        decision = DecideItem(item=item, choice=choice, note=note)
+    except InvalidValue as error:
+        raise BadInput(error.field.rpartition(".")[2], str(error)) from error
+    await client.decide(sid, decision)
+
+
+def check(presenter: Presenter, item: str, choice: str) -> None:
+    """Raise BadInput where an answer cannot be right: before anybody is asked."""
+    unasked = presenter.decisions or {k: v for face in FACES.values() for k, v in face.presenter.decisions.items()}
+    if item in unasked:
+        return
+    open_items = presenter.open_items()
+    asked = next((i for i in open_items if i.id == item), None)
+    if asked is None:
+        there = ", ".join(f"{i.id} ({i.kind})" for i in open_items) or "none"
+        why = "is closed" if presenter.was_asked(item) else "does not exist"
+        more = "".join(f"; `{name}` with {what}" for name, what in unasked.items())
+        raise BadInput("item", f"item {item!r} {why}; open are: {there}{more}")
+    if asked.choices and choice not in asked.choices:
+        raise BadInput("choice", f"got {choice!r}; item {item} ({asked.kind}) takes {', '.join(asked.choices)}")

@@ -1,0 +1,113 @@
+"""How a session of the competition protocol is set up."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from parley.client.protocols.setup import Motion, Option, Setup
+
+
+class CompetitionSetup(Setup):
+    """The seats of its format, which may stand in a file; a topic may give the question."""
+
+    def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
+        """The seats of the settings' format. Raises BadInput."""
+        from parley.client.protocols.competition import files
+
+        return files.seats(settings)
+
+    def process(self, queue: str) -> str:
+        """Each team by itself: nothing that could speak for one holds the other's key."""
+        role = queue.rpartition("_")[0] or queue
+        return {"pro": "team-pro", "con": "team-con", "judge": "judges", "audience": "judges"}.get(role, "")
+
+    def due(self, settings: Mapping[str, Any]) -> Mapping[str, int]:
+        """Seats of each role that the format has."""
+        return Counter(seat.rpartition("_")[0] or seat for seat in self.queues(settings))
+
+    def keyed(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """A judge, two teams and an audience, as large as they are to be at most."""
+        sizes = {"pro": given["team"], "con": given["team"], "audience": given["audience"]}
+        return ("judge", *(f"{role}_{i}" for role, most in sizes.items() for i in range(1, most + 1)))
+
+    def whole(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings with format and personalities read in. Raises BadInput."""
+        from parley.client.protocols.competition import files
+
+        return files.whole(settings)
+
+    def from_afar(self, settings: Mapping[str, Any]) -> None:
+        """Raise BadInput where format or personalities are a file's."""
+        from parley.client.protocols.competition import files
+
+        files.refuse_paths(settings)
+
+    def check_question(self, question: str) -> None:
+        """Raise parley.coordinator.table.Inadmissible where it holds control characters: it is shown as it stands."""
+        from parley.coordinator.admission import refuse_controls
+
+        refuse_controls("question", question)
+
+    def motion(self, question: str | None, given: Mapping[str, Any]) -> Motion:
+        """The topic that `--topic` and `--topics` name. Raises BadInput."""
+        from parley.client.errors import BadInput
+        from parley.client.protocols.competition import files
+
+        if question is not None:
+            raise BadInput("topic", "the topic has a motion, and you also gave a question; leave one out")
+        topic, folder = files.topic(given["topic"] or "", given["topics"])
+        stances = {str(team): text for team, text in topic.stances.items()}
+        return Motion(topic.motion, {"stances": stances} if stances else {}, folder)
+
+
+def _styles(pairs: list[str]) -> dict[str, str]:
+    from parley.client.protocols.competition import files
+
+    return files.styles(pairs)
+
+
+_FORMAT = Option(
+    "--format", str | None, "competition: the rules of the debate (default: four_stage).", metavar="NAME|FILE"
+)  # fmt: skip
+
+SETUP = CompetitionSetup(
+    name="competition",
+    about="Two teams debate a motion by the rules of a format, and a judge scores them.",
+    hidden=("personalities",),
+    opening_only=("stances", "personalities", "styles", "context_posts", "stream"),
+    rank=4,
+    options=(
+        _FORMAT,
+        Option(
+            "--topic",
+            str | None,
+            "competition: a motion with stances and evidence from a file.",
+            sets="stances",
+            metavar="FILE#NAME",
+            gives="question",
+        ),
+        Option(
+            "--topics", Path | None, "competition: the file of topics, if --topic gives only a name.", sets="stances",
+            gives="question",
+        ),
+        Option(
+            "--style",
+            list[str] | None,
+            "A debater's personality; repeatable.",
+            sets="styles",
+            metavar="SEAT=NAME",
+            read=_styles,
+        ),
+        Option("--personalities", Path | None, "A file of personalities of your own.", read=str),
+    ),
+    stack_options=(_FORMAT,),
+    key_options=(
+        Option("--team", int, "Debaters of each team of a competition.", least=1, most=8, default=4),
+        Option("--audience", int, "Seats that vote in a competition.", least=0, most=30, default=5),
+    ),
+    examples=(
+        "parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical",
+        "parley ask --protocol competition --human pro_2 --wait-for-human 600",
+    ),
+)  # fmt: skip

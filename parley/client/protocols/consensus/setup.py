@@ -1,0 +1,34 @@
+"""How a session of the consensus protocol is set up."""
+
+from collections.abc import Mapping
+
+from parley.client.protocols.setup import PANEL, ROUND_LIMIT, Option, Setup, Several
+
+
+class ConsensusSetup(Setup):
+    """A panel of several, and an analyst."""
+
+    def template(self) -> Mapping[str, str]:
+        """A panel of three, and a question with documents."""
+        from parley.client.protocols.consensus.template import FILES
+
+        return FILES
+
+
+SETUP = ConsensusSetup(
+    name="consensus",
+    about="A panel answers apart. Then each seat sees all answers and may change its own, "
+    "until they agree, are stuck, or reach the round limit.",
+    ways={"vote": {"round_limit": 1}, "debate": {}},
+    opening_only=("panel", "expertise_weight", "stream"),
+    rank=1,
+    several=Several(role="panelist", setting="panel", size=3),
+    others=("analyst",),
+    options=(
+        Option("--threshold", float | None, "Score at which the panel agrees, above 0 to 100. 0.9 is read as 90."),
+        *ROUND_LIMIT,
+        PANEL,
+    ),
+    stack_options=(PANEL._replace(least=2, most=16),),
+    key_options=(Option("--panel", int, "Panelists.", least=2, most=16, default=3),),
+)

@@ -1,0 +1,75 @@
+"""A critic session's posts and confidence as data for pages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from parley.client.show.cards import Card, Chip, Series, quotes_of, share
+from parley.client.show.untrusted import items, mapping, number, words
+
+Body = Mapping[str, Any]
+
+
+def card(kind: str, body: Body) -> Card | None:
+    """The card of a post; None: of a kind that is shown by its lines."""
+    match kind:
+        case "answer":
+            addressed = [mapping(a) for a in items(body.get("addresses"))]
+            answers = [f"Objection {words(a.get('objection'))}: {words(a.get('how', ''))}" for a in addressed]
+            return Card(
+                head="answer", position=words(body.get("answer", "")), confidence=share(body.get("confidence")),
+                text="\n\n".join([words(body.get("reasoning", "")), *answers]), quotes=quotes_of(body.get("citations")),
+                chips=tuple(Chip(text=f"answers objection {words(a.get('objection'))}", tone="good")
+                            for a in addressed),
+            )  # fmt: skip
+        case "objection":
+            return _objection(body)
+        case "comparison":
+            same = bool(body.get("duplicate"))
+            what = "a duplicate of" if same else "nearest to"
+            return Card(
+                place="line", text=f"{what} objection {words(body.get('nearest'))}: similarity "
+                f"{words(body.get('similarity'))}, a duplicate from {words(body.get('threshold'))} on",
+                refused=f"a duplicate of objection {words(body.get('nearest'))}" if same else "",
+            )  # fmt: skip
+        case "judgement" | "judgement_swapped":
+            head = f"{number(body.get('score')) or 0:g} of 100"
+            return Card(place="note", head=head, text=words(body.get("comment", "")))
+        case "tally":
+            return _tally(body)
+    return None
+
+
+def _objection(body: Body) -> Card:
+    checked = f"It computed: {words(body['checked'])}" if body.get("checked") else ""
+    if not body.get("number"):
+        return Card(place="note", head="no new objection", text=checked)
+    chips = (Chip(text="asked again", tone="quiet"),) if body.get("pressed") else ()
+    return Card(
+        head=f"objection {words(body['number'])}", text="\n\n".join(filter(None, (words(body.get("objection", "")),
+        checked))), quotes=quotes_of(body.get("citations")), chips=chips,
+    )  # fmt: skip
+
+
+def _tally(body: Body) -> Card:
+    chips = [Chip(text=words(body[name])) for name in ("label", "direction") if body.get(name)]
+    chips += [Chip(text=f"meets objection {words(n)}", tone="good") for n in items(body.get("answered"))]
+    chips += [Chip(text=f"no longer meets {words(n)}", tone="warn") for n in items(body.get("reopened"))]
+    confidence = number(body.get("confidence"))
+    head = "confidence" if confidence is None else f"confidence {confidence:.0f}"
+    return Card(place="score", head=head, chips=tuple(chips))
+
+
+def signals(trend: Sequence[Any], settings: Body) -> tuple[Series, ...]:
+    """The judge's confidence after each round, against the threshold."""
+    values = tuple(number(score) for score in trend)
+    if not values:
+        return ()
+    threshold = number(settings.get("threshold"))
+    return (
+        Series(
+            name="confidence", label="Confidence, by the objections that are open", values=values,
+            rounds=tuple(float(n) for n in range(1, len(values) + 1)), threshold=threshold,
+            threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
+            stops="above" if threshold is not None else "", least=0.0, most=100.0,
+        ),
+    )  # fmt: skip

@@ -1,0 +1,192 @@
+"""How one session of the critic protocol is shown."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from parley.client.protocols.critic import cards, transcript
+from parley.client.show.cards import Card, Series
+from parley.client.show.lines import Piece, StyledLine
+from parley.client.show.presenter import SEAT_WORDS, Presenter
+from parley.client.show.untrusted import items, object_of, words
+from parley.client.show.words import raw_post
+from parley.client.text import count, line
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+
+_BRIEF = 80
+"""Characters of what is told in passing in a brief view."""
+_ROW = 120
+
+
+def _cut(text: str) -> str:
+    """A row of a brief view, with its indent."""
+    bare = text.lstrip()
+    return text[: len(text) - len(bare)] + line(bare, _ROW)
+
+
+class CriticPresenter(Presenter):
+    """Shows an answer, the objections to it and what the judge makes of both."""
+
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "exhausted": "the critic had no new objection", "confidence": "judge's confidence, of 100",
+        "label": "what the confidence is called",
+        "label_note": "what this word is worth", "source": "who measured the confidence",
+        "pressed_rounds": "rounds in which the critic was asked again",
+        "threshold": "confidence that was wanted, of 100", "trend": "judge's confidence by round, of 100",
+        "objections": "objections raised",
+        "rounds_survived": "tested rounds with no objection left open",
+        "open_objections": "numbers of those that are open",
+        "worthless": "objections with nothing to them, closed at once",
+        "duplicates": "objections that repeat others", "judge_bias": "whom the judge favours by its place",
+    }  # fmt: skip
+
+    seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **SEAT_WORDS,
+        "addresses": ("Objections that you answer", ""),
+        "addresses.objection": ("Number of the objection", ""), "addresses.how": ("How you answer it", ""),
+        "objection": ("Your objection", "What is wrong with the answer, or missing from it."),
+        "checked": ("What you checked", "For example what you computed."),
+        "score": ("Your confidence in the answer", "0 to 100."),
+        "answered": ("Objections that the answer meets", "Their numbers."),
+        "contradicts": ("Objections that the answer contradicts", "Their numbers."),
+        "assumptions": ("What the answer takes for granted", ""),
+        "ruling": ("Your ruling", "upholds, narrows or reverses; it may be empty."),
+    }  # fmt: skip
+    asks: ClassVar[Mapping[str, str]] = {
+        "answer": "Answer the question, and meet the objections that were raised so far.",
+        "critique": "Object to the answer, or say that you find nothing new.",
+        "press": "You found nothing new. Look once more, and harder.",
+        "judge": "Say how well the answer stands, and which objections it meets.",
+        "verdict": "Give the final answer and your reasons.",
+    }
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self._trend: tuple[float, ...] = ()
+        self._label = ""
+        self._direction = ""
+        self._answer = ""
+        """The last one."""
+
+    def take(self, post: Post) -> None:
+        """Fold one post."""
+        if post.kind == "tally":
+            body = object_of(post.body)
+            self._trend = tuple(items(body.get("trend")))
+            self._label, self._direction = words(body.get("label", "")), words(body.get("direction", ""))
+
+    def lines(self, post: Post, width: int) -> Iterator[Piece]:
+        """A post in lines."""
+        if self.brief and post.kind in transcript.POSTS:
+            yield from self._brief_post(post)
+        elif post.kind in transcript.POSTS:
+            yield from transcript.POSTS[post.kind](post.seat, post.round, object_of(post.body), width)
+        else:
+            yield from raw_post(post, width)
+
+    def _brief_post(self, post: Post) -> Iterator[StyledLine]:
+        """Answers that are new, objections, duplicates, and the judge's confidence after each round."""
+        body = object_of(post.body)
+        lines = list(transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF))[:1]
+        answer = words(body.get("answer", ""))
+        shown = {
+            "question": True,
+            "answer": answer != self._answer,
+            "objection": bool(body.get("number")),
+            "comparison": bool(body.get("duplicate")),
+            "tally": True,
+        }.get(post.kind, False)
+        if post.kind == "answer":
+            self._answer = answer
+        if shown:
+            yield from ((style, _cut(text)) for style, text in lines)
+
+    def card(self, post: Post) -> Card:
+        """A post as data."""
+        return cards.card(post.kind, object_of(post.body)) or super().card(post)
+
+    def signals(self) -> tuple[Series, ...]:
+        """The judge's confidence so far."""
+        return cards.signals(self._trend, self.settings)
+
+    def missing(self, post: Post) -> tuple[str, ...] | None:
+        """Seats that the tally of a round counts as missing."""
+        return tuple(items(object_of(post.body).get("missing"))) if post.kind == "tally" else None
+
+    def brief_beside(self, result: Result) -> Iterator[StyledLine]:
+        """What the verdict does and assumes, and a warning where objections were compared by words alone."""
+        yield from transcript.ruling_lines(result.outcome)
+        yield from transcript.counted(result)
+        yield from transcript.untried(result)
+        yield from transcript.by_words(result.rounds)
+
+    def dissent(self, result: Result) -> str:
+        """Objections that the answer does not meet."""
+        unanswered = [o for o in items(result.outcome.get("objections")) if not o.get("answered")]
+        if not unanswered:
+            return "no objection is open" if self.answer(result) else ""
+        return f"{count(len(unanswered), 'objection')} open: " + "; ".join(
+            line(str(o.get("text")), _BRIEF) for o in unanswered[:2]
+        )
+
+    def in_short(self, result: Result) -> str:
+        """The answer, how sure the judge is, and what became of the objections."""
+        answer = self.answer(result)
+        if not answer:
+            return super().in_short(result)
+        raised = items(result.outcome.get("objections"))
+        still = sum(not o.get("answered") for o in raised)
+        met = (
+            "no objection was raised"
+            if not raised
+            else f"{len(raised) - still} of {count(len(raised), 'objection')} met"
+        )
+        answers = [str(r["answer"].get("answer")) for r in result.rounds if r.get("answer")]
+        others = len({g for g in answers if g != answers[-1]})
+        be = "was" if others == 1 else "were"
+        moved = f"there {be} {count(others, 'other answer')} on the way" if others else "the answer never changed"
+        ruling = str(result.outcome.get("ruling", ""))
+        if ruling in transcript.RULED:
+            moved = f"the verdict {ruling} the answer of the debate"
+        following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
+        sure = self.confidence(result)
+        if transcript.unread(result):
+            sure += " counted from the objections"
+        return f"{line(answer, _BRIEF)}, {sure}; {met}; {moved}{following}"
+
+    def beside(self, result: Result) -> Iterator[StyledLine]:
+        """The label and the objections."""
+        yield from transcript.outcome_lines(result.outcome)
+        yield from transcript.counted(result)
+        yield from transcript.untried(result)
+
+    def closing_lines(self, result: Result) -> Iterator[StyledLine]:
+        """A warning where objections were compared by words alone."""
+        return transcript.by_words(result.rounds)
+
+    def findings(self, result: Result) -> Iterator[str]:
+        """The reasoning, what it assumes, and the objections."""
+        yield from super().findings(result)
+        for assumption in result.outcome.get("assumptions") or ():
+            yield f"Assumes: {line(str(assumption))}"
+        for o in result.outcome.get("objections") or ():
+            state = "nothing to it" if o.get("closed") else "met" if o.get("answered") else "open"
+            yield f"Objection {o.get('number')} ({state}): {line(str(o.get('text', '')))}"
+
+    def certificate_words(self, certificate: Mapping[str, Any]) -> Iterator[str]:
+        """The scores by round, and the figures."""
+        trend = certificate.get("trend") or []
+        if trend:
+            yield "The judge's confidence by round, of 100: " + " → ".join(f"{s:g}" for s in trend) + "."
+        left = items(certificate.get("open_objections"))
+        yield f"Open at the end: {transcript.named(left) if left else 'no objection'}."
+        yield from self.certificate_figures(certificate, ("trend", "open_objections"))
+
+    def round_words(self, figures: Mapping[str, Any]) -> Iterator[str]:
+        """What was answered, objected and compared."""
+        return transcript.round_words(figures)
+
+    def foot(self, round_: int) -> str:
+        """The judge's confidence so far."""
+        trend = " → ".join(f"{s:.0f}" for s in self._trend) or "–"
+        return f"{super().foot(round_)} · score {trend} {line(self._label)} {line(self._direction)}"

@@ -1,0 +1,29 @@
+"""How a session of the critic protocol is set up."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from parley.client.protocols.setup import ROUND_LIMIT, Setup
+
+
+class CriticSetup(Setup):
+    """One seat of each role."""
+
+    def contradiction(self, settings: Mapping[str, Any]) -> tuple[str, str] | None:
+        """More rounds at least than at most; a setting that does nothing any more."""
+        if not settings:
+            return None
+        from parley.coordinator.protocols.critic.seats import contradiction
+
+        return contradiction(settings)
+
+
+SETUP = CriticSetup(
+    name="critic",
+    about="One seat answers and a critic objects. A judge says when the answer has met the objections.",
+    hidden=("raise_by", "lower_by"),
+    opening_only=("stream",),
+    rank=2,
+    others=("answerer", "critic", "judge", "helper"),
+    options=ROUND_LIMIT,
+)

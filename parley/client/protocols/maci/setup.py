@@ -1,0 +1,117 @@
+"""How a session of the maci protocol is set up."""
+
+from typing import Any
+
+from parley.client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
+
+
+def _outcomes(text: str) -> list[str]:
+    from parley.client.protocols.maci import outcomes_file
+
+    return outcomes_file.read_outcomes(text)
+
+
+def _preset(name: str) -> str:
+    from typing import get_args, get_type_hints
+
+    from parley.client.errors import BadInput
+    from parley.schemas.control import Control
+
+    known = get_args(get_type_hints(Control)["reading"])
+    if name not in known:
+        raise BadInput("--preset", f"--preset: got {name!r}, presets are {', '.join(known)}")
+    return name
+
+
+def _signals(path: str, preset: str | None, lines: bool) -> Any:
+    from parley.client.protocols.maci import signals_file
+
+    return signals_file.read_debates(path, preset=preset and _preset(preset), lines=lines)
+
+
+_PRESET = Option(
+    "--preset",
+    str | None,
+    "maci: paper uses the published settings. With debate (default), agents can change their minds.",
+    sets="reading",
+    read=_preset,
+)
+_SIGNALS_HELP = """Compute MACI's signals and stop over a recorded debate.
+
+The result is one JSON document, with the dials. No model is called. The first round is the blind one. An agent that
+is absent from a later round keeps its last belief. Besides beliefs, a round may have evidence, crit, crit_mean,
+crit_variance, q, tokens, advocate, arguments and judges.
+
+A file of many debates has one debate on each line. The output then has one document on each line, in the same order.
+The document of a bad line has its number and the reason. Exit status: 0 all were read, 1 some lines were bad, 2 all
+lines were bad.
+
+\b
+Examples:
+  parley signals debate.json
+  parley signals debate.json --preset paper
+  parley signals debates.jsonl > signals.jsonl
+  record-debates | parley signals - --lines
+where debate.json is
+  {"outcomes": ["a", "b"], "config": {"tau_stop": 2},
+   "rounds": [{"beliefs": {"u": [0.6, 0.4], "v": [0.1, 0.9]}, "q": 0.6},
+              {"beliefs": {"u": [0.5, 0.5]}, "q": 0.7,
+               "evidence": {"u": ["e1", "e2"]}, "crit": {"u": 0.8}}]}
+"""
+
+
+SETUP = Setup(
+    name="maci",
+    about="Debaters say how likely each outcome is, and argue with evidence. "
+    "Judges mark the arguments, and measured rules end the debate.",
+    hidden=("development",),
+    opening_only=("debaters", "judges", "cross_family", "judge_families", "frames"),
+    rank=3,
+    several=Several(role="debater", setting="debaters", size=2),
+    others=("judge", "analyst", "helper"),
+    options=(
+        *ROUND_LIMIT,
+        PANEL,
+        Option("--debaters", int | None, "maci: number of debaters, the same as --panel."),
+        Option(
+            "--outcomes",
+            str | None,
+            "maci: the possible answers, 'a, b, c' or a file with one on each line (default: debaters propose them).",
+            read=_outcomes,
+        ),
+        _PRESET,
+        Option("--ordered", bool, "The outcomes are points on a scale, in this order.", default=False),
+        Option(
+            "--close-the-loop",
+            bool,
+            "maci: run the plan's queries on the evidence after each round.",
+            default=False,
+        ),
+    ),
+    stack_options=(
+        PANEL._replace(least=2, most=16),
+        Option("--debaters", int | None, "Debaters of maci (default: 2).", least=2, most=8),
+    ),
+    key_options=(Option("--debaters", int, "Debaters of maci.", least=2, most=8, default=2),),
+    examples=('parley ask "..." --protocol maci --evidence docs/ --outcomes "yes, no, not yet"',),
+    commands=(
+        Command(
+            "signals",
+            _SIGNALS_HELP,
+            "FILE",
+            "JSON with outcomes and rounds, or one debate on each line; - reads standard input.",
+            _signals,
+            options=(
+                _PRESET._replace(
+                    help="Preset of debates that name none: paper (the published settings) or debate (default)."
+                ),
+                Option(
+                    "--lines",
+                    bool,
+                    "Read one debate from each line, whatever the file's name and first line are.",
+                    default=False,
+                ),
+            ),
+        ),
+    ),
+)

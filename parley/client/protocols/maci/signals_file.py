@@ -1,0 +1,250 @@
+"""`parley signals`: the controller over debates that somebody else recorded, from one JSON document or many lines.
+
+The first round is the blind one. A belief is a list in the order of the outcomes, or an object by outcome. Who is
+absent from a later round keeps its last belief.
+"""
+
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from parley.client.errors import BadInput
+from parley.client.files.json_file import join, loaded, struct_of, value_of
+from parley.client.protocols.setup import BadLine
+from parley.coordinator.schedulers import controller
+from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
+from parley.schemas.belief import Share
+from parley.schemas.control import OTHER_NAMES, Control, Signals, Verdict
+from parley.schemas.protocols.maci.settings import check_outcomes
+from parley.schemas.wire import InvalidValue, in_range, not_empty
+
+_SECTION = re.compile(r"\b(?:maci|control)\.")
+"""What stands in front of the fields of both settings in their errors."""
+_LINES = (".jsonl", ".ndjson")
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """One round of the file."""
+
+    beliefs: dict[str, Any] = {}
+    evidence: dict[str, Any] = {}
+    crit: dict[str, Any] = {}
+    crit_mean: float | None = None
+    crit_variance: float | None = None
+    q: float = 0.0
+    tokens: int = 0
+    advocate: str = ""
+    arguments: int | None = None
+    judges: int | None = None
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole file."""
+
+    outcomes: tuple[str, ...]
+    ordered: bool = False
+    positions: tuple[float, ...] = ()
+    config: dict[str, Any] = {}
+    rounds: tuple[dict[str, Any], ...]
+
+
+class Dials(msgspec.Struct, frozen=True, kw_only=True):
+    """The dials that are in force in the round after the last."""
+
+    cl: float
+    tau_q: float
+    tau_crit: float
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """The document that is printed for one debate."""
+
+    rounds: tuple[Signals, ...]
+    """As far as the debate goes: the last is the one it stops after."""
+    stop: Verdict | None
+    """None: the record ends before."""
+    next: Dials | None
+    """None: it stopped."""
+
+
+def read_debates(path: str, *, preset: str | None = None, lines: bool = False) -> Report | Iterator[Report | BadLine]:
+    """One recorded debate, or many: with `lines`, where the file's name says so, and where the first line is a whole
+    debate and more follow.
+
+    Parameters
+    ----------
+    path
+        A file; `-`: standard input.
+    preset
+        For debates whose `config` names none.
+
+    Raises
+    ------
+    BadInput
+        Of one debate; of many only where the file cannot be read. Names the file, the place in it, the value and what
+        is allowed.
+    """
+    name = "standard input" if path == "-" else path
+    if lines or path.endswith(_LINES):
+        return _each(name, _lines(path), preset)
+    data = _bytes(path)
+    first, _, rest = data.lstrip().partition(b"\n")
+    if rest.strip() and _whole(first):
+        return _each(name, data.split(b"\n"), preset)
+    return _read(name, name, data, preset)
+
+
+def read_debate(path: str) -> Report:
+    """Signals, dials and the stop of one recorded debate. Takes and raises what `read` does."""
+    name = "standard input" if path == "-" else path
+    return _read(name, name, _bytes(path), None)
+
+
+def _read(name: str, place: str, data: bytes, preset: str | None) -> Report:
+    try:
+        return run(*_parsed(loaded(data), preset))
+    except InvalidValue as error:
+        raise BadInput(name, f"{place}: {error}") from error
+
+
+def _each(name: str, lines: Iterable[bytes], preset: str | None) -> Iterator[Report | BadLine]:
+    """A report a line, as soon as the line is there; of a bad line why it has none. Blank lines are passed over."""
+    for number, text in enumerate(lines, 1):
+        if text.strip():
+            try:
+                yield _read(name, f"{name}, line {number}", text, preset)
+            except BadInput as error:
+                yield BadLine(number, error.field, error.why)
+
+
+def _whole(line: bytes) -> bool:
+    """Whether a line is an object by itself."""
+    try:
+        return isinstance(loaded(line), dict)
+    except InvalidValue:
+        return False
+
+
+def run(
+    config: Control,
+    outcomes: tuple[str, ...],
+    ordered: bool,
+    positions: tuple[float, ...],
+    rounds: Iterable[controller.Observation],
+) -> Report:
+    """The controller over these rounds, the blind one first, until it stops or they end."""
+    seen = iter(rounds)
+    state = controller.begin(config, outcomes, next(seen), ordered=ordered, positions=positions)
+    for observation in seen:
+        state = controller.advance(config, state, observation)
+        stop = controller.verdict(config, state)
+        if stop is not None:
+            last = msgspec.structs.replace(state.rounds[-1], stop=stop.reason)
+            return Report(rounds=(*state.rounds[:-1], last), stop=stop, next=None)
+    dials = Dials(cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit)
+    return Report(rounds=state.rounds, stop=None, next=dials)
+
+
+def _bytes(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise BadInput(path, f"{path}: {error.strerror or error}") from error
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    if path == "-":
+        yield from sys.stdin.buffer
+        return
+    try:
+        with Path(path).open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise BadInput(path, f"{path}: {error.strerror or error}") from error
+
+
+def _parsed(
+    document: Any, preset: str | None = None
+) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
+    file = struct_of(document, File, "", sections=_SECTION)
+    values = {} if preset is None else {"reading": preset}
+    values |= {OTHER_NAMES.get(name, name): value for name, value in file.config.items()}
+    config = struct_of(values, Control, "config", sections=_SECTION)
+    try:
+        check_outcomes(file.outcomes, file.ordered, file.positions)
+    except InvalidValue as error:
+        raise InvalidValue(_SECTION.sub("", error.field), error.value, error.limit) from error
+    if not file.rounds:
+        raise InvalidValue("rounds", [], "expected one at least, the blind one")
+    rounds: list[controller.Observation] = []
+    for place, one in enumerate(file.rounds):
+        agents = list(rounds[0].beliefs) if rounds else None
+        rounds.append(
+            _observation(
+                struct_of(one, Recorded, f"rounds[{place}]", sections=_SECTION),
+                file.outcomes,
+                agents,
+                f"rounds[{place}]",
+            )
+        )
+    return config, file.outcomes, file.ordered, file.positions, rounds
+
+
+def _observation(
+    seen: Recorded, outcomes: tuple[str, ...], agents: list[str] | None, path: str
+) -> controller.Observation:
+    if agents is None:
+        agents = list(seen.beliefs)
+        if len(agents) < 2:
+            raise InvalidValue(f"{path}.beliefs", len(agents), "expected two agents or more")
+        for agent in agents:
+            not_empty(f"{path}.beliefs", agent, 200)
+    elif strange := sorted(set(seen.beliefs) - set(agents)):
+        raise InvalidValue(f"{path}.beliefs", strange[0], "which has no belief in rounds[0]")
+    _agents(seen.evidence, agents, f"{path}.evidence")
+    _agents(seen.crit, agents, f"{path}.crit")
+    _agents([seen.advocate] if seen.advocate else [], agents, f"{path}.advocate")
+    in_range(f"{path}.q", seen.q, -1, 1)
+    if seen.arguments is not None:
+        in_range(f"{path}.arguments", seen.arguments, 0, 1e6)
+    if seen.judges is not None:
+        in_range(f"{path}.judges", seen.judges, 0, 1000)
+    in_range(f"{path}.tokens", seen.tokens, 0, 1e12)
+    for name in ("crit_mean", "crit_variance"):
+        if getattr(seen, name) is not None:
+            in_range(f"{path}.{name}", getattr(seen, name), 0, 1)
+    crit = {agent: value_of(score, float, join(f"{path}.crit", agent)) for agent, score in seen.crit.items()}
+    for agent, score in crit.items():
+        in_range(join(f"{path}.crit", agent), score, 0, 1)
+    there = [agent for agent in agents if agent in seen.beliefs]
+    return controller.Observation(
+        # in one order, so that the figures do not hang on how the file is written
+        beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in there},
+        evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
+        crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
+        advocate=seen.advocate, arguments=seen.arguments, judges=msgspec.UNSET if seen.judges is None else seen.judges,
+    )  # fmt: skip
+
+
+def _agents(named: Collection[str], agents: Collection[str], path: str) -> None:
+    for agent in named:
+        if agent not in agents:
+            raise InvalidValue(path, agent, f"no such agent; there are {', '.join(agents)}")
+
+
+def _belief(value: Any, outcomes: tuple[str, ...], path: str) -> Belief:
+    if isinstance(value, dict):
+        by_name = value_of(value, dict[str, float], path)
+        for name in by_name:
+            not_empty(path, name, 200)
+        return parse_belief([Share(outcome=name, p=p) for name, p in by_name.items()], outcomes, path)
+    listed = value_of(value, tuple[float, ...], path)
+    if len(listed) != len(outcomes):
+        raise InvalidValue(path, len(listed), f"expected {len(outcomes)} probabilities, one an outcome")
+    return checked(listed, path)

@@ -1,0 +1,84 @@
+"""Stores what was learned: one JSON file of verdicts, and of fits of confidence."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from parley.client.errors import BadInput
+from parley.client.reliability.verdicts import Verdict
+from parley.schemas.afterwards.learned import Calibration
+from parley.schemas.wire import InvalidValue
+
+FORMAT = 1
+NAME = "learned.json"
+MAX_FILE = 200_000_000
+"""Bytes of such a file."""
+
+
+class _Head(msgspec.Struct):
+    """What every such file says of itself: another JSON object is none, though it has no field that is wrong."""
+
+    format: int
+
+
+class Store(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole file."""
+
+    format: int = FORMAT
+    learned_ns: int = 0
+    """When sessions were last looked at."""
+    verdicts: tuple[Verdict, ...] = ()
+    calibrations: tuple[Calibration, ...] = ()
+    """At most one a protocol."""
+
+
+def named(path: Path | str) -> Path:
+    """A file that somebody named, to be read. Raises BadInput where it is not there: only one that nobody named may be
+    missing."""
+    path = Path(path)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise BadInput("learned.file", f"there is no file {path}; parley reliability learn --file writes one") from None
+    except OSError as error:
+        raise BadInput("learned.file", f"cannot read {path}: {error.strerror}") from error
+    return path
+
+
+def read(path: Path) -> Store:
+    """The file; a file that is not there holds nothing.
+
+    Raises
+    ------
+    BadInput
+        It cannot be read, is too large, or is none of this format.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE:
+            raise BadInput("learned.file", f"{path} has {size:,} bytes, allowed are at most {MAX_FILE:,}")
+        data = path.read_bytes()
+        format_ = msgspec.json.decode(data, type=_Head).format
+        if format_ != FORMAT:
+            raise BadInput("learned.file", f"{path} is of format {format_}, read is format {FORMAT}")
+        return msgspec.json.decode(data, type=Store)
+    except FileNotFoundError:
+        return Store()
+    except OSError as error:
+        raise BadInput("learned.file", f"cannot read {path}: {error.strerror}") from error
+    except (msgspec.DecodeError, InvalidValue, UnicodeDecodeError, RecursionError) as error:
+        what = f"{path} is no file of what was learned: {error}"
+        mend = "name another, or move it away, so that parley reliability learn writes a new one"
+        raise BadInput("learned.file", f"{what}; {mend}") from error
+
+
+def write(path: Path, store: Store) -> None:
+    """Replace the file whole: a reader sees the old one or the new one. Raises BadInput."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode(store), indent=1) + b"\n")
+        beside.replace(path)
+    except OSError as error:
+        raise BadInput("learned.file", f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,101 @@
+"""Who was right in a past session, from its record and the feedback on it.
+
+A member's answer is the one that it gave alone, before it heard another. It is right where the result that it agrees
+with was said to be right, or where it is the answer that the feedback names. It is wrong where it differs from those,
+or agrees with a result that was said to be wrong. Where a result is wrong and nobody says what is right, members that
+differed from it are left out: nothing is known of them.
+"""
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+import msgspec
+
+from parley.client.protocols import face_of
+from parley.client.records import Record, opening, posts_of, result_of
+from parley.client.reliability.course import Course
+from parley.schemas.afterwards.feedback import Feedback, feedback_of
+from parley.schemas.text import normalise
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One member's answer of its own."""
+
+    seat: str = ""
+    model: str = ""
+    right: bool
+    tokens: int = 0
+    """That the seat used in the whole session; 0: not known."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What became known of one session, or of one question that was answered elsewhere."""
+
+    session: str
+    """Its id; a question from a file: its file and line."""
+    question: str
+    """A hash of its words (`question_hash`)."""
+    kind: str = ""
+    protocol: str = ""
+    at_ns: int
+    """When its result stood."""
+    members: tuple[Member, ...] = ()
+    confidence: float | None = None
+    """What the result stated; None: nothing."""
+    right: bool | None = None
+    """The result; None: only its members are known."""
+    tokens: int = 0
+    """That the session used; 0: not known."""
+    rounds: int = 0
+    """That it played."""
+    course: Course | None = None
+    """What it says of its controller; None: nothing."""
+
+
+def question_hash(question: str) -> str:
+    """Equal for the same words, whatever their case and white space."""
+    return sha256(normalise(question).encode()).hexdigest()[:16]
+
+
+def verdict(record: Record) -> Verdict | None:
+    """What the last word of feedback on a session says; None: it is open, or nobody gave any."""
+    result = result_of(record)
+    posts = posts_of(record)
+    words = feedback_of(posts)
+    if result is None or not words:
+        return None
+    opened, last = opening(record), words[-1]
+    face = face_of(opened.protocol)
+    models = {seat.seat: seat.model for seat in opened.seats}
+    members = []
+    for seat, names in face.alone(result).items():
+        right = _right(names, face.answered(result), last)
+        if right is not None:
+            used = result.usage.by_seat.get(seat)
+            tokens = 0 if used is None else used.input_tokens + used.output_tokens
+            members.append(Member(seat=seat, model=models.get(seat, ""), right=right, tokens=tokens))
+    stated = result.outcome.get("confidence")
+    learned = opened.learned
+    return Verdict(
+        session=record.sid,
+        question=question_hash(opened.question),
+        kind="" if learned is msgspec.UNSET else learned.kind,
+        protocol=opened.protocol,
+        at_ns=next((post.at_ns for post in posts if post.kind == "closed"), 0),
+        members=tuple(members),
+        confidence=float(stated) if isinstance(stated, int | float) else None,
+        right=last.right,
+        tokens=result.usage.input_tokens + result.usage.output_tokens,
+        rounds=len(result.rounds),
+        course=face.course(record, lambda name: _right((name,), face.answered(result), last)),
+    )
+
+
+def _right(mine: Iterable[str], result: Iterable[str], said: Feedback) -> bool | None:
+    """Whether an answer is right; None: not known. `mine`, `result`: names of the answers, any of which may match."""
+    held, given = ({normalise(name) for name in names if name} for names in (mine, result))
+    if said.right:
+        return bool(held & given)
+    if said.answer:
+        return normalise(said.answer) in held
+    return False if held & given else None

@@ -1,0 +1,102 @@
+"""The effect of past outcomes on a session, in words: whose records counted, what its controller took over, and how to
+read its confidence."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from parley.client.show.untrusted import figures, number
+from parley.client.text import count, line
+from parley.schemas.result import Result
+
+TOLD = frozenset({"reliability", "policy"})
+"""Keys of a certificate that are told here."""
+_LATEST_NS = 4e18
+"""A later time, in the year 2096, is no date."""
+
+
+def learned_words(result: Result) -> Iterator[str]:
+    """The confidence, calibrated or said not to be, the record of every seat that weighed by one, and what the
+    controller took over. Raises what figures of another shape raise (parley.client.show.untrusted.shaped)."""
+    if result.way is not msgspec.UNSET:
+        yield f"Protocol auto: {line(result.way.why)}."
+    stated = result.outcome.get("confidence")
+    if not isinstance(stated, int | float):
+        yield "This protocol states no confidence in its result, so there is nothing to calibrate."
+    elif not result.outcome.get("answer"):
+        yield "There is no answer, so its confidence is not calibrated."
+    elif result.calibrated is not msgspec.UNSET:
+        c = result.calibrated
+        yield (
+            f"Confidence {c.stated:.2f} reads as {c.confidence:.2f}: {line(c.fitted_on)} "
+            f"({c.outcomes:,} outcomes, fit {line(c.version)})."
+        )
+    else:
+        yield (
+            f"Confidence {stated:.2f} is not calibrated: this session carries no fit of past outcomes. For later ones, "
+            "give feedback, then parley reliability learn; learned.calibration must be on."
+        )
+    known = result.stop.certificate.get("reliability")
+    if isinstance(known, Mapping):
+        yield from _records(known)
+    taken = result.stop.certificate.get("policy")
+    if isinstance(taken, Mapping):
+        yield from _policy(taken)
+
+
+def _records(known: Mapping[str, Any]) -> Iterator[str]:
+    seats = known.get("seats", {})
+    recorded = sum("mean" in row for row in seats.values())
+    yield (
+        f"Seats weighed by their records{_of_kind(known)}: {recorded} of {count(len(seats), 'seat')} with a record, "
+        f"from {count(known.get('sessions', 0), 'past session')} and known answers{_as_of(known)}."
+    )
+    for seat, row in seats.items():
+        figures = "no record"
+        if "mean" in row:
+            figures = (
+                f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {line(row['name'])}"
+                f"{', ' + line(row['kind']) if row['kind'] else ''}"
+            )
+        yield f"  {line(seat)}: {figures}; weight times {row['factor']:.2f}"
+
+
+def _policy(taken: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"Policy of the controller, learned from {count(taken.get('sessions', 0), 'past session')}{_of_kind(taken)}"
+        f"{_as_of(taken)}:"
+    )
+    settings = taken.get("settings", {})
+    named = ", ".join(f"{line(name)} {value:g}" for name, value in settings.items())
+    yield f"  Learned settings in force: {named or 'none'}."
+    choices = taken.get("choices", ())
+    if choices:
+        yield "  What past sessions came to, by settings:"
+    for row in choices:
+        gain = f"; gain {row['gain']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]" if row["settings"] else ""
+        yield (
+            f"    {line(row['name'])}: right {row['right']:.2f}, {row['tokens']:,.0f} tokens, "
+            f"{row['rounds']:.1f} rounds{gain}"
+        )
+    arms = taken.get("arms", ())
+    if arms:
+        yield f"  The bandit carried over {sum(arm['pulls'] for arm in arms):.1f} pulls."
+
+
+def _of_kind(known: Mapping[str, Any]) -> str:
+    return f" on questions of the kind {line(str(known['kind']))}" if known.get("kind") else ""
+
+
+def _as_of(known: Mapping[str, Any]) -> str:
+    """Up to which day outcomes count, where a time stands there."""
+    at_ns = number(known.get("as_of_ns"))
+    if at_ns is None or not 0 <= at_ns <= _LATEST_NS:
+        return ""
+    return time.strftime(", as of %Y-%m-%d", time.gmtime(at_ns / 1e9))
+
+
+def learned_figures(result: Result) -> Iterator[str]:
+    """The same as `name: value`, of figures that have another shape."""
+    return figures({name: value for name, value in result.stop.certificate.items() if name in TOLD})

@@ -1,0 +1,48 @@
+"""Questions of a session to a human, as the inbox and the live view show them."""
+
+import shlex
+from collections.abc import Iterator
+
+import msgspec
+
+from parley.client.show.lines import StyledLine
+from parley.client.text import line
+
+_WIDE = 300
+
+
+class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that waits for an answer."""
+
+    id: str
+    """`1`, `2`, ... in its session."""
+    kind: str
+    question: str
+    choices: tuple[str, ...]
+    """What may be answered; none: free text."""
+    default: str
+    """What holds without an answer."""
+    deadline_ns: int
+
+
+def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterator[StyledLine]:
+    """An open item: the question, what may be answered, by when, and how. `where`: options that name the bus."""
+    seconds = max(0.0, (item.deadline_ns - at_ns) / 1e9)
+    yield "warning", f"  item {line(item.id)} ({line(item.kind)}) waits for a human: {line(item.question, 4_000)}"
+    choices = ", ".join(line(c, _WIDE) for c in item.choices) or "free text"
+    yield "score", f"      answer: {choices}; without one in {span(seconds)}: {line(item.default, _WIDE)}"
+    yield "score", f"      {answer_command(sid, item, where)}"
+
+
+def answer_command(sid: str, item: OpenItem, where: str = "") -> str:
+    """The command that answers it."""
+    choice = shlex.quote(line(item.choices[0])) if item.choices else '"..."'
+    return f"parley inbox answer {line(sid)} {shlex.quote(line(item.id))} {choice}{where}"
+
+
+def span(seconds: float) -> str:
+    """`45 s`, `5 min`, `2.5 h`, `3 d`."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,118 @@
+"""The words that sessions of every protocol share: limits, stops, failed turns."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from parley.client.show.lines import StyledLine
+from parley.client.text import count, line
+from parley.schemas.post import Post
+from parley.schemas.result import ResultUsage, SeatUsage
+from parley.schemas.stops import STOPS
+
+WHOLE = 2_000
+"""Characters of what is said in passing, where everything is shown."""
+WIDE = 160
+"""Characters of a question, and of what is said in passing."""
+REASON = 300
+_ACRONYMS = frozenset({"ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"})
+_REASONS = 12
+"""Reasons told at the end, and turns of each."""
+
+
+def seat_name(seat: str) -> str:
+    """`panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect`, `qa-engineer` -> `QA Engineer`: as
+    pages name it (parley/web/static/js/words.js has the same rule)."""
+    expert = "-" in seat or seat in _ACRONYMS
+    words = seat.replace("_", " ").replace("-", " ").split()
+    if not expert:
+        return " ".join(words)[:1].upper() + " ".join(words)[1:]
+    return " ".join(w.upper() if w in _ACRONYMS else w[:1].upper() + w[1:] for w in words)
+
+
+def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[StyledLine]:
+    """The lines above a session."""
+    yield "heading", f"{line(protocol)}: {line(question, WIDE)}"
+    yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
+
+
+def reason_words(reason: str, converged: bool) -> str:
+    """A stop reason as the table says it."""
+    return STOPS[reason].in_words(converged) if reason in STOPS else ""
+
+
+def limit_words(what: str) -> str:
+    """Which limit would have been passed, as a certificate says it, in words."""
+    seconds = re.fullmatch(r"budget\.seconds: limit (\S+) s", what)
+    if seconds:
+        return f"budget.seconds: the {seconds[1]} s of the session were over"
+    figures = re.fullmatch(r"(\S+): limit (\S+), used or reserved (\S+), the next turns may take (\S+)", what)
+    if not figures:
+        return what
+    name, limit, has, wants = figures.groups()
+    return f"{name}: limit {limit}; {has} are used or reserved, {wants} is the most that the next turns may take"
+
+
+def one_family(which: str, families: Sequence[str]) -> Iterator[str]:
+    """A caution where several seats with a language model, `which`, are all of one family; nothing where one of them
+    names no family."""
+    if len(families) > 1 and len(set(families)) == 1 and families[0]:
+        told = f"{which} are of one model family, {line(families[0])}."
+        yield f"{told} They agree more easily than different families would."
+
+
+def because(reason: str | None) -> str:
+    """`: the reason`; empty where there is none."""
+    return f": {line(reason, REASON)}" if reason else ""
+
+
+def nothing_came(asked_by_reason: Mapping[str, list[str]]) -> Iterator[str]:
+    """Turns that came to nothing, by their reason: a line each, the last ones."""
+    for why, asked in list(asked_by_reason.items())[-_REASONS:]:
+        more = f" and {len(asked) - _REASONS} more" if len(asked) > _REASONS else ""
+        yield f"Nothing came of {', '.join(line(a) for a in asked[:_REASONS])}{more}: {line(why, REASON)}"
+
+
+def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
+    """What was used, on one line. `played`: the rounds, in words."""
+    about = "about " if u.estimated else ""
+    parts = [
+        played,
+        count(u.turns, "turn"), calls_words(u),
+        about + tokens_words(u), cost_words(u), f"{duration_s:.1f} s",
+    ]  # fmt: skip
+    if u.unaccounted_turns:
+        parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
+    return " · ".join(parts)
+
+
+def calls_words(u: ResultUsage) -> str:
+    """How many requests models got; what is computed without a model (a match by words) is none. Where no model counted
+    tokens: how often seats were called."""
+    asked = sum(seat.calls for seat in u.by_seat.values() if seat.input_tokens + seat.output_tokens)
+    return count(asked, "model request") if asked else count(u.calls, "call")
+
+
+def tokens_words(u: ResultUsage | SeatUsage) -> str:
+    """How many tokens, and how many of them an endpoint had in its cache."""
+    return f"{u.input_tokens + u.output_tokens:,} tokens" + (
+        f" ({u.cached_tokens:,} cached)" if u.cached_tokens else ""
+    )
+
+
+def cost_words(u: ResultUsage | SeatUsage) -> str:
+    """What it cost, as far as prices are known."""
+    if not u.unpriced:
+        return f"{u.cost_usd:.4f} USD"
+    return f"{u.cost_usd:.4f} USD and what has no known price" if u.cost_usd else "price unknown"
+
+
+def raw_post(post: Post, width: int) -> Iterator[StyledLine]:
+    """A post as it is stored: of a kind that its protocol has not, or by another version."""
+    who = f"{line(post.seat)}: " if post.seat else ""
+    said = line(bytes(post.body).decode(errors="replace"), width)
+    yield "", f"  [{line(post.channel)}] {who}{line(post.kind)} {said}"
+
+
+def bare(lines: Iterable[StyledLine]) -> Iterator[str]:
+    """The texts alone."""
+    return (text for _, text in lines)

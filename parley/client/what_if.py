@@ -1,0 +1,129 @@
+"""Recorded sessions recomputed: as they were, and under other settings."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from parley.client.errors import BadInput
+from parley.client.protocols import face_of
+from parley.client.records import Altered, Record, check_protocol, entries_of, opening
+from parley.client.text import line, plain
+from parley.coordinator.admission import build_settings, present_names
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import Diverged, Parting, replay, what_if
+
+
+def verify(record: Record) -> dict[str, Any]:
+    """Recompute it: what came of it, as JSON values. Raises Altered where it does not recompute, ProtocolMissing where
+    its protocol is not installed here."""
+    _whole(record)
+    check_protocol(record.sid, opening(record).protocol)
+    try:
+        replayed = replay(PROTOCOLS.get, record.sid, record.entries)
+    except Diverged as error:
+        raise Altered(f"session {record.sid} does not recompute: {error}") from error
+    return {
+        "session": record.sid,
+        "transitions": len(replayed.entries),
+        "recomputed": True,
+        "closed": replayed.result is not None,
+        "digest": replayed.entries[-1].digest,
+        "result": None if replayed.result is None else msgspec.to_builtins(replayed.result),
+    }
+
+
+def replayed_words(report: Mapping[str, Any]) -> str:
+    """What `verify` found, in words."""
+    text = f"session {report['session']}: {report['transitions']} transitions recompute to the same entries"
+    return text if report["closed"] else f"{text}; the record is incomplete: it ends before the session does"
+
+
+def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Its events under other settings: where the two runs part, as JSON values.
+
+    Parameters
+    ----------
+    settings
+        Nested by protocol, as `--set consensus.threshold=70` gives them.
+
+    Raises
+    ------
+    BadInput, Altered
+        A setting of another protocol, or unknown; a record that does not recompute.
+    """
+    _whole(record)
+    protocol = opening(record).protocol
+    check_protocol(record.sid, protocol)
+    changes = wanted(protocol, settings)
+    try:
+        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, changes)
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
+    except Diverged as error:
+        raise Altered(f"session {record.sid} does not recompute: {error}") from error
+    return {
+        "session": record.sid,
+        "settings": settings,
+        "changed": _changed(protocol, opening(record).settings, changes),
+        **msgspec.to_builtins(parting),
+    }
+
+
+def _changed(protocol: str, recorded: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Each setting that is another one, on the scale of the record: name -> what it was, and what it is in this run."""
+    played = PROTOCOLS[protocol]
+    before = msgspec.to_builtins(build_settings(played, played.present_names(recorded)))
+    given = {**played.present_names(recorded), **present_names(played, changes)}
+    now = msgspec.to_builtins(build_settings(played, given))
+    return {name: {"recorded": before.get(name), "this": now[name]} for name in now if now[name] != before.get(name)}
+
+
+def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings of a recorded session's protocol that somebody typed, as its record has them. Raises BadInput for
+    those of another, and those with which no recorded session changes."""
+    face = face_of(protocol)
+    for name in settings:
+        if name != protocol:
+            raise BadInput(
+                "--set", f"{name}: the session ran {protocol}, expected settings such as {protocol}.threshold"
+            )
+    for name in settings.get(protocol, {}):
+        if name in face.setup.opening_only:
+            raise BadInput(
+                f"{protocol}.{name}",
+                "it acts only before the first event, or only on what is shown, so no recorded session changes with it",
+            )
+    return face.what_if(settings.get(protocol, {}))
+
+
+def comparison_words(report: Mapping[str, Any]) -> Iterator[str]:
+    """The same in words."""
+    for name, values in report["changed"].items():
+        yield f"{name}: {line(plain(values['this']), 60)} in place of {line(plain(values['recorded']), 60)}"
+    if not report["changed"]:
+        yield "these settings are those of the record"
+    n = report["n"]
+    if n is None and report["result"] is None:
+        yield f"the runs do not part in what was recorded, which is incomplete: {line(report['how'])}"
+    elif n is None:
+        yield f"the runs never part: {line(report['how'])}"
+    else:
+        yield f"the runs part at transition {n}: {line(report['how'])}"
+        both = [("both", report["this"])]
+        apart = [("recorded", report["recorded"]), ("this run", report["this"])]
+        for name, texts in both if report["recorded"] == report["this"] else apart:
+            for text in texts:
+                yield f"  {name}: {line(text, 200)}"
+    if report["stop"]:
+        yield f"this run stops: {report['stop']}"
+    yield f"{report['carried']} recorded events carried it"
+
+
+def _whole(record: Record) -> None:
+    """Raise Altered where transitions are missing between others."""
+    for wanted, entry in enumerate(entries_of(record)):
+        if entry.n > wanted:
+            which = f"transition {wanted} is" if entry.n == wanted + 1 else f"transitions {wanted} to {entry.n - 1} are"
+            raise Altered(f"session {record.sid} does not recompute: {which} missing from the record")

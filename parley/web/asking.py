@@ -1,0 +1,144 @@
+"""Sessions that a program asks for: opened, followed, left, and followed up.
+
+A program that goes away while it waits for its answer cancels the session, unless the door says otherwise: nobody would
+read what it costs.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Coroutine
+from hashlib import sha256
+from typing import Any, TypeVar
+
+import anyio
+from starlette.types import Receive
+
+from parley.bus.channels import CLIENTS, readable_by
+from parley.bus.errors import BusError, UnknownSession
+from parley.client.api import Parley
+from parley.client.client import Client, new_sid
+from parley.client.errors import BadInput, NotAllowed, ParleyError
+from parley.client.follow_up import document_of
+from parley.client.post_order import in_order
+from parley.client.records import closing, record_of
+from parley.client.session_view import Seen, seen
+from parley.client.turns import Turns
+from parley.observability import caller
+from parley.schemas.post import Post, SessionRow
+from parley.schemas.session import EVERYBODY, SESSION_ID, Document, OpenSession
+
+T = TypeVar("T")
+_CANCEL_S = 5.0
+"""So long a session that nobody waits for any more is cancelled, or its opening awaited first."""
+
+
+async def acted_on(client: Client, sid: str, *, own: bool = False) -> SessionRow:
+    """The row of a session with which the client may do something: of its own ones, or as an owner of any. `own`: of
+    its own ones alone, owners too.
+
+    Raises
+    ------
+    UnknownSession
+        There is none that the client may see.
+    NotAllowed
+        It may be read, and it is another's.
+    """
+    row = await client.row(sid)
+    if row is None:
+        raise UnknownSession(sid)
+    if row.owner != client.user and (own or not client.owner):
+        raise NotAllowed("session", f"session {sid} was opened by somebody else: you may read it, and no more")
+    return row
+
+
+class Left(Exception):
+    """The program that asked has gone."""
+
+
+async def opened(parley: Parley, opening: OpenSession) -> str:
+    """Open a session; its id once a moderator has taken it. Who goes away meanwhile has it cancelled. Raises as
+    Client.open."""
+    await parley.gathered(opening.protocol)
+    sid = new_sid()
+    with caller.root("parley gateway"):
+        taking = asyncio.ensure_future(parley.opened(opening, sid))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait((taking,), timeout=_CANCEL_S)
+        taking.cancel()
+        await leave(parley.client, sid)
+        raise
+
+
+async def leave(client: Client, sid: str, why: str = "the program that asked has gone") -> bool:
+    """Cancel a session that nobody waits for any more; whether it is known to be cancelled. Done although the caller is
+    being cancelled."""
+    with anyio.CancelScope(shield=True), contextlib.suppress(ParleyError, BusError, TimeoutError):
+        async with asyncio.timeout(_CANCEL_S):
+            await client.cancel(sid, why)
+            return True
+    return False
+
+
+async def posts(client: Client, sid: str) -> AsyncGenerator[Post, None]:
+    """What the client reads of a session, in the order in which it was said, until it is closed."""
+    async with contextlib.aclosing(client.posts(sid)) as unsorted:
+        async for post in in_order(unsorted):
+            yield post
+
+
+async def so_far(client: Client, sid: str) -> Seen:
+    """As much of a session as its reader may see now. Raises UnknownSession."""
+    if not SESSION_ID.fullmatch(sid):
+        raise BadInput("session", f"got {sid[:80]!r}, which is not a session's id")
+    if client.owner:
+        if entries := await client.log(sid):
+            return seen(record_of(sid, entries))
+        raise UnknownSession(sid)
+    readable = [post for channel in readable_by(CLIENTS) for post in await client.history(sid, channel)]
+    readable.sort(key=lambda post: post.n)
+    row = await client.row(sid)
+    return Seen(sid=sid, opened=None, posts=tuple(readable), turns=Turns(), record=None, row=row)
+
+
+async def previous(client: Client, sid: str) -> Document:
+    """What a finished session came to, as a document for the one that follows it up: of an owner's sessions, or of one
+    that the client reads.
+
+    Raises
+    ------
+    BadInput
+        It is still open.
+    UnknownSession
+        There is no such session, or it is another's.
+    """
+    session = await so_far(client, sid)
+    return document_of(sid, session.question, closing(sid, session.posts), session.posts)
+
+
+async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` gives, unless the program that asked goes away first: then it is cancelled, and Left is raised."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise Left
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def document(name: str, text: str) -> Document:
+    """A text that comes with a question, for every seat that documents are dealt to. Raises InvalidValue where it is
+    too long."""
+    return Document(id=sha256(text.encode()).hexdigest(), name=name, text=text, holders=(EVERYBODY,))

@@ -1,0 +1,110 @@
+"""One connection to the bus for each principal, made when it is first needed and kept while the gateway runs."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+
+from parley.bus.accounts import Credentials
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import BusError, WrongCredentials
+from parley.client.api import connect_s
+from parley.client.client import Client
+from parley.client.errors import Unreachable
+from parley.observability.metrics import Metrics
+from parley.web.principals import Principal
+
+PATIENCE_S = 10.0
+"""A moderator is waited for so long: a page would rather read that none answers."""
+
+
+class Connections:
+    """Connections by principal.
+
+    Parameters
+    ----------
+    url
+        Of the bus.
+    metrics
+        Say whether all of them stand.
+    patience_s
+        How long a moderator is waited for.
+    """
+
+    def __init__(self, url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S) -> None:
+        self.url = url
+        self._metrics, self._patience_s = metrics, patience_s
+        metrics.bus_connected.set(1)
+        self._open: dict[tuple[str, str], Connection] = {}
+        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+
+    async def connection(self, principal: Principal) -> Connection:
+        """The principal's connection. Raises Unreachable."""
+        key = (principal.name, principal.credentials.public)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            connection = self._open.get(key)
+            if connection is None or connection.nc.is_closed:
+                try:
+                    connection = await _connected(self.url, principal.credentials)
+                except Unreachable as error:
+                    if not isinstance(error.__cause__, WrongCredentials):  # that is this principal's trouble alone
+                        self._metrics.bus_connected.set(0)
+                    raise
+                self._open[key] = connection
+                self._watch(connection)
+            return connection
+
+    def _watch(self, connection: Connection) -> None:
+        """Show what becomes of it."""
+
+        def back() -> None:
+            self._metrics.bus_reconnects.inc()
+            self._shows()
+
+        connection.on_reconnect.append(back)
+        connection.on_disconnect.append(lambda: self._metrics.bus_connected.set(0))
+        connection.on_denied.append(self._metrics.bus_denied.inc)
+        self._shows()
+
+    def _shows(self) -> None:
+        standing = all(connection.nc.is_connected for connection in self._open.values() if not connection.nc.is_closed)
+        self._metrics.bus_connected.set(float(standing))
+
+    async def client(self, principal: Principal) -> Client:
+        """What the principal does on the bus, in its own name. Raises Unreachable."""
+        connection = await self.connection(principal)
+        return Client(connection, principal.credentials.user, url=connection.url, patience_s=self._patience_s)
+
+    async def close(self) -> None:
+        """End all connections."""
+        for connection in self._open.values():
+            with contextlib.suppress(BusError):
+                await connection.close()
+        self._open.clear()
+
+    def open_count(self) -> int:
+        """How many are open."""
+        return sum(not connection.nc.is_closed for connection in self._open.values())
+
+    def states(self) -> Mapping[str, bool]:
+        """Principal -> whether its connection is up now."""
+        return {name: connection.nc.is_connected for (name, _), connection in self._open.items()}
+
+
+@contextlib.asynccontextmanager
+async def connections(url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Connections]:
+    """Connections that end with the block."""
+    pool = Connections(url, metrics, patience_s=patience_s)
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+async def _connected(url: str, credentials: Credentials) -> Connection:
+    try:
+        async with asyncio.timeout(connect_s(url)):
+            return await connect(url, credentials, name=f"gateway:{credentials.user}")
+    except TimeoutError:
+        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
+    except BusError as error:
+        raise Unreachable(str(error)) from error

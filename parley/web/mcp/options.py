@@ -1,0 +1,169 @@
+"""What the tools take, each option declared once; and what is said of arguments that cannot be right.
+
+The library makes a tool's schema from its function's signature. `flat` gives a function of one model of options the
+signature of that model, so that tools share options. `Checked` refuses arguments that a tool does not take, and says in
+one sentence which option is wrong, what was given and what is allowed.
+"""
+
+import difflib
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Self, TypeVar, get_type_hints
+
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools.base import Tool
+from pydantic import BaseModel, Field, ValidationError
+
+from parley.client.protocols import panel_setup
+from parley.client.reliability.ways import AUTO
+from parley.client.text import clean
+from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.web.mcp.following import Asking
+
+PANEL = panel_setup().name
+"""The protocol in which a panel debates."""
+_NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
+_HOW = (
+    f"The protocol: {_NAMES}, or a saved panel of this server. {AUTO} chooses one model, a vote or a debate from past "
+    "sessions. Default: "
+)
+_SHOWN = 80
+
+
+class Asked(BaseModel):
+    """A question, and what comes with it."""
+
+    question: Annotated[str, Field(description="What they argue about.", min_length=1, max_length=20_000)]
+    projectPath: Annotated[
+        str | None,
+        Field(
+            description="A folder whose texts everybody gets as documents. It lies under a root that the server allows."
+        ),
+    ] = None
+    context: Annotated[
+        str | None, Field(description="Further context in words, which everybody gets as a document.")
+    ] = None
+
+
+class Iterations(Asked):
+    """A debate of a panel, with the source's parameters."""
+
+    maxIterations: Annotated[
+        int | None,
+        Field(description="Largest number of rounds. Default: 5.", json_schema_extra={"minimum": 1, "maximum": 50}),
+    ] = None
+    consensusThreshold: Annotated[
+        float | None,
+        Field(
+            description="Agreement from which they stop, above 0 to 100. Default: 90.",
+            json_schema_extra={"exclusiveMinimum": 0, "maximum": 100},
+        ),
+    ] = None
+
+
+class Session(Asked):
+    """A session of any protocol."""
+
+    protocol: Annotated[str | None, Field(description=f"{_HOW}{DEFAULT}.")] = None
+    settings: Annotated[
+        dict[str, Any] | None,
+        Field(description='Settings of the protocol, such as {"threshold": 80, "round_limit": 3}.'),
+    ] = None
+    budget: Annotated[
+        dict[str, Any] | None, Field(description="Limits of the session: tokens, calls, cost_usd, seconds.")
+    ] = None
+    continues: Annotated[
+        str | None, Field(description="The id of a finished session that this question follows up.")
+    ] = None
+    seed: Annotated[int | None, Field(description="Of the order in which positions are shown.")] = None
+
+
+class Start(Session):
+    """The same, of a panel where no protocol is named."""
+
+    protocol: Annotated[str | None, Field(description=f"{_HOW}{PANEL}.")] = PANEL
+
+
+M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R")
+
+
+def flat(tool: Callable[[M, Asking], Awaitable[R]]) -> Callable[..., Awaitable[R]]:
+    """A function of one model of options as one that takes each option by its name."""
+    hints = get_type_hints(tool, include_extras=True)
+    model: type[M] = hints["options"]
+
+    async def called(ctx: Asking, **arguments: Any) -> R:
+        return await tool(model.model_construct(**arguments), ctx)
+
+    options = get_type_hints(model, include_extras=True)
+    parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Asking)]
+    for name, field in model.model_fields.items():
+        default = inspect.Parameter.empty if field.is_required() else field.get_default()
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(name, kind, annotation=options[name], default=default))
+    called.__name__, called.__doc__ = tool.__name__, tool.__doc__
+    called.__signature__ = inspect.Signature(parameters, return_annotation=hints["return"])  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": hints["return"]}
+    return called
+
+
+class Checked(Tool):
+    """A tool that says in one sentence what is wrong with its arguments."""
+
+    @classmethod
+    def of(cls, tool: Callable[..., Any], **more: Any) -> Self:
+        """Of a function. `more`: as Tool.from_function."""
+        made = cls.model_validate(dict(Tool.from_function(tool, **more)))
+        made.parameters["additionalProperties"] = False
+        return made
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        """Run it. Raises ToolError, without the words that the library puts before."""
+        taken: Mapping[str, Any] = self.parameters["properties"]
+        for name in arguments:
+            if name not in taken:
+                near = difflib.get_close_matches(name, taken, 1)
+                meant = f"did you mean {near[0]}? It takes" if near else "it takes"
+                known = ", ".join(taken)
+                raise ToolError(f"{clean(name)[:_SHOWN]}: {self.name} takes no such option; {meant} {known}")
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(fault(cause, taken, self.name)) from error
+            raise ToolError(str(cause) if isinstance(cause, ToolError) else str(error)) from error
+
+
+_KINDS = {
+    "string": "text", "int": "a whole number", "float": "a number", "finite": "a number", "bool": "true or false",
+    "dict": "an object", "list": "a list",
+}  # fmt: skip
+"""How the type of an error of pydantic begins -> what is wanted."""
+
+
+def fault(error: ValidationError, taken: Mapping[str, Any], tool: str) -> str:
+    """The first thing that is wrong, in one sentence: the option, what was given, and what is allowed."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"{place}: nothing was given, and {tool} needs it"
+    schema = taken.get(str(first["loc"][0]), {})
+    value = first["input"]
+    if first["type"] in ("string_too_short", "string_too_long"):
+        least, most = schema.get("minLength", 0), schema["maxLength"]
+        return f"{place}: got {len(value):,} characters, allowed are {least:,} to {most:,}"
+    if first["type"] == "greater_than_equal":
+        return f"{place}: got {_shown(value)}, allowed are numbers from {schema['minimum']} on"
+    if first["type"] == "too_short":
+        return f"{place}: got {_shown(value)}, which is empty"
+    kind = _KINDS.get(first["type"].partition("_")[0])
+    return f"{place}: got {_shown(value)}, wanted is {kind}" if kind else f"{place}: {first['msg']}"
+
+
+def _shown(value: Any) -> str:
+    text = clean(repr(value))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,258 @@
+"""The tools: functions over whoever asks. Each checks what it can, calls the client, and gives back a model."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import anyio.to_thread
+from mcp.types import InputRequiredResult
+from pydantic import Field
+
+from parley.agents.experts import ExpertError, builtin
+from parley.client import records, what_if
+from parley.client.api import Parley
+from parley.client.errors import BadInput, NotAllowed, Refusal
+from parley.client.pasted import cleaned
+from parley.client.protocols import setup_of
+from parley.client.records import Record, record_of
+from parley.client.show import explain
+from parley.coordinator.protocols import DEFAULT
+from parley.schemas.session import Document, OpenSession
+from parley.schemas.wire import InvalidValue
+from parley.web import asking, verdicts
+from parley.web.mcp import projects
+from parley.web.mcp.following import Asking, errors, run
+from parley.web.mcp.options import PANEL, Iterations, Session, Start
+from parley.web.mcp.results import (
+    Debate,
+    Expert,
+    Explanation,
+    Item,
+    Routed,
+    Said,
+    Started,
+    Stopped,
+    Verdict,
+    WhatIf,
+    transcript_uri,
+    verdict_of,
+    way_of,
+)
+from parley.web.offers import Offers, opening_of, without_files
+
+Who = Callable[[Asking], Awaitable[Parley]]
+"""Whoever asks: its connection, in its own name. Raises ParleyError."""
+Sid = Annotated[str, Field(description="The session's id.", min_length=1, max_length=64)]
+_WIDE = 2_000
+MOST_ITERATIONS = 50
+"""As the protocol allows."""
+_CONTEXT = "context.md"
+
+
+class _Asked(NamedTuple):
+    """A session that is to be opened."""
+
+    opening: OpenSession
+    left_out: tuple[str, ...]
+
+
+class Tools:
+    """All tools.
+
+    Parameters
+    ----------
+    who
+        Whoever asks.
+    offers
+        What may be asked for by name.
+    roots
+        Folders under which `projectPath` may lie.
+    """
+
+    def __init__(self, who: Who, offers: Offers, roots: Sequence[Path] = ()) -> None:
+        self._who, self._offers, self._roots = who, offers, tuple(roots)
+
+    # -- sessions
+    async def iterative_debate(self, options: Iterations, ctx: Asking) -> Verdict | InputRequiredResult:
+        """A panel answers independently, sees all answers, and revises them round by round, until it agrees or the
+        rounds are over. Waits for the result; progress tells what is said."""
+        with errors():
+            settings = settings_of(options.maxIterations, options.consensusThreshold)
+        asked = Session(
+            question=options.question, protocol=PANEL, settings=settings, projectPath=options.projectPath,
+            context=options.context,
+        )  # fmt: skip
+        return await self.ask(asked, ctx)
+
+    async def ask(self, options: Session, ctx: Asking) -> Verdict | InputRequiredResult:
+        """One question by any protocol. Waits for the result; progress tells what is said."""
+        with errors():
+            parley = await self._who(ctx)
+            asked = await self._asked(parley, options)
+            result = await run(parley, asked.opening, ctx)
+        return result if isinstance(result, InputRequiredResult) else verdict_of(result, asked.left_out)
+
+    async def start_debate(self, options: Start, ctx: Asking) -> Started:
+        """Start a session and come back at once. get_debate says how far it is, stop_debate ends it."""
+        with errors():
+            parley = await self._who(ctx)
+            asked = await self._asked(parley, options, PANEL)
+            sid = await asking.opened(parley, asked.opening)
+        return Started(
+            session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid),
+            left_out=list(asked.left_out), way=way_of(asked.opening),
+        )  # fmt: skip
+
+    async def get_debate(
+        self,
+        session: Sid,
+        ctx: Asking,
+        since: Annotated[int, Field(description="Only posts from this number on.", ge=0)] = 0,
+    ) -> Debate:
+        """What was said in a session so far, what waits for a person, and what it came to."""
+        with errors():
+            client = (await self._who(ctx)).client
+            view = await asking.so_far(client, session)
+            teller = verdicts.PostTexts(view.presenter())
+            shown = []
+            for post in view.posts:
+                text = teller.text(post, _WIDE)
+                if post.n >= since and text:
+                    shown.append(Said(n=post.n, round=post.round, seat=post.seat, kind=post.kind, text=text))
+            result = view.result
+            now = time.time()
+            waiting = [
+                Item(
+                    id=i.id, question=i.question, choices=list(i.choices), default=i.default,
+                    seconds_left=round(max(0.0, i.deadline_ns / 1e9 - now), 1),
+                )
+                for i in (teller.presenter.open_items() if result is None else ())
+            ]  # fmt: skip
+            last = max((post.n + 1 for post in view.posts), default=0)
+            return Debate(
+                session=session, open=result is None, round=max((p.round for p in view.posts), default=0), posts=shown,
+                next=max(last, since), waiting=waiting, result=None if result is None else verdict_of(result),
+            )  # fmt: skip
+
+    async def stop_debate(
+        self,
+        session: Sid,
+        ctx: Asking,
+        reason: Annotated[str, Field(description="The reason, which the record keeps.", max_length=2_000)] = "",
+    ) -> Stopped:
+        """End a session before its protocol does. What it has used so far stays used."""
+        with errors():
+            client = (await self._who(ctx)).client
+            result = (await asking.so_far(client, session)).result
+            if result is None:
+                await asking.acted_on(client, session)
+                try:
+                    await client.cancel(session, reason)
+                except Refusal:  # it ended meanwhile
+                    pass
+                result = await client.result(session)
+        before = "" if result.status == "cancelled" else "it had ended before: "
+        return Stopped(session=session, status=result.status, words=f"{before}{verdicts.stop_words(result)}")
+
+    # -- what is known of them
+    async def explain(self, session: Sid, ctx: Asking) -> Explanation:
+        """Why a session stopped, in words and figures."""
+        with errors():
+            client = (await self._who(ctx)).client
+            view = await asking.so_far(client, session)
+            record = record_of(session, await client.log(session)) if client.owner else view
+            return Explanation(session=session, words=list(explain.words(record)), figures=explain.figures(record))
+
+    async def replay_what_if(
+        self,
+        session: Sid,
+        settings: Annotated[
+            dict[str, Any], Field(description='Settings of its protocol, such as {"threshold": 70}.', min_length=1)
+        ],
+        ctx: Asking,
+    ) -> WhatIf:
+        """What a finished session would have come to under other settings, from its recorded events. No model is asked;
+        it says where the recorded events no longer carry it."""
+        with errors():
+            client = (await self._who(ctx)).client
+            if not client.owner:
+                raise NotAllowed("session", "a replay reads the session's log, which takes an owner's credentials")
+            record = await _record(client, session)
+            protocol = records.opening(record).protocol
+            without_files(protocol, settings)
+            comparison = await anyio.to_thread.run_sync(what_if.compare, record, {protocol: settings})
+        return WhatIf(
+            session=session, settings=settings, words=list(what_if.comparison_words(comparison)),
+            parts_at=comparison["n"], stop=comparison["stop"] or "", carried=comparison["carried"],
+        )  # fmt: skip
+
+    async def route(
+        self,
+        task: Annotated[str, Field(description="The task.", min_length=1, max_length=20_000)],
+        files: Annotated[list[str] | None, Field(description="Files that it is about.")] = None,
+    ) -> Routed:
+        """Which of the experts that come with Parley would lead a task, and who would support. Nothing is worked on."""
+        with errors():
+            routing = setup_of(DEFAULT).routing()
+            assert routing is not None, f"{DEFAULT} routes tasks"
+            try:
+                asked = routing.task(cleaned(task).text, tuple(files or ()))
+                router = await anyio.to_thread.run_sync(lambda: routing.router(builtin()))
+            except InvalidValue as error:
+                raise BadInput(error.field, str(error)) from error
+            except ExpertError as error:
+                raise BadInput("experts", str(error)) from error
+            routed = (await router.route_all((asked,)))[0]
+        confidences = {c.expert: c.confidence for c in routed.candidates}
+        lead = routed.lead
+        return Routed(
+            lead=None if lead is None else Expert(expert=lead.expert, responsibility=lead.responsibility),
+            support=[Expert(expert=p.expert, responsibility=p.responsibility) for p in routed.support],
+            depth=routed.depth, rationale=routed.rationale,
+            confidence=None if lead is None else confidences.get(lead.expert),
+        )  # fmt: skip
+
+    # -- opening
+    async def _asked(self, parley: Parley, options: Session, protocol: str = "") -> _Asked:
+        """A session as it is asked for, checked. `protocol`: where none is named; empty: the default one. Raises
+        BadInput."""
+        documents: list[Document] = []
+        left_out: tuple[str, ...] = ()
+        if options.projectPath is not None:
+            folder = projects.under(self._roots, options.projectPath)
+            project = await anyio.to_thread.run_sync(projects.load_project, folder)
+            documents, left_out = list(project.documents), project.left_out
+        try:
+            if options.context and options.context.strip():
+                documents.append(asking.document(_CONTEXT, options.context))
+            previous = await asking.previous(parley.client, options.continues) if options.continues else None
+            offer = self._offers.of(options.protocol or protocol)
+            chosen = self._offers.chosen(offer, options.question, options.settings)
+            opening = opening_of(
+                chosen.offer, options.question, documents=documents, settings=chosen.settings, budget=options.budget,
+                seed=options.seed, previous=previous, continues=options.continues or "", route=chosen.route,
+            )  # fmt: skip
+        except InvalidValue as error:
+            raise BadInput(error.field, str(error)) from error
+        return _Asked(opening, left_out)
+
+
+def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:
+    """The source's parameters as the protocol's settings. Raises BadInput."""
+    settings: dict[str, Any] = {}
+    if iterations is not None:
+        if not 1 <= iterations <= MOST_ITERATIONS:
+            raise BadInput("maxIterations", f"got {iterations}, allowed are 1 to {MOST_ITERATIONS}")
+        settings["round_limit"] = iterations
+    if threshold is not None:
+        if not 0 < threshold <= 100:
+            raise BadInput("consensusThreshold", f"got {threshold:g}, allowed is above 0 to 100")
+        settings["threshold"] = threshold if threshold >= 2 else threshold / 100  # of 1 or less it reads a share
+    return settings
+
+
+async def _record(client: Any, sid: str) -> Record:
+    """A session's log, for owners. Raises UnknownSession."""
+    await asking.so_far(client, sid)
+    return record_of(sid, await client.log(sid))

@@ -1,0 +1,155 @@
+"""The routes under /v1."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from parley.web import asking
+from parley.web.app import Door, client_of
+from parley.web.errors import JsonResponse
+from parley.web.offers import Offer, Offers
+from parley.web.openai import background, chat, errors, past, responses
+from parley.web.openai.background import TaskModel
+from parley.web.openai.errors import ApiError
+from parley.web.openai.requests import PREFIX, offer_of, parse_request, said_of
+from parley.web.openai.running import SESSION, EventStream, OnDisconnect, Running, begun, to_the_end
+
+ROOT = "/v1/"
+_OWNER = "parley"
+_MODEL_SINCE = 1_767_225_600
+"""When a model was made, as the interface wants to know it: 2026-01-01."""
+_GONE = 499
+"""As other servers write it down: nobody reads this answer."""
+
+
+class OpenAI:
+    """The routes.
+
+    Parameters
+    ----------
+    offers
+        What stands for a model.
+    on_disconnect
+        Whether a client that goes away cancels its session.
+    task_model
+        To which jobs of chat front ends go; None: they are refused.
+    """
+
+    def __init__(
+        self, offers: Offers, on_disconnect: OnDisconnect = "cancel", task_model: TaskModel | None = None
+    ) -> None:
+        self._offers, self._on_disconnect, self._task_model = offers, on_disconnect, task_model
+
+    def door(self) -> Door:
+        """The door."""
+        return Door(
+            routes=(
+                Route("/v1/models", self.models),
+                Route("/v1/models/{name:path}", self.model),
+                Route("/v1/chat/completions", self.chat, methods=["POST"]),
+                Route("/v1/responses", self.respond, methods=["POST"]),
+                Route("/v1/responses/{id}", self.load_response, methods=["GET"]),
+                Route("/v1/responses/{id}", self.delete, methods=["DELETE"]),
+                Route("/v1/responses/{id}/cancel", self.cancel, methods=["POST"]),
+            ),
+            uploads=(ROOT,),
+            error_form=(ROOT, errors.response),
+        )
+
+    async def models(self, request: Request) -> Response:
+        """Every protocol, and every saved panel."""
+        models = [_model(offer) for name in self._offers.names if (offer := self._offers.find(name))]
+        return JsonResponse({"object": "list", "data": models})
+
+    async def model(self, request: Request) -> Response:
+        """One of them."""
+        return JsonResponse(_model(offer_of({"model": request.path_params["name"]}, self._offers)[1]))
+
+    async def chat(self, request: Request) -> Response:
+        """A chat completion."""
+        return await self._answer(request, "messages", "chat/completions", chat.completion, chat.chunks)
+
+    async def respond(self, request: Request) -> Response:
+        """A response."""
+        return await self._answer(request, "input", "responses", responses.response, responses.events)
+
+    async def load_response(self, request: Request) -> Response:
+        """A response that was asked for before, as far as it has come."""
+        if request.query_params.get("stream", "") in ("1", "true"):
+            raise ApiError(
+                "stream: got true; a response is streamed where it is created, and read whole afterwards",
+                param="stream", code="unsupported_parameter",
+            )  # fmt: skip
+        return _past(await past.load_past(await client_of(request), request.path_params["id"]))
+
+    async def cancel(self, request: Request) -> Response:
+        """End it; what it came to."""
+        return _past(await past.cancel(await client_of(request), request.path_params["id"]))
+
+    async def delete(self, request: Request) -> Response:
+        """Remove its texts."""
+        deleted_id = await past.delete(await client_of(request), request.path_params["id"])
+        return JsonResponse({"id": deleted_id, "object": "response.deleted", "deleted": True})
+
+    async def _answer(
+        self, request: Request, field: str, path: str, whole: Callable[[Running, list[str]], Any], parts: Any
+    ) -> Response:
+        body = await _body(request)
+        messages = said_of(body, field)
+        offer_of(body, self._offers)
+        if background.is_job([message.text for message in messages if message.role == "system"] + [messages[-1].text]):
+            if self._task_model is None:
+                raise background.refusal()
+            return await background.passed_on(self._task_model, path, body)
+        wanted = parse_request(body, messages, self._offers, field)
+        client = await client_of(request)
+        running = await _unless_left(request, begun(client, wanted, self._offers))
+        if running is None:
+            return Response(status_code=_GONE)
+        if wanted.background:
+            return _past(await past.load_past(client, running.sid))
+        if wanted.stream:
+            return EventStream(running, parts(running), self._on_disconnect)
+        try:
+            texts = await to_the_end(running, request, self._on_disconnect)
+        except asking.Left:
+            return Response(status_code=_GONE)
+        return JsonResponse(whole(running, texts), headers=dict(running.headers()))
+
+
+async def _unless_left(request: Request, work: Awaitable[Running]) -> Running | None:
+    """The session that was opened; None where its client went away first, and it is cancelled."""
+
+    async def main() -> Running:
+        return await work
+
+    try:
+        return await asking.unless_left(request.receive, main())
+    except asking.Left:
+        return None
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The request's document. Raises ApiError."""
+    try:
+        document = msgspec.json.decode(await request.body())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(f"the body is no JSON document: {error}", code="invalid_json") from error
+    if not isinstance(document, dict):
+        raise ApiError("the body is no JSON object", code="invalid_json")
+    return document
+
+
+def _past(loaded: past.Past) -> Response:
+    return JsonResponse(responses.so_far(loaded, loaded.said), headers={SESSION: loaded.sid})
+
+
+def _model(offer: Offer) -> dict[str, Any]:
+    return {
+        "id": f"{PREFIX}{offer.name}", "object": "model", "created": _MODEL_SINCE, "owned_by": _OWNER,
+        "parley": {"protocol": offer.protocol, "seats": [seat.seat for seat in offer.seats]},
+    }  # fmt: skip

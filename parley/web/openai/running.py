@@ -1,0 +1,185 @@
+"""A session that is followed while its client waits: opened before anything is answered, told as it goes."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from parley.bus.errors import BusError, UnknownSession
+from parley.client.api import Parley
+from parley.client.client import Client
+from parley.client.errors import BadInput, ParleyError
+from parley.client.protocols import face_of
+from parley.client.records import closing
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.wire import SchemaError
+from parley.web import asking, verdicts
+from parley.web.offers import Offers, opening_of
+from parley.web.openai import errors
+from parley.web.openai.errors import ApiError
+from parley.web.openai.requests import FOOTER, Wanted
+
+SESSION = "X-Parley-Session"
+"""The header with the session's id."""
+_QUIET_S = 10.0
+"""After so long without a post a comment is sent: proxies cut what is silent."""
+OnDisconnect = Literal["cancel", "leave"]
+
+
+class Running:
+    """A session that was opened for a request."""
+
+    def __init__(self, client: Client, sid: str, wanted: Wanted) -> None:
+        self.client, self.sid, self.wanted = client, sid, wanted
+        self._teller = verdicts.PostTexts(face_of(wanted.offer.protocol).present())
+        self.result: Result | None = None
+        """What it came to, once it is closed."""
+
+    async def said(self) -> AsyncGenerator[str, None]:
+        """What is said, a text for each post, until it is closed; `result` is there then."""
+        seen_posts: list[Post] = []
+        async with contextlib.aclosing(asking.posts(self.client, self.sid)) as posts:
+            async for post in posts:
+                seen_posts.append(post)
+                if text := self._teller.text(post):
+                    yield text
+        self.result = closing(self.sid, seen_posts)
+
+    @property
+    def model(self) -> str:
+        """As it was named."""
+        return self.wanted.model
+
+    @property
+    def continues(self) -> str:
+        """The session that this one follows up; empty: none."""
+        return self.wanted.continues
+
+    @property
+    def ended(self) -> Result:
+        """What it came to."""
+        assert self.result is not None, "it was followed to its end"
+        return self.result
+
+    def content(self) -> str:
+        """The verdict, and the line by which a conversation goes on."""
+        return content_of(self.ended)
+
+    def own(self) -> dict[str, Any]:
+        """The field `parley` of the answer."""
+        return own_of(self.ended, continues=self.continues, ignored=list(self.wanted.ignored))
+
+    def headers(self) -> Mapping[str, str]:
+        """Of the answer."""
+        return {SESSION: self.sid}
+
+
+def content_of(result: Result) -> str:
+    """The verdict, and the line by which a conversation goes on."""
+    return f"{verdicts.verdict(result)}\n\n{FOOTER}{result.session}"
+
+
+def own_of(result: Result, **more: Any) -> dict[str, Any]:
+    """The field `parley` of an answer. `more`: what is named where there is something to say."""
+    fields: dict[str, Any] = verdicts.figures(result)
+    return fields | {name: value for name, value in more.items() if value}
+
+
+async def begun(client: Client, wanted: Wanted, offers: Offers) -> Running:
+    """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
+    chosen = offers.chosen(wanted.offer, wanted.question, wanted.settings)
+    wanted = msgspec.structs.replace(wanted, offer=chosen.offer, settings=chosen.settings)
+    try:
+        previous = await asking.previous(client, wanted.continues) if wanted.continues else None
+    except (UnknownSession, BadInput) as error:
+        message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
+        raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
+    opening = opening_of(
+        wanted.offer, wanted.question, documents=wanted.documents, settings=wanted.settings, budget=wanted.budget,
+        seed=wanted.seed, previous=previous, continues=wanted.continues, route=chosen.route,
+    )  # fmt: skip
+    sid = await asking.opened(Parley(client), opening)
+    return Running(client, sid, wanted)
+
+
+async def to_the_end(running: Running, request: Request, on_disconnect: OnDisconnect) -> list[str]:
+    """What was said, once the session is closed. Who goes away meanwhile has it cancelled. Raises asking.Left."""
+
+    async def all_of_it() -> list[str]:
+        return [text async for text in running.said()]
+
+    try:
+        return await asking.unless_left(request.receive, all_of_it())
+    except (asking.Left, asyncio.CancelledError):
+        await _left(running, on_disconnect)
+        raise
+
+
+async def _left(running: Running, on_disconnect: OnDisconnect) -> None:
+    if on_disconnect == "cancel":
+        await asking.leave(running.client, running.sid)
+
+
+class EventStream(Response):
+    """Events of the server as they come. Who goes away meanwhile has the session cancelled."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, running: Running, events: AsyncIterator[bytes], on_disconnect: OnDisconnect) -> None:
+        super().__init__(headers={**running.headers(), "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._running, self._events, self._on_disconnect = running, events, on_disconnect
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        try:
+            await asking.unless_left(receive, self._send(send))
+        except (asking.Left, OSError, asyncio.CancelledError) as error:
+            await _left(self._running, self._on_disconnect)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        try:
+            async for event in with_comments(self._events):
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+        except (ParleyError, BusError, SchemaError) as error:
+            failed = event_of(errors.body(error)[1])
+            await send({"type": "http.response.body", "body": failed, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def with_comments(events: AsyncIterator[bytes], quiet_s: float = _QUIET_S) -> AsyncIterator[bytes]:
+    """The events, and a comment wherever none came for so long."""
+    coming = asyncio.ensure_future(_next(events))
+    try:
+        while True:
+            done, _ = await asyncio.wait((coming,), timeout=quiet_s)
+            if not done:
+                yield b": they are thinking\n\n"
+                continue
+            event = coming.result()
+            if event is None:
+                return
+            yield event
+            coming = asyncio.ensure_future(_next(events))
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+
+
+async def _next(events: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(events, None)
+
+
+def event_of(data: Any, name: str = "") -> bytes:
+    """One event of the server."""
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + msgspec.json.encode(data) + b"\n\n"

@@ -1,0 +1,338 @@
+"""What happens in one session, heard once for each principal and told to all who watch.
+
+An owner's feed reads the log, which has every post in its order, who is asked and what is used; the posts on the wire
+say when there is something new. A client's feed reads the channels of its credentials. Each event is encoded once.
+Nothing is queued for a viewer: posts stand in a list, of a state the last one counts, and live text that a viewer did
+not take in time is lost to it.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from parley.bus.channels import CLIENTS, readable_by
+from parley.bus.connection import Connection
+from parley.bus.errors import BusError, UnknownSession
+from parley.client.client import Client
+from parley.client.errors import ParleyError
+from parley.client.post_order import in_order
+from parley.client.text import clean
+from parley.schemas.afterwards.feedback import CHANNEL as FEEDBACK_ON
+from parley.schemas.post import Live, SessionRow
+from parley.schemas.wire import SchemaError
+from parley.web.page import events, snapshot
+from parley.web.page.fold import Fold
+from parley.web.page.shapes import HumanTurn, PostCard
+
+POLL_S = 1.0
+"""An owner's feed looks at the log when something is heard, and at least so often."""
+SOON_S = 0.06
+"""Live text and states are gathered for so long."""
+WORKERS_S = 5.0
+"""How often an owner's feed asks who is alive, while a seat waits."""
+AGAIN_S = 0.5
+"""After the bus failed."""
+_UNSETTLED = "Servers of the bus were away. No moderator answers yet; this page goes on by itself"
+_LIVE = 512
+_AT_ONCE = 25
+"""Entries that are folded before others have their turn."""
+_STATES = ("seats", "signals", "usage", "refused", "items", "turn", "result", "trouble")
+"""Events that replace the one before, in the order in which a stream begins with them."""
+
+
+class EncodedPost(NamedTuple):
+    """A post's event."""
+
+    channel: str
+    k: int
+    data: bytes
+    at_ns: int
+
+
+def encoded(name: str, data: Any) -> bytes:
+    """One event of a stream, without an id."""
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(data))
+
+
+class Feed:
+    """One session for one principal.
+
+    Parameters
+    ----------
+    dial
+        The principal's connection, and what it does there. Raises Unreachable.
+    """
+
+    def __init__(
+        self,
+        sid: str,
+        row: SessionRow | None,
+        dial: Callable[[], Awaitable[tuple[Connection, Client]]],
+        *,
+        everything: bool,
+        patience_s: float = 10.0,
+    ) -> None:
+        self.sid, self.patience_s = sid, patience_s
+        self.fold = Fold(sid, row, everything=everything)
+        self.posts: list[EncodedPost] = []
+        self.states: dict[str, tuple[int, bytes]] = {}
+        """Event -> how often it changed, and its bytes."""
+        self.lives: deque[tuple[int, bytes]] = deque(maxlen=_LIVE)
+        self.viewers: set[asyncio.Event] = set()
+        self.used_at = time.monotonic()
+        """When somebody last looked."""
+        self.fault: Exception | None = None
+        """Why there is nothing to be seen."""
+        self._dial = dial
+        self._ready = asyncio.Event()
+        self._news = asyncio.Event()
+        self._reading = asyncio.Lock()
+        self._client: Client | None = None
+        self._lived = 0
+        self._texts: dict[tuple[str, str, int], str] = {}
+        self._soon: asyncio.TimerHandle | None = None
+        self._workers_at = 0.0
+        self._task = asyncio.ensure_future(self._run())
+
+    @property
+    def is_lost(self) -> bool:
+        """It ended, and not with its session: another is to be made."""
+        return self.fault is not None or (self.over and self.fold.result is None)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more comes."""
+        return self._task.done()
+
+    async def ready(self) -> Fold:
+        """What is known once all that was said has been read. Raises what stood in the way."""
+        async with asyncio.timeout(self.patience_s + 5):
+            await self._ready.wait()
+        if self.fault is not None:
+            raise self.fault
+        return self.fold
+
+    async def caught_up(self) -> Fold:
+        """The same, with what was said just now, and after the end. The bus may be away: then as far as it is known."""
+        fold = await self.ready()
+        client = self._client
+        if client is not None:
+            with contextlib.suppress(BusError, ParleyError, TimeoutError):
+                async with asyncio.timeout(1.0):
+                    if client.owner:
+                        await self._read_log(client)
+                    elif fold.result is not None:
+                        await self._read_afterwards(client)
+        return fold
+
+    async def _read_afterwards(self, client: Client) -> None:
+        """What was said of a session that is closed: feedback."""
+        for post in await client.history(self.sid, FEEDBACK_ON):
+            self._tell(self.fold.post(post))
+
+    async def close(self) -> None:
+        """Hear no more."""
+        if self._soon is not None:
+            self._soon.cancel()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    # -- hearing
+    async def _run(self) -> None:
+        while self.fold.result is None:
+            try:
+                await self._hear()
+            except (UnknownSession, SchemaError) as error:
+                self._fails(error)
+                return
+            except (BusError, ParleyError, TimeoutError) as error:
+                if not self._ready.is_set():
+                    self._fails(error)
+                    return
+                unsettled = self._client is not None and self._client.bus_unsettled
+                self._trouble(away=True, message=_UNSETTLED if unsettled else str(getattr(error, "plain", error)))
+                await asyncio.sleep(AGAIN_S)
+        self._flush()
+        self._wake()
+
+    def _fails(self, error: Exception) -> None:
+        self.fault = error
+        self._ready.set()
+        self._wake()
+
+    async def _hear(self) -> None:
+        """Until the session is closed. Raises what the bus raises."""
+        connection, client = await self._dial()
+        self._client = client
+
+        def gone() -> None:
+            self._trouble(away=True, message="the bus is away; this page goes on by itself once it is back")
+
+        def back() -> None:
+            self._news.set()
+
+        connection.on_disconnect.append(gone)
+        connection.on_reconnect.append(back)
+        try:
+            await (self._by_log(client) if client.owner else self._by_channels(client))
+        finally:
+            connection.on_disconnect.remove(gone)
+            connection.on_reconnect.remove(back)
+
+    async def _by_log(self, client: Client) -> None:
+        await self._read_log(client)
+        if not self.fold.entries:
+            raise UnknownSession(self.sid)
+        self._is_ready()
+        if self.fold.result is not None:
+            return
+        listening = asyncio.ensure_future(self._listen(client))
+        try:
+            while self.fold.result is None:
+                if listening.done():
+                    listening.result()  # its end: the log says the rest
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_S):
+                        await self._news.wait()
+                self._news.clear()
+                await self._read_log(client)
+                await self._look_who_is_there(client)
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def _listen(self, client: Client) -> None:
+        shown = {c: self.fold.position.get(c, 0) for c in readable_by(CLIENTS)}
+        async with contextlib.aclosing(client.posts(self.sid, shown, self._live)) as posts:
+            async for _ in posts:
+                self._news.set()
+
+    async def _read_log(self, client: Client) -> None:
+        async with self._reading:
+            texts = await client.log(self.sid, len(self.fold.entries))
+            self._trouble(away=False)
+            for count, text in enumerate(texts, 1):
+                for card in self.fold.entry(text):
+                    self._tell(card)
+                if count % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            if texts:
+                self._later()
+                self._wake()
+
+    async def _look_who_is_there(self, client: Client) -> None:
+        """A seat waits in vain where nobody serves its queue."""
+        waits = any(seat.state == "queued" for seat in self.fold.scene.seats.values())
+        if not waits or time.monotonic() < self._workers_at:
+            return
+        self._workers_at = time.monotonic() + WORKERS_S
+        with contextlib.suppress(BusError, ParleyError):
+            presence = await client.workers(1.0)
+            if presence.heard:
+                self.fold.scene.workers(frozenset(w.queue for w in presence.workers))
+                self._later()
+
+    async def _by_channels(self, client: Client) -> None:
+        channels = readable_by(CLIENTS)
+        if not self._ready.is_set():
+            posts = [post for c in channels for post in await client.history(self.sid, c)]
+            for post in sorted(posts, key=lambda p: p.n):
+                self._tell(self.fold.post(post))
+            self._is_ready()
+        if self.fold.result is not None:
+            return
+        following = client.posts(self.sid, dict(self.fold.position), self._live)
+        expected = self.fold.posts[-1].n + 1 if self.fold.posts else 0
+        async with contextlib.aclosing(following):
+            async for post in in_order(following, expected=expected):
+                self._trouble(away=False)
+                self._tell(self.fold.post(post))
+                self._later()
+                self._wake()
+
+    def _live(self, live: Live) -> None:
+        self.fold.live(live)
+        if live.state == "text":
+            key = live.seat, live.turn, live.attempt
+            self._texts[key] = self._texts.get(key, "") + live.text
+        else:
+            self._tell_texts()
+            self._tell_live(live)
+            self._news.set()  # a reply may stand in the log that no post tells of yet
+        self._later()
+
+    # -- telling
+    def _is_ready(self) -> None:
+        if not self._ready.is_set():
+            self._flush()
+            self._ready.set()
+        self._trouble(away=False)
+
+    def _tell(self, card: PostCard | None) -> None:
+        if card is None:
+            return
+        shows = self.fold.presenter
+        event = events.PostEvent(
+            session=self.sid, post=card, round_name=shows.round_name, round_note=shows.round_note(card.round)
+        )
+        data = encoded("post", event)
+        self.posts.append(EncodedPost(card.channel, card.k, data, self.fold.posts[-1].at_ns))
+
+    def _tell_live(self, live: Live) -> None:
+        self._lived += 1
+        event = events.LiveEvent(
+            session=self.sid, seat=live.seat, turn=live.turn, state=live.state, text=live.text, attempt=live.attempt
+        )
+        self.lives.append((self._lived, encoded("live", event)))
+
+    def _tell_texts(self) -> None:
+        for (seat, turn, attempt), text in self._texts.items():
+            self._tell_live(Live(session=self.sid, seat=seat, turn=turn, state="text", text=text, attempt=attempt))
+        self._texts.clear()
+
+    def _trouble(self, *, away: bool, message: str = "") -> None:
+        known = self.states.get("trouble")
+        if known is None and not away:
+            return
+        event = events.TroubleEvent(session=self.sid, away=away, message=clean(message) or "the bus is back")
+        self._state("trouble", event)
+        self._wake()
+
+    def tell_turn(self, seat: str, turn: HumanTurn | None, message: str) -> None:
+        """What the person on a seat is asked now."""
+        self._state(f"turn:{seat}", events.TurnEvent(session=self.sid, seat=seat, turn=turn, message=message))
+        self._wake()
+
+    def _later(self) -> None:
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(SOON_S, self._flush)
+
+    def _flush(self) -> None:
+        """Tell live text, and the states that changed."""
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        self._tell_texts()
+        for name, event in snapshot.states(self.fold):
+            self._state(name, event)
+        self._wake()
+
+    def _state(self, name: str, event: Any) -> None:
+        data = encoded(name.partition(":")[0], event)
+        version, before = self.states.get(name, (0, b""))
+        if data != before:
+            self.states[name] = version + 1, data
+
+    def _wake(self) -> None:
+        for viewer in self.viewers:
+            viewer.set()
+
+
+def state_order(names: Sequence[str]) -> list[str]:
+    """Names of states, as a stream tells them."""
+    return sorted(names, key=lambda name: _STATES.index(name.partition(":")[0]))

@@ -1,0 +1,156 @@
+"""What people do with running sessions: cancel, answer what waits for them, see who is there."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from parley.client.errors import BadInput, NotAllowed
+from parley.client.people import inbox as questions
+from parley.client.people import sitting
+from parley.schemas.presence import Announcement, Workers
+from parley.web.app import client_of, principal_of, shared_of
+from parley.web.asking import acted_on
+from parley.web.errors import JsonResponse
+from parley.web.health import Health, ModelHealth
+from parley.web.page.asked import Agents, Bus, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
+from parley.web.page.asking import body_of, hub_of, may_take, resumed, seats_of, sid_of
+from parley.web.page.shapes import OpenItem
+from parley.web.page.turns import tickets
+
+MOST_REASON = 2_000
+Health_ = Literal["ok", "warning", "failed", "unknown"]
+
+
+async def cancel(request: Request) -> Response:
+    """End a session before its protocol does."""
+    asked, sid = await body_of(request, Cancel), sid_of(request)
+    if len(asked.reason) > MOST_REASON:
+        raise BadInput("reason", f"{len(asked.reason):,} characters, allowed are {MOST_REASON:,}")
+    client = await client_of(request)
+    await acted_on(client, sid)
+    await client.cancel(sid, asked.reason or "ended on the web page")
+    return JsonResponse(Done(message="the session is being ended"))
+
+
+async def decide(request: Request) -> Response:
+    """Answer an open item, or override who leads."""
+    asked = await body_of(request, Decide)
+    client, sid = await client_of(request), sid_of(request)
+    await acted_on(client, sid)
+    await questions.answer(client, sid, asked.item, asked.choice, asked.note)
+    return JsonResponse(Done(message=f"{asked.item} is answered with {asked.choice[:200]}"))
+
+
+async def sit(request: Request) -> Response:
+    """Take a seat."""
+    asked, sid, seat = await body_of(request, SitDown), sid_of(request), request.path_params["seat"]
+    order = sitting.order_of(seat, asked.seconds, asked.then)
+    principal = principal_of(request)
+    feed = await hub_of(request).feed(principal, sid)  # raises where the session may not be read
+    await resumed(request, sid)
+    ticket = await seats_of(request).sit(principal, sid, order, may_take(request))
+    seats_of(request).attach(principal, feed)
+    response = JsonResponse(Done(message=f"you sit on {seat}"))
+    tickets.give(request, response, ticket)
+    return response
+
+
+async def leave(request: Request) -> Response:
+    """Give a seat back to its agent."""
+    sid, seat = sid_of(request), request.path_params["seat"]
+    await resumed(request, sid)
+    await seats_of(request).leave(principal_of(request), sid, seat)
+    response = JsonResponse(Done(message=f"you have left {seat}"))
+    tickets.take(request, response, [tickets.Ticket(sid, seat, 0)])
+    return response
+
+
+async def reply(request: Request) -> Response:
+    """Say something in the turn that waits."""
+    asked, sid, seat = await body_of(request, SeatReply), sid_of(request), request.path_params["seat"]
+    await resumed(request, sid)
+    await seats_of(request).says(principal_of(request), sid, seat, asked.turn, asked.body)
+    return JsonResponse(Done(message="sent"))
+
+
+async def inbox(request: Request) -> Response:
+    """Everything that waits for a human."""
+    waiting = await questions.waiting(await client_of(request))
+    items = tuple(
+        OpenItem(
+            session=w.session, task=w.task, item=w.item, kind=w.kind, question=w.question, choices=w.choices,
+            default=w.default, deadline_ms=w.deadline_ns // 1_000_000,
+        )
+        for w in waiting
+    )  # fmt: skip
+    return JsonResponse(Inbox(items=items))
+
+
+async def bus(request: Request) -> Response:
+    """What the servers lack just now. Nobody is asked for it: the connection knows."""
+    return JsonResponse(Bus(lacking=(await client_of(request)).bus_lacking))
+
+
+async def agents(request: Request) -> Response:
+    """Who is there. Raises NotAllowed where no owner asks."""
+    if not principal_of(request).operates:
+        raise NotAllowed("creds", "who is there is told to owners")
+    presence, health = await asyncio.gather((await client_of(request)).workers(), shared_of(request).looks.last())
+    return JsonResponse(seen(presence, health))
+
+
+def seen(presence: Workers, health: Health | None) -> Agents:
+    """Workers, experts and models, as a moderator has heard of them. `health`: what was found where it was looked."""
+    waiting = health.waiting if health is not None else None
+    workers = tuple(_worker(w, waiting) for w in presence.workers)
+    experts = tuple(Expert(id=e.id, name=e.name, version=e.version, general=e.general) for e in presence.experts)
+    models_here = models(presence.workers, health.models if health is not None else {})
+    return Agents(
+        heard=presence.heard, workers=workers, experts=experts, models=models_here,
+        missing=health.missing if health else (), looked=health is not None,
+    )  # fmt: skip
+
+
+def _worker(w: Announcement, waiting: Mapping[str, int] | None) -> Worker:
+    return Worker(
+        queue=w.queue, role=w.roles[0], model=w.model, family=w.family, copies=w.copies or 1, room=w.room,
+        metered=w.metered, waiting=None if waiting is None else waiting.get(w.queue, 0),
+    )  # fmt: skip
+
+
+def models(workers: Sequence[Announcement], health_of: Mapping[str, ModelHealth]) -> tuple[Model, ...]:
+    """Models by name, which queues each answers for, and its health: as it was found, else as its workers announce."""
+    by_name: dict[tuple[str, str], list[Announcement]] = {}
+    for w in workers:
+        by_name.setdefault((w.model, w.family), []).append(w)
+    made = []
+    for (name, family), announcements in by_name.items():
+        health, words = _health([health_of[w.queue] for w in announcements if w.queue in health_of], announcements)
+        queues = tuple(dict.fromkeys(w.queue for w in announcements))
+        made.append(Model(model=name, family=family, queues=queues, health=health, words=words))
+    return tuple(made)
+
+
+def _health(looks: Sequence[ModelHealth], announcements: Sequence[Announcement]) -> tuple[Health_, str]:
+    status = {look.status for look in looks}
+    if "missing" in status:
+        return "failed", "it does not answer"
+    health: Health_ = "warning" if all(w.draining for w in announcements) else "ok"
+    seconds = [look.seconds for look in looks if look.seconds is not None]
+    if not announcements[0].metered:
+        parts = ["no language model: answers from documents"]
+    elif seconds:
+        parts = [f"answered a tiny question in {max(seconds):.1f} s"]
+    elif "configured" in status:
+        health, parts = "unknown", ["configured, and not asked: that is paid for (parley doctor --probe asks)"]
+    else:
+        parts = ["announced by its worker, and not asked"]
+    tools = next((w.no_tools for w in announcements if isinstance(w.no_tools, str) and w.no_tools), "")
+    if tools:
+        parts.append(f"tools that do not start: {tools}")
+    if all(w.draining for w in announcements):
+        parts.append("its workers are ending")
+    return health, "; ".join(parts)

@@ -1,0 +1,429 @@
+"""Every JSON document of the web page, and every event of its streams. The page's scripts are written against these.
+
+Pages: `GET /`, `/new`, `/inbox`, `/agents`, `/compare`, `/s/{sid}`, `/s/{sid}/documents/{number}` all answer
+with the same shell (static/index.html).
+
+| route | takes | gives |
+|---|---|---|
+| GET /api/me | | Me |
+| GET /api/sessions | `q`, `status`, `protocol`, `before`, `limit` | SessionList |
+| POST /api/sessions | multipart: `request` (Start as JSON), any number of files `evidence` | Started, 201 |
+| POST /api/estimate | the same | Estimated |
+| GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
+| GET /api/sessions/{sid}/events | `from` or the header Last-Event-ID: a position; `everything=1` | a stream |
+| GET /api/events | `session=a,b` (at most 32), `from`, `everything=1`, `brief=1` | one stream of several sessions |
+| GET /api/sessions/{sid}/documents/{number} | number: as a quotation's `file` has it; owners only | DocumentView |
+| POST /api/sessions/{sid}/cancel | Cancel | Done |
+| POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
+| GET /api/sessions/{sid}/shadow | | Shadow |
+| GET /api/sessions/{sid}/export/{form} | form: `record`, `html`, `json`; `everything=1` | a file |
+| POST /api/sessions/{sid}/decide | Decide: an open item, or an override such as the lead | Done |
+| GET /api/inbox | | Inbox |
+| GET /api/bus | | Bus |
+| GET /api/agents | owners only | Agents |
+| POST /api/sessions/{sid}/seats/{seat}/sit | SitDown | Done |
+| POST /api/sessions/{sid}/seats/{seat}/leave | | Done |
+| POST /api/sessions/{sid}/seats/{seat}/reply | SeatReply | Done |
+| POST /api/sessions/{sid}/feedback | GiveFeedback: of a closed session, right or wrong | Done |
+| POST /api/sessions/{sid}/fork | Fork: of a closed session of one's own | Started, 201 |
+
+The documents that a page sends, and the answers to them, stand in `asked.py`, those of a session and of lists here,
+and events in `events.py`.
+
+An error is `{"error": {"field", "message"}}` (parley.web.errors).
+
+**A position** says how many posts of each channel were taken: `control:3,public:12`. The stream of several sessions
+writes it for each of them: `SID=control:3,public:12;SID=public:1`. `Session.position` is one; the page begins its
+stream with `?from=` it. An empty position is the beginning.
+
+**A stream** is SSE. Its events carry JSON:
+
+| event | data | id | |
+|---|---|---|---|
+| post | PostEvent | the position after it | each post once, whatever was cut |
+| live | LiveEvent | none | what a seat is at; lost when the stream is cut |
+| seats | SeatsEvent | none | all seats as they are now |
+| signals | SignalsEvent | none | all series as they are now |
+| usage | UsageEvent | none | what was used so far |
+| refused | RefusedEvent | none | replies that were not accepted, all of them so far |
+| items | ItemsEvent | none | questions that wait for a human now |
+| turn | TurnEvent | none | a turn of a seat that this principal sits on, or that it is over |
+| result | ResultEvent | none | what it came to |
+| trouble | TroubleEvent | none | the bus went away, or is back; the stream goes on by itself |
+| end | EndEvent | none | nothing more comes of this session |
+
+With `brief=1` a stream has no `post` and no `live`: a list of running sessions needs their states alone.
+
+All but `post` and `live` tell a whole state that replaces the one before. A stream begins with each of them that is
+known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks again. A viewer that
+reads too slowly is cut, and goes on from its last id.
+
+Cards, chips, quotes, changes of mind and series are those of parley/client/show/cards.py.
+
+Texts are data: whoever shows them sets textContent. Control characters are in them as they were said.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from parley.client.show.cards import Card, Quote, Series, StopRule
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in a list."""
+
+    session: str
+    question: str
+    """As far as the index has it."""
+    protocol: str
+    status: str
+    """open | finished | failed | cancelled | refused | erased"""
+    reason: str = ""
+    converged: bool | None = None
+    """None: not known, or the reason does not say it."""
+    opened_ms: int
+    closed_ms: int | None = None
+    owner: str = ""
+    feedback: str = ""
+    """right | wrong, as somebody said last; empty: nobody did."""
+
+
+class SessionList(msgspec.Struct, frozen=True, kw_only=True):
+    """Sessions, those that changed last first: feedback is a change, too."""
+
+    sessions: tuple[Row, ...]
+    before: int | None = None
+    """For the next page; None: there is none."""
+    searched: int
+    """Rows that were looked at."""
+    whole: bool = True
+    """False: sessions of an earlier release may be missing until the index is rebuilt."""
+
+
+class PostCard(Card, frozen=True, kw_only=True):
+    """A post as any page shows it: what it says (parley.client.show.cards.Card), and where it stands."""
+
+    n: int
+    """Number in its session: the anchor of links, `p12`."""
+    channel: str
+    k: int
+    """Number on its channel."""
+    transition: int
+    at_ms: int
+    round: int
+    seat: str = ""
+    """Empty: the moderator."""
+    kind: str
+    """As the protocol calls it."""
+
+
+class RoundView(msgspec.Struct, frozen=True, kw_only=True):
+    """A round and what was said in it."""
+
+    round: int
+    name: str
+    """`Round 2`; `Beginning` of what comes before the first."""
+    note: str = ""
+    """`blind, nobody saw another answer`; empty: nothing."""
+    posts: tuple[PostCard, ...]
+
+
+class SeatView(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat as it is now."""
+
+    seat: str
+    role: str = ""
+    model: str = ""
+    family: str = ""
+    state: Literal[
+        "idle", "queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn", "done", "failed"
+    ] = "idle"
+    since_ms: int | None = None
+    """When it came to this state; None: not known."""
+    text: str = ""
+    """What it has said so far in the turn that it is at."""
+    person: bool = False
+    """Its turns are a person's now, or a person said something there: `model` is the agent that stands in."""
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply, or an argument, that was not accepted."""
+
+    seat: str
+    round: int
+    kind: str
+    why: str
+    attempt: int = 1
+    last: bool = False
+    """Nothing came of the turn."""
+    transition: int = -1
+    post: int | None = None
+    """The post that says so; None: the log alone knows."""
+
+
+class MindChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Who changed when and on what."""
+
+    seat: str
+    round: int
+    post: int
+    before: str = ""
+    after: str = ""
+    by: str
+    why: str = ""
+    because: int | None = None
+    """Number of the post that moved it."""
+    explained: bool = True
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """A budget; None is no limit."""
+
+    tokens: int | None = None
+    calls: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+
+class SeatUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What one seat used."""
+
+    seat: str
+    turns: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    cost_usd: float
+    unpriced: bool = False
+
+
+class Use(msgspec.Struct, frozen=True, kw_only=True):
+    """What was used so far."""
+
+    turns: int = 0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    estimated: bool = False
+    unpriced: bool = False
+    seconds: float = 0.0
+    words: str = ""
+    by_seat: tuple[SeatUse, ...] = ()
+
+
+class Warn(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader must know before believing the answer."""
+
+    kind: Literal["one_family", "weak_evidence", "no_language_model", "estimated", "missing_seats", "left_out"]
+    text: str
+
+
+class CertificateRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure that the stop rests on."""
+
+    name: str
+    value: str
+
+
+class ResultView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session came to."""
+
+    status: str
+    """finished | failed | cancelled"""
+    answer: str
+    """Empty: there is none."""
+    answer_word: str = "Answer"
+    reasoning: str = ""
+    confidence: str = ""
+    reads: str = ""
+    """How past outcomes say that it should be read, or that it is not calibrated."""
+    converged: bool
+    reason: str
+    """The stop's name."""
+    stop: str
+    """Why it ended, in the words of docs/stops.md."""
+    why: str = ""
+    """What kept it from convergence, in short."""
+    certificate: tuple[CertificateRow, ...] = ()
+    learned: tuple[str, ...] = ()
+    """What past outcomes did, a line each, as `parley explain` says it."""
+    rules: tuple[StopRule, ...] = ()
+    """Every reason to stop with its tests, in the order in which they are asked; the first that holds is the reason."""
+    dissent: str
+    """Who holds something else, always said: `nobody`, or that this protocol does not ask it."""
+    quotes: tuple[Quote, ...] = ()
+    carried_by: tuple[int, ...] = ()
+    """Numbers of the posts that carried the answer."""
+    beside: tuple[str, ...] = ()
+    """Lines that the protocol says beside the answer."""
+    in_short: str = ""
+    duration_s: float
+    usage: str = ""
+    exit_code: int
+
+
+class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that waits for a human."""
+
+    session: str
+    task: str = ""
+    """The session's question; empty: not known."""
+    item: str
+    kind: str
+    question: str
+    choices: tuple[str, ...] = ()
+    """None: free text."""
+    default: str = ""
+    """What holds without an answer."""
+    deadline_ms: int
+
+
+class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A document of the evidence."""
+
+    name: str
+    characters: int
+    holders: tuple[str, ...] = ()
+    """Seats that hold it."""
+
+
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a document."""
+
+    text: str
+    quotes: tuple[str, ...] = ()
+    """Quotations that cover it: `12-0` is the first one of post 12. Empty: nobody quotes it."""
+
+
+class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
+    """One document with what posts quote of it."""
+
+    session: str
+    question: str
+    round_name: str
+    name: str
+    characters: int
+    holders: tuple[str, ...] = ()
+    passages: tuple[Passage, ...]
+    """Together they are the text."""
+    missing: tuple[str, ...] = ()
+    """Quotations that do not stand in it word for word."""
+    posts: dict[str, tuple[str, int]] = {}
+    """Quotation -> seat and round of its post."""
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """What a human may decide unasked: sent as Decide with this item."""
+
+    item: str
+    about: str
+
+
+class HumanTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that waits for the person who asks."""
+
+    seat: str
+    turn: str
+    """Sent back with the reply."""
+    kind: str
+    round: int
+    deadline_ms: int
+    asked: str
+    """What is wanted, in a sentence."""
+    question: str
+    """The session's."""
+    prompt: str
+    """All that the seat is shown, as the terminal shows it."""
+    fields: tuple["HumanField", ...] = ()
+    """What is to be filled in, in this order."""
+    error: str = ""
+    """Why the last attempt was not accepted."""
+
+
+class HumanField(msgspec.Struct, frozen=True, kw_only=True):
+    """One field of a reply."""
+
+    name: str
+    label: str
+    kind: Literal["text", "long", "integer", "number", "switch", "choice", "list", "pairs", "group", "rows"]
+    """`list`: one value a line; `pairs`: `name = value` a line; `group`: an object; `rows`: a list of objects."""
+    item: Literal["text", "integer", "number"] = "text"
+    """What a value of a choice, a list or of pairs is."""
+    required: bool = True
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    """The choices as they are read, in their order."""
+    suggested: tuple[str, ...] = ()
+    """What may be meant, beside anything else."""
+    least: float | None = None
+    most: float | None = None
+    help: str = ""
+    fields: tuple["HumanField", ...] = ()
+    """Of a group, and of each row."""
+
+
+class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody said last of a result."""
+
+    author: str
+    right: bool
+    answer: str = ""
+    """What would have been right."""
+    note: str = ""
+    times: int = 1
+    """How often something was said; the last one counts."""
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One session, whole, as far as who asks may see it."""
+
+    session: str
+    question: str
+    """Empty: not known to who asks."""
+    protocol: str
+    status: str
+    """open | finished | failed | cancelled | refused | erased"""
+    opened_ms: int
+    closed_ms: int | None = None
+    owner: str = ""
+    position: str
+    """Where this snapshot ends: a stream from here misses and repeats nothing."""
+    settings: dict[str, Any] = {}
+    continues: str = ""
+    forked_from: str = ""
+    forked_at: int | None = None
+    """The round up to which the other's record was taken over."""
+    fork_words: tuple[str, ...] = ()
+    """What a fork changed and what it carries, a line each."""
+    parent: str = ""
+    round: int = 0
+    """The one that is played, or the last one."""
+    round_limit: int | None = None
+    round_name: str = "Round"
+    documents: tuple[DocumentRow, ...] = ()
+    """The evidence, in the order in which a quotation's `file` counts it."""
+    seats: tuple[SeatView, ...] = ()
+    rounds: tuple[RoundView, ...] = ()
+    signals: tuple[Series, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    changes: tuple[MindChange, ...] = ()
+    budget: Limits = Limits()
+    usage: Use = Use()
+    result: ResultView | None = None
+    warnings: tuple[Warn, ...] = ()
+    items: tuple[OpenItem, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    sits: tuple[str, ...] = ()
+    """Seats on which who asks sits now."""
+    turns: tuple[HumanTurn, ...] = ()
+    """Turns that wait there."""
+    left_out: str = ""
+    """That posts are not shown, in words; empty: none, or nobody knows."""
+    feedback: FeedbackView | None = None
+    """None: nobody said anything."""
+    may: tuple[str, ...] = ()
+    """Of: cancel, decide, what-if, everything, export, sit, feedback, fork."""

@@ -1,0 +1,190 @@
+"""Starting sessions from a page: who asks and what it may start, what it may come to, and the opening."""
+
+import asyncio
+import contextlib
+import errno
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from parley.bus.errors import BusError
+from parley.client import api, estimate
+from parley.client.errors import BadInput, NotAllowed, ParleyError
+from parley.client.protocols import setup_of
+from parley.client.reliability.ways import AUTO, with_way
+from parley.coordinator.estimate import Amount, Estimate
+from parley.coordinator.protocols import DEFAULT
+from parley.observability import caller
+from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, SESSION_ID, OpenSession
+from parley.schemas.wire import InvalidValue
+from parley.web import asking
+from parley.web.app import client_of, principal_of
+from parley.web.errors import JsonResponse
+from parley.web.guard import UPLOAD
+from parley.web.offers import Offers
+from parley.web.page.asked import EstimateAmount, Estimated, Me, Queue, Start, Started
+from parley.web.page.asking import MOST_JSON, body_of, document, may_take
+from parley.web.page.offers import offers
+from parley.web.page.reading import can
+from parley.web.page.seats import to_take
+
+MOST_FILES = 2_000
+WAIT_S = 300.0
+"""So long a seat's first turns wait for a person."""
+_NAME = 255
+"""Bytes of one part of a file's name."""
+_HEARING_S = 2.0
+
+
+async def me(request: Request) -> Response:
+    """Who asks, and what may be started."""
+    principal = principal_of(request)
+    queues: tuple[Queue, ...] = ()
+    if principal.operates:
+        with contextlib.suppress(ParleyError, BusError):  # a page that cannot say who is there still opens
+            presence = await (await client_of(request)).workers(_HEARING_S)
+            queues = tuple(
+                Queue(queue=w.queue, role=w.roles[0], model=w.model, copies=w.copies or 1) for w in presence.workers
+            )
+    asker = Me(
+        name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
+        seats=to_take(may_take(request)),
+        default_protocol=DEFAULT, protocols=offers(), queues=queues,
+        limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
+    )  # fmt: skip
+    return JsonResponse(asker)
+
+
+async def start(request: Request) -> Response:
+    """Open a session."""
+    with caller.root("parley gateway"):
+        opening = await _opening(request)
+        sid = await (await client_of(request)).open(opening)
+    return JsonResponse(Started(session=sid), 201)
+
+
+async def estimated(request: Request) -> Response:
+    """What it may come to, with the workers that are alive."""
+    opening = await _opening(request)
+    client = await client_of(request)
+    if not client.owner:
+        raise NotAllowed("creds", "an estimate asks who is there, which takes an owner's credentials")
+    presence = await client.workers()
+    figures = await asyncio.to_thread(estimate.of, opening, presence.workers)
+    return JsonResponse(_estimated(figures, opening))
+
+
+def _estimated(figures: Estimate, opening: OpenSession) -> Estimated:
+    way = msgspec.UNSET if opening.learned is msgspec.UNSET else opening.learned.way
+    return Estimated(
+        words=tuple(estimate.words(figures)), way="" if way is msgspec.UNSET else way.why,
+        likely=_amount(figures.likely),
+        most=None if figures.work is not None else _amount(figures.most), rounds=figures.rounds,
+        shortfall=figures.shortfall,
+    )  # fmt: skip
+
+
+def _amount(a: Amount) -> EstimateAmount:
+    return EstimateAmount(turns=a.turns, calls=a.calls, tokens=a.tokens, cost_usd=a.cost_usd)
+
+
+# -- what was sent
+
+
+async def _opening(request: Request) -> OpenSession:
+    """The session that a body asks for, checked as the command line checks it. Raises BadInput, TooLarge."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return await _checked(request, await body_of(request, Start), None)
+    async with _form(request) as form:
+        text = form.get("request")
+        if not isinstance(text, str):
+            raise BadInput("request", "wanted is a field `request` with the session as JSON")
+        start = document(text.encode(), Start, "request")
+        files = [file for file in form.getlist("evidence") if isinstance(file, UploadFile)]
+        if not files:
+            return await _checked(request, start, None)
+        with tempfile.TemporaryDirectory(prefix="parley-upload-") as folder:
+            for file in files:
+                path = Path(folder) / inside(file.filename or "")
+                await asyncio.to_thread(_kept, path, file)
+            try:
+                return await _checked(request, start, Path(folder))
+            except BadInput as error:
+                raise BadInput(error.field, error.why.replace(f"folder {folder}", "what was sent")
+                               .replace(f"{folder}/", "")) from None  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def _form(request: Request) -> AsyncIterator[FormData]:
+    form = request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_JSON)
+    async with form as fields:
+        yield fields
+
+
+def inside(name: str) -> PurePosixPath:
+    """The path of a file that was sent, inside the folder of its evidence. Raises BadInput."""
+    path = PurePosixPath(name)
+    parts = name.split("/")
+    bad = "\\" in name or "\0" in name or path.is_absolute() or any(p in ("", ".", "..") for p in parts)
+    if bad or any(len(part.encode(errors="replace")) > _NAME for part in parts) or len(parts) > 32:
+        raise BadInput("evidence", f"{name[:80]!r} is no path inside a folder")
+    return path
+
+
+def _kept(path: Path, file: UploadFile) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as kept:
+            while piece := file.file.read(1_000_000):
+                kept.write(piece)
+    except (FileExistsError, NotADirectoryError, UnicodeEncodeError):
+        raise BadInput("evidence", f"{path.name[:80]!r} is there twice, or its name cannot be used") from None
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise BadInput("evidence", f"{path.name[:80]!r}: its path is too long for this machine") from None
+
+
+async def _checked(request: Request, asked: Start, evidence: Path | None) -> OpenSession:
+    if asked.protocol not in ("", AUTO):
+        api.known_protocol(asked.protocol)  # a saved panel is for programs
+    known: Offers = request.app.state.offers
+    chosen = await asyncio.to_thread(
+        known.chosen, known.of(asked.protocol), asked.question, asked.settings, asked.panel
+    )
+    if chosen.route is not None and asked.humans:
+        raise BadInput("humans", f"{AUTO} chooses who sits there; name a protocol, or leave humans out")
+    protocol, settings = chosen.offer.protocol, chosen.settings
+    setup_of(protocol).from_afar(asked.settings)
+    previous = None
+    if asked.continues:
+        if not SESSION_ID.fullmatch(asked.continues):
+            raise BadInput("continue", f"{asked.continues[:80]!r} is not a session's id")
+        previous = await asking.previous(await client_of(request), asked.continues)
+    beneath = setup_of(protocol).beneath(settings)
+    if beneath is not None:
+        setup_of(beneath.protocol).from_afar(beneath.settings)
+
+    def opening() -> OpenSession:
+        built = api.request(
+            asked.question, protocol=protocol, evidence=evidence, settings=settings, budget=budget_of(asked.budget),
+            seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, previous=previous, continues=asked.continues,
+        )  # fmt: skip
+        learned = built if chosen.offer.learned is None else chosen.offer.learned(built)
+        return msgspec.structs.replace(with_way(learned, chosen.route), waits=dict.fromkeys(asked.humans, WAIT_S))
+
+    try:
+        return await asyncio.to_thread(opening)
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
+
+
+def budget_of(limits: dict[str, float | None]) -> dict[str, Any]:
+    """Limits as a session takes them: JSON's `60.0` is whole, and what is not stays as it is, to be refused."""
+    return {n: int(v) if v is not None and v.is_integer() else v for n, v in limits.items()}

@@ -1,0 +1,149 @@
+"""Streams of server-sent events: feeds of one or several sessions, from a position on, to one viewer.
+
+sse-starlette is not used: it takes over a part of uvicorn's server for the whole process, and a stream here is the
+bytes that feeds have encoded already.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from parley.observability.metrics import Metrics
+from parley.web.page import events
+from parley.web.page.feed import Feed, encoded, state_order
+from parley.web.page.positions import Position, all_written, written
+
+PING_S = 15.0
+SLOW_S = 20.0
+"""A viewer that takes nothing for so long is cut; it goes on from its last id."""
+RETRY_MS = 1_000
+_PIECES = 100
+"""Events in one piece of the answer."""
+
+
+class View:
+    """Where one viewer is in one feed."""
+
+    def __init__(self, feed: Feed, position: Position, metrics: Metrics, *, brief: bool = False) -> None:
+        self.feed, self.position, self._brief = feed, dict(position), brief
+        self._metrics, self._backlog = metrics, len(feed.posts)
+        self._next = 0
+        self._states: dict[str, int] = {}
+        self._lived = feed.lives[-1][0] if feed.lives else 0
+        self.ended = False
+
+    def take(self, positions: Mapping[str, Position]) -> list[bytes]:
+        """What is new, some pieces at most. `positions`: of all sessions of the stream, this one's among them."""
+        chunks: list[bytes] = []
+        posts = self.feed.posts
+        while not self._brief and self._next < len(posts) and len(chunks) < _PIECES:
+            post = posts[self._next]
+            self._next += 1
+            if self._next > self._backlog:
+                self._metrics.gateway_lag_seconds.observe(max(0.0, (time.time_ns() - post.at_ns) / 1e9))
+            if post.k >= self.position.get(post.channel, 0):
+                self.position[post.channel] = post.k + 1
+                at = written(self.position) if len(positions) == 1 else all_written(positions)
+                chunks.append(b"id: %s\n%s" % (at.encode(), post.data))
+                self._sent("post")
+        if not self._brief and self._next < len(posts):
+            return chunks
+        for name in state_order(list(self.feed.states)):
+            version, data = self.feed.states[name]
+            if self._states.get(name) != version:
+                self._states[name] = version
+                chunks.append(data)
+                self._sent(name.partition(":")[0])
+        if not self._brief:
+            lives = [data for number, data in self.feed.lives if number > self._lived]
+            chunks += lives
+            self._sent("live", len(lives))
+        self._lived = self.feed.lives[-1][0] if self.feed.lives else self._lived
+        if self.feed.over and not self.ended and not self.has_more():
+            self.ended = True
+            why = "" if self.feed.fault is None else str(self.feed.fault)
+            chunks.append(encoded("end", events.EndEvent(session=self.feed.sid, why=why)))
+        return chunks
+
+    def _sent(self, event: str, count: int = 1) -> None:
+        if count:
+            self._metrics.gateway_events.labels(event=event).inc(count)
+
+    def has_more(self) -> bool:
+        """Whether posts wait."""
+        return not self._brief and self._next < len(self.feed.posts)
+
+
+async def pieces(views: Sequence[View]) -> AsyncIterator[bytes]:
+    """The bytes of a stream, until all its sessions are closed."""
+    wake = asyncio.Event()
+    positions = {view.feed.sid: view.position for view in views}
+    for view in views:
+        view.feed.viewers.add(wake)
+    try:
+        yield b"retry: %d\n\n" % RETRY_MS
+        while True:
+            wake.clear()
+            chunks = [data for view in views for data in view.take(positions)]
+            if chunks:
+                yield b"".join(chunks)
+            elif all(view.ended for view in views):
+                return
+            else:
+                try:
+                    async with asyncio.timeout(PING_S):
+                        await wake.wait()
+                except TimeoutError:
+                    yield b": ping\n\n"
+    finally:
+        now = time.monotonic()
+        for view in views:
+            view.feed.viewers.discard(wake)
+            view.feed.used_at = now
+
+
+class EventStream(Response):
+    """The answer that is a stream. `streams`: all that are open or about to be, with whose they are; this one has its
+    `place` there until it ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, views: Sequence[View], metrics: Metrics, streams: dict[object, str], place: object) -> None:
+        super().__init__(headers={"x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._views, self._metrics, self._streams, self._place = views, metrics, streams, place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until there is nothing more, the viewer leaves, or it takes nothing for too long."""
+        self._metrics.gateway_streams.set(len(self._streams))
+        sending = asyncio.ensure_future(self._send(send))
+        leaving = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._streams.pop(self._place, None)
+            self._metrics.gateway_streams.set(len(self._streams))
+            for task in (sending, leaving):
+                task.cancel()
+            await asyncio.gather(sending, leaving, return_exceptions=True)
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async with contextlib.aclosing(pieces(self._views)) as chunks:  # type: ignore[type-var]
+            async for data in chunks:
+                try:
+                    async with asyncio.timeout(SLOW_S):
+                        await send({"type": "http.response.body", "body": data, "more_body": True})
+                except TimeoutError:
+                    self._metrics.gateway_slow.inc()
+                    raise
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

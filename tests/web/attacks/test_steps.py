@@ -1,0 +1,496 @@
+"""Attacks of several steps: cookies and links used again, slow and smuggled requests, streams without end, another's
+session by its id on every route of every door, hostile texts on their way to a page."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+import pytest_asyncio
+from prometheus_client import generate_latest
+
+from parley.web.guard import BODY, UNKNOWN_BURST
+from parley.web.mcp.door import MOST_OF_ONE
+from parley.web.principals import Principals, new_token
+from tests.support.engine import until
+from tests.web.attacks.target import BODY_S, HEAD_S, Target, target
+from tests.web.support import Web
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+WHAT_IF = {"settings": {"threshold": 50}}
+ROUTES: list[tuple[str, str, Any]] = [
+    ("GET", "/api/sessions/{}", None),
+    ("GET", "/api/sessions/{}/events", None),
+    ("GET", "/api/events?session={}", None),
+    ("GET", "/api/sessions/{}/shadow", None),
+    ("GET", "/api/sessions/{}/export/record", None),
+    ("GET", "/api/sessions/{}/export/html", None),
+    ("GET", "/api/sessions/{}/export/json", None),
+    ("POST", "/api/sessions/{}/what-if", WHAT_IF),
+    ("POST", "/api/sessions/{}/cancel", {}),
+    ("POST", "/api/sessions/{}/decide", {"item": "1", "choice": "emit"}),
+    ("POST", "/api/sessions/{}/fork", {"round": 1}),
+    ("POST", "/api/sessions/{}/feedback", {"right": False}),
+    ("POST", "/api/sessions/{}/seats/panelist_1/sit", {}),
+    ("POST", "/api/sessions/{}/seats/panelist_1/leave", {}),
+    ("POST", "/api/sessions/{}/seats/panelist_1/reply", {"turn": "0-0", "body": {}}),
+]
+"""Every route with a session's id in it."""
+TOOLS: list[tuple[str, dict[str, Any]]] = [
+    ("get_debate", {}), ("stop_debate", {}), ("explain", {}), ("replay_what_if", {"settings": {"threshold": 50}}),
+]  # fmt: skip
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
+    """One for all of these attacks."""
+    async with target(tmp_path_factory.mktemp("attacked")) as found:
+        yield found
+
+
+# -- cookies, links, tokens
+
+
+async def _signed_in(target: Target, who: str) -> str:
+    """The cookie that a browser gets for a token."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await target.ask("POST", "/login", form, f"token={target.tokens[who]}")
+    assert answer.status == 303 and answer.headers["location"] == "/"
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Domain" not in cookie
+    return cookie.partition(";")[0]
+
+
+async def test_a_cookie_is_worth_nothing_after_its_logout(attacked: Target) -> None:
+    cookie = {"Cookie": await _signed_in(attacked, "alice")}
+    assert (await attacked.ask("GET", "/api/me", cookie)).status == 200
+    assert (await attacked.ask("POST", "/logout", cookie)).status == 303
+    assert (await attacked.ask("GET", "/api/me", cookie)).status == 401
+
+
+async def test_a_logout_ends_no_session_of_another_browser(attacked: Target) -> None:
+    first, second = [{"Cookie": await _signed_in(attacked, "bob")} for _ in range(2)]
+    assert (await attacked.ask("POST", "/logout", first)).status == 303
+    assert (await attacked.ask("GET", "/api/me", second)).status == 200
+
+
+async def test_a_cookie_and_a_token_are_worth_nothing_after_the_token_was_replaced(tmp_path: Path) -> None:
+    async with target(tmp_path) as one:
+        cookie = {"Cookie": await _signed_in(one, "bob")}
+        old = one.as_("bob")
+        (one.keys / "bob.token").unlink()
+        new_token(one.keys / "bob.json")
+
+        async def refused() -> bool:
+            return (await one.ask("GET", "/api/me", cookie)).status == 401
+
+        await until(refused)
+        assert (await one.ask("GET", "/api/me", old)).status == 401
+
+
+async def test_a_token_wins_over_the_cookie_of_another(attacked: Target) -> None:
+    cookie = {"Cookie": f"parley={attacked.cookie_of('owner')}"}
+    assert (await attacked.ask("GET", "/api/me", attacked.as_("bob") | cookie)).document["name"] == "bob"
+    wrong = {"Authorization": "Bearer x"} | cookie
+    assert (await attacked.ask("GET", "/api/me", wrong)).status == 401
+
+
+async def test_a_link_is_used_once_also_by_two_at_once(attacked: Target) -> None:
+    principals = Principals(bytes(32), local=attacked.bus.credentials["owner"])
+    code = principals.link()
+    assert [principals.redeem(c) is not None for c in (code[:-1], code, code)] == [False, True, False]
+
+
+async def test_tokens_are_not_guessed(attacked: Target) -> None:
+    address = attacked.address()
+
+    async def tried(n: int, *, forwarded: str = "") -> int:
+        headers = {"Authorization": f"Bearer guess-{n}", "X-Forwarded-For": forwarded or "10.0.0.1"}
+        return (await attacked.ask("GET", "/api/me", headers, address=address)).status
+
+    found = [await tried(n) for n in range(UNKNOWN_BURST + 10)]
+    assert set(found) == {401, 429} and found.count(429) >= 5
+    assert await tried(1_000, forwarded="10.9.9.9") == 429, "an address that a client names counts for nothing"
+    assert (await attacked.ask("GET", "/api/me", attacked.as_("bob"), address=address)).status == 200
+
+
+# -- how requests are sent
+
+
+async def test_two_hosts_in_one_request_are_refused(attacked: Target) -> None:
+    token = attacked.tokens["alice"]
+    for first, second in ((f"127.0.0.1:{attacked.port}", "evil.test"), ("evil.test", f"127.0.0.1:{attacked.port}")):
+        lines = f"GET /api/me HTTP/1.1\r\nHost: {first}\r\nHost: {second}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        assert (await attacked.raw(lines.encode())).status in (400, 421)
+
+
+async def test_a_length_and_chunks_at_once_smuggle_no_second_request(attacked: Target) -> None:
+    head = f"POST /login HTTP/1.1\r\nHost: 127.0.0.1:{attacked.port}\r\nContent-Length: 4\r\n"
+    token = attacked.tokens["alice"]
+    inner = f"GET /api/me HTTP/1.1\r\nHost: 127.0.0.1:{attacked.port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    data = f"{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n{inner}".encode()
+    answer = await attacked.raw(data)
+    assert '"name":"alice"' not in answer.text and answer.status in (400, 401)
+    twice = f"{head}Content-Length: 9\r\n\r\ntoken=xyz".encode()
+    assert (await attacked.raw(twice)).status == 400
+
+
+@pytest.mark.parametrize("value", ["a\r\nSet-Cookie: parley=x", "a\nX: y", "a\0b", "a\rb"])
+async def test_a_line_break_in_a_header_or_a_query_writes_no_header(attacked: Target, value: str) -> None:
+    data = (
+        f"GET /api/me HTTP/1.1\r\nHost: 127.0.0.1:{attacked.port}\r\nConnection: close\r\n"
+        f"Authorization: Bearer {attacked.tokens['bob']}\r\nX-Trace: {value}\r\n\r\n"
+    )
+    answer = await attacked.raw(data.encode())
+    assert answer.status in (200, 400) and "set-cookie" not in answer.headers and "x" not in answer.headers
+    escaped = "".join(f"%{ord(c):02x}" for c in value)
+    for path in (f"/login?code={escaped}", f"/api/sessions/{escaped}", f"/static/{escaped}", f"/s/{escaped}"):
+        answer = await attacked.ask("GET", path, attacked.as_("bob"))
+        assert answer.status < 500 and "set-cookie" not in answer.headers and "x" not in answer.headers
+
+
+async def test_a_body_in_chunks_ends_at_its_limit(attacked: Target) -> None:
+    async def without_end() -> AsyncIterator[bytes]:
+        for _ in range(20 * BODY // 50_000):
+            yield b" " * 50_000
+
+    async with attacked.browser("alice") as alice:
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        for path in ("/api/estimate", f"/api/sessions/{attacked.open}/cancel", "/login", "/v1/responses"):
+            try:
+                answer = await alice.http.post(path, content=without_end(), headers=form)
+            except httpx.TransportError:
+                continue  # it was cut while it was sent
+            assert answer.status_code == 413, path
+        assert (await alice.get(f"/api/sessions/{attacked.open}"))["status"] == "open"
+
+
+async def test_a_body_that_comes_too_slowly_is_cut(attacked: Target) -> None:
+    for path in ("/api/sessions", "/login", "/v1/chat/completions"):
+        who = attacked.as_("alice") if path != "/login" else {}
+        started = asyncio.get_running_loop().time()
+        headers = {"Content-Length": "1000", "Content-Type": "application/x-www-form-urlencoded"}
+        answer = await attacked.ask("POST", path, headers | who, b"{")
+        assert answer.status == 408, path
+        assert asyncio.get_running_loop().time() - started >= BODY_S
+
+
+async def test_a_head_that_comes_byte_by_byte_or_never_is_cut(attacked: Target) -> None:
+    """The first one of a connection, a later one, and a connection that says nothing at all."""
+    head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{attacked.port}\r\n"
+
+    async def slowly(begin: str) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", attacked.port)
+        writer.write(begin.encode())
+
+        async def drips() -> None:
+            while not writer.is_closing():
+                writer.write(b"X-Slow: 1\r\n")
+                await asyncio.wait((cut,), timeout=0.2)
+                if cut.done():
+                    return
+
+        cut = asyncio.ensure_future(reader.read())
+        dripping = asyncio.ensure_future(drips()) if begin else None
+        try:
+            async with asyncio.timeout(HEAD_S + 5):
+                return await cut
+        except ConnectionError:
+            return b"HTTP/1.1 408 "
+        finally:
+            if dripping is not None:
+                dripping.cancel()
+            writer.close()
+
+    started = asyncio.get_running_loop().time()
+    found = await asyncio.gather(slowly(head), slowly(f"{head}\r\n{head}"), slowly(""))
+    assert asyncio.get_running_loop().time() - started >= HEAD_S
+    assert [told.count(b"HTTP/1.1 408 ") for told in found] == [1, 1, 1]
+    assert b'{"ok":true}' in found[1], "the request before it was answered"
+
+
+async def test_a_stream_outlives_the_limits_of_heads_and_bodies(attacked: Target) -> None:
+    async with attacked.browser("alice") as alice, asyncio.timeout(HEAD_S + BODY_S + 10):
+        async with alice.http.stream("GET", f"/api/sessions/{attacked.open}/events") as stream:
+            assert stream.status_code == 200
+            told = stream.aiter_raw()
+            while True:
+                try:
+                    await asyncio.wait_for(anext(told), HEAD_S + BODY_S)
+                except TimeoutError:
+                    break  # quiet for longer than both limits, and not cut
+        assert (await alice.get(f"/api/sessions/{attacked.open}"))["status"] == "open"
+
+
+async def test_who_is_not_known_has_no_body_read(attacked: Target) -> None:
+    answer = await attacked.ask("POST", "/api/sessions", {"Content-Length": "16000000"}, b"{")
+    assert answer.status == 401
+
+
+# -- streams
+
+
+async def test_streams_are_limited_also_those_that_come_at_once(tmp_path: Path) -> None:
+    async with target(tmp_path, streams=3) as one:
+        path = f"/api/sessions/{one.open}/events"
+        head = (
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{one.port}\r\nAuthorization: Bearer {one.tokens['alice']}\r\n\r\n"
+        )
+        opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", one.port) for _ in range(12)))
+        for _, writer in opened:
+            writer.write(head.encode())
+        firsts = await asyncio.gather(*(reader.readline() for reader, _ in opened))
+        assert sorted(int(line.split()[1]) for line in firsts) == [200] * 3 + [429] * 9
+        assert (await one.json("bob", "GET", "/api/me")).status == 200
+        for _, writer in opened:
+            writer.close()
+        async with asyncio.timeout(10):
+            while "parley_gateway_streams 0.0" not in generate_latest(one.web.metrics.registry).decode():
+                assert (await one.json("bob", "GET", "/healthz")).status == 200
+        refused = await one.json("alice", "GET", "/api/sessions/none/events")
+        assert refused.status == 404, "and none is counted that never began"
+        again = await asyncio.open_connection("127.0.0.1", one.port)
+        again[1].write(head.encode())
+        assert b"200" in await again[0].readline()
+        again[1].close()
+
+
+# -- sessions of others
+
+
+@pytest.mark.parametrize("method, path, body", ROUTES, ids=lambda value: value if isinstance(value, str) else "")
+async def test_anothers_session_is_as_if_not_there(attacked: Target, method: str, path: str, body: Any) -> None:
+    theirs = await attacked.json("bob", method, path.format(attacked.open), body)
+    absent = await attacked.json("bob", method, path.format("0" * len(attacked.open)), body)
+    assert theirs.status == absent.status and theirs.status in (400, 404), theirs.text
+    assert theirs.text.replace(attacked.open, "") == absent.text.replace("0" * len(attacked.open), "")
+    found = await attacked.json("alice", "GET", f"/api/sessions/{attacked.open}")
+    assert found.document["status"] == "open" and found.document["sits"] == []
+
+
+@pytest.mark.parametrize("tool, arguments", TOOLS, ids=lambda value: value if isinstance(value, str) else "")
+async def test_anothers_session_is_not_there_for_a_tool(attacked: Target, tool: str, arguments: dict[str, Any]) -> None:
+    ids = (attacked.open, "0" * len(attacked.open))
+    theirs, absent = [(await attacked.mcp("bob", tool, {"session": sid, **arguments})).replace(sid, "") for sid in ids]
+    assert theirs == absent and '"isError":true' in theirs
+    assert "/etc" not in await attacked.mcp("bob", tool, {"session": "*", **arguments})
+
+
+async def test_anothers_session_is_not_followed_up(attacked: Target) -> None:
+    body = {"model": "parley/consensus", "input": "x?", "previous_response_id": f"resp_{attacked.finished}"}
+    theirs = await attacked.json("bob", "POST", "/v1/responses", body)
+    absent = await attacked.json("bob", "POST", "/v1/responses", {**body, "previous_response_id": "resp_nobody"})
+    assert theirs.status == absent.status == 400
+    assert theirs.text.replace(attacked.finished, "nobody") == absent.text
+    footer = {"role": "assistant", "content": f"x\n\nparley session {attacked.finished}"}
+    chat = {
+        "model": "parley/consensus",
+        "messages": [{"role": "user", "content": "x"}, footer, {"role": "user", "content": "y?"}],
+    }
+    assert (await attacked.json("bob", "POST", "/v1/chat/completions", chat)).status == 400
+    start = {"question": "x?", "protocol": "consensus", "continues": attacked.finished}
+    assert (await attacked.json("bob", "POST", "/api/sessions", start)).status in (400, 404)
+    told = await attacked.mcp("bob", "start_debate", {"question": "x?", "continues": attacked.finished})
+    assert '"isError":true' in told and "the agreed answer" not in told
+
+
+async def test_a_viewer_does_nothing(attacked: Target) -> None:
+    before = len((await attacked.json("owner", "GET", "/api/sessions")).document["sessions"])
+    doing = [(m, path.format(attacked.open), body) for m, path, body in ROUTES if m == "POST" and "what-if" not in path]
+    chat = {"model": "parley/consensus", "messages": [{"role": "user", "content": "x?"}]}
+    doing += [
+        ("POST", "/api/sessions", {"question": "x?", "protocol": "consensus"}),
+        ("POST", "/v1/chat/completions", chat),
+        ("POST", "/v1/responses", {"model": "parley/consensus", "input": "x?"}),
+    ]
+    for answer in await asyncio.gather(*(attacked.json("viewer", *one) for one in doing)):
+        assert answer.status == 403 or "you do not sit on" in answer.text, answer.text
+    for tool, arguments in (("stop_debate", {"session": attacked.open}), ("start_debate", {"question": "x?"})):
+        assert '"isError":true' in await attacked.mcp("viewer", tool, arguments)
+    found = await attacked.json("alice", "GET", f"/api/sessions/{attacked.open}")
+    assert found.document["status"] == "open" and found.document["sits"] == []
+    assert len((await attacked.json("owner", "GET", "/api/sessions")).document["sessions"]) == before
+
+
+async def test_owners_routes_tell_a_client_nothing(attacked: Target) -> None:
+    for method, path, body in (
+        ("GET", "/api/agents", None),
+        ("GET", f"/api/sessions/{attacked.finished}?everything=1", None),
+        ("GET", f"/api/sessions/{attacked.finished}/export/record?everything=1", None),
+        ("GET", f"/api/events?session={attacked.finished}&everything=true", None),
+        ("GET", f"/api/sessions/{attacked.finished}/shadow", None),
+        ("POST", f"/api/sessions/{attacked.finished}/what-if", WHAT_IF),
+        ("POST", "/api/estimate", {"question": "x?", "protocol": "consensus"}),
+    ):
+        answer = await attacked.json("alice", method, path, body)
+        assert answer.status == 403 and "owner" in answer.text, f"{path}: {answer.text}"
+
+
+async def test_a_session_of_mcps_transport_answers_to_nobody_else(attacked: Target) -> None:
+    headers = await attacked.mcp_session("alice")
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    async with attacked.browser("alice") as alice, attacked.browser("bob") as bob:
+        assert (await bob.http.post("/mcp", json=asked, headers=headers)).status_code == 404
+        assert (await bob.http.delete("/mcp", headers=headers)).status_code == 404
+        assert (await alice.http.post("/mcp", json=asked, headers=headers)).status_code == 200
+
+
+async def test_who_floods_mcp_with_sessions_ends_its_own_and_nobody_elses(tmp_path: Path) -> None:
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    async with target(tmp_path) as one:
+        theirs = await one.mcp_session("alice")
+        async with one.browser("alice") as alice, one.browser("bob") as bob:
+            first, *_, last = [await one.mcp_session("bob") for _ in range(MOST_OF_ONE + 1)]
+            assert (await bob.http.post("/mcp", json=asked, headers=first)).status_code == 404
+            assert (await bob.http.post("/mcp", json=asked, headers=last)).status_code == 200
+            assert (await alice.http.post("/mcp", json=asked, headers=theirs)).status_code == 200
+
+
+async def test_who_holds_all_its_mcp_sessions_gets_no_further_one(tmp_path: Path) -> None:
+    async with target(tmp_path) as one:
+        held = []
+        for _ in range(MOST_OF_ONE):
+            headers = {"Host": f"127.0.0.1:{one.port}", **one.as_("bob"), **await one.mcp_session("bob")}
+            head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+            writer.write(f"GET /mcp HTTP/1.1\r\n{head}\r\n".encode())
+            assert b" 200 " in await reader.readline()
+            held.append(writer)
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+        accept = {"Accept": "application/json, text/event-stream"}
+
+        async def begun(who: str) -> int:
+            async with one.browser(who) as browser:
+                return (await browser.http.post("/mcp", json=begin, headers=accept)).status_code
+
+        assert [await begun("bob"), await begun("alice")] == [429, 200]
+        held[0].close()
+
+        async def again() -> bool:
+            return await begun("bob") == 200
+
+        await until(again)
+        for writer in held:
+            writer.close()
+
+
+async def test_a_head_of_a_stream_opens_none(attacked: Target) -> None:
+    for path in (f"/api/sessions/{attacked.open}/events", f"/api/events?session={attacked.open}"):
+        answer = await attacked.ask("HEAD", path, attacked.as_("alice"), timeout_s=5)
+        assert answer.status == 200 and answer.text == ""
+
+
+async def test_a_response_of_another_is_not_read_cancelled_or_deleted(attacked: Target) -> None:
+    id = f"resp_{attacked.open}"
+    for method, path in (("GET", ""), ("POST", "/cancel"), ("DELETE", "")):
+        theirs = await attacked.json("bob", method, f"/v1/responses/{id}{path}")
+        absent = await attacked.json("bob", method, f"/v1/responses/resp_{'0' * len(attacked.open)}{path}")
+        assert theirs.status == absent.status == 404
+        assert theirs.text.replace(attacked.open, "") == absent.text.replace("0" * len(attacked.open), "")
+    for method, path in (("POST", "/cancel"), ("DELETE", "")):
+        assert (await attacked.json("viewer", method, f"/v1/responses/{id}{path}")).status in (400, 403)
+    found = await attacked.json("alice", "GET", f"/v1/responses/{id}")
+    assert found.document["status"] == "in_progress"
+
+
+async def test_files_of_the_gateways_machine_are_not_read_for_a_tool(attacked: Target) -> None:
+    for tool, arguments in (
+        ("ask", {"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}),
+        ("start_debate", {"question": "x?", "protocol": "competition", "settings": {"personalities": "/etc/passwd"}}),
+        ("iterative_debate", {"question": "x?", "projectPath": "/etc"}),
+        ("iterative_debate", {"question": "x?", "projectPath": str(attacked.keys)}),
+        ("ask", {"question": "x?", "projectPath": "../../etc"}),
+        ("ask", {"question": "x?", "projectPath": "link"}),
+        ("ask", {"question": "x?", "projectPath": "up/keys"}),
+        ("ask", {"question": "x?", "projectPath": "link/../../keys"}),
+        ("replay_what_if", {"session": attacked.finished, "settings": {"format": "/etc/passwd"}}),
+    ):
+        told = await attacked.mcp("alice", tool, arguments)
+        assert '"isError":true' in told and "root:" not in told, told
+
+
+# -- texts
+
+
+async def test_hostile_texts_are_neither_markup_nor_events(tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)>.md"
+    question = '"><script>alert(2)</script>\n\nevent: end\ndata: {}'
+    async with target(tmp_path, hostile=True) as one, one.browser("alice") as alice:
+        parts = [("evidence", (name, b"</script><script>alert(3)</script>\ndata: x"))]
+        request = json.dumps({"question": question, "protocol": "consensus"})
+        begun = await alice.http.post("/api/sessions", data={"request": request}, files=parts)
+        assert begun.status_code == 201, begun.text
+        sid = begun.json()["session"]
+        await alice.watched(sid)
+        stream = (await alice.http.get(f"/api/sessions/{sid}/events")).text
+        fields = {line.partition(":")[0] for line in stream.replace("\r", "\n").split("\n") if line}
+        assert fields == {"retry", "id", "event", "data"}
+        assert all(isinstance(json.loads(line[6:]), dict) for line in stream.split("\n") if line.startswith("data: "))
+        assert stream.count("\nevent: end\n") == 1
+        found = await alice.http.get(f"/api/sessions/{sid}")
+        assert found.headers["content-type"] == "application/json" and found.json()["question"] == question.strip()
+        for who in ("alice", "owner"):
+            async with one.browser(who) as reads:
+                page = await reads.http.get(f"/api/sessions/{sid}/export/html")
+                for word in ("<script>alert", "<img src=x"):
+                    assert word not in page.text
+                assert "attachment" in page.headers["content-disposition"]
+                assert "script-src 'self'" in page.headers["content-security-policy"]
+
+
+async def test_a_seats_and_an_answers_words_are_told_back_as_json(attacked: Target) -> None:
+    script = "%3Cscript%3Ealert(1)%3C%2Fscript%3E"
+    for method, path, body in (
+        ("POST", f"/api/sessions/{attacked.open}/seats/{script}/sit", {}),
+        ("GET", f"/api/sessions/{attacked.open}/export/{script}", None),
+        ("GET", f"/api/sessions/{script}", None),
+        ("GET", f"/v1/models/{script}", None),
+        ("POST", f"/api/sessions/{attacked.open}/decide", {"item": "<script>alert(1)</script>", "choice": "x"}),
+    ):
+        answer = await attacked.json("alice", method, path, body)
+        assert 400 <= answer.status < 500 and "html" not in answer.headers.get("content-type", ""), path
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+# -- what is told of it
+
+
+async def test_health_and_metrics_say_nothing_of_sessions(attacked: Target) -> None:
+    for path in ("/healthz", "/readyz"):
+        assert (await attacked.ask("GET", path)).document == {"ok": True}
+    shown = generate_latest(attacked.web.metrics.registry).decode()
+    words = (attacked.finished, attacked.open, "alice", "bob", "Whose is this", *attacked.secrets())
+    assert not [word for word in words if word in shown]
+
+
+async def test_a_fault_of_the_gateway_tells_no_word_of_it(tmp_path: Path) -> None:
+    async with target(tmp_path) as one:
+        one.bus.server.stop()
+        for who, path in (("owner", "/api/sessions"), ("bob", f"/api/sessions/{one.open}"), ("viewer", "/api/inbox")):
+            answer = await one.json(who, "GET", path)
+            assert answer.status in (500, 503, 404)
+            assert not [s for s in one.secrets() if s in answer.text]
+
+
+async def test_logs_hold_no_token_code_or_cookie(attacked: Target) -> None:
+    cookie = await _signed_in(attacked, "owner")
+    await attacked.ask("GET", "/login?code=a-code-of-a-link")
+    await attacked.ask("GET", f"/api/me?token={attacked.tokens['bob']}")
+    await attacked.ask("GET", "/api/me", {"Cookie": cookie})
+    told = "\n".join(attacked.logged)
+    words = (*attacked.keys_and_tokens(), cookie.partition("=")[2], "a-code-of-a-link")
+    assert not [word for word in words if word in told]
+
+
+async def test_a_copy_with_another_key_takes_no_cookie_of_this_one(attacked: Target, tmp_path: Path) -> None:
+    async with Web(attacked.bus.server.url, attacked.keys) as web:
+        strange = Principals(b"\1" * 32, folder=attacked.keys)
+        bob = strange.of_token(attacked.tokens["bob"])
+        assert bob is not None
+        async with httpx.AsyncClient(base_url=web.url) as http:
+            answer = await http.get("/api/me", headers={"Cookie": f"parley={strange.cookie(bob)}"})
+            assert answer.status_code == 401

@@ -1,0 +1,153 @@
+"""Requests before a session is opened: front ends' jobs, parameters, conversations; no bus is asked."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from parley.bus.accounts import User, mint
+from parley.client.errors import Refusal, Unanswered, Unreachable
+from parley.web.app import Config, build
+from parley.web.offers import Offer, Offers
+from parley.web.openai import errors, parameters
+from parley.web.openai.background import CODE, is_job
+from parley.web.openai.door import OpenAI
+from parley.web.openai.errors import ApiError
+from parley.web.openai.requests import FOOTER, parse_request, said_of
+from parley.web.principals import LOCAL_TOKEN, Principals
+
+HOST = "parley.test"
+PAGE = Path(__file__).parents[3] / "docs" / "openai.md"
+JOBS = [
+    "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Guidelines:",
+    "### Task:\n\nGenerate a concise, 3-5 word title summarizing the chat history.",
+    "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history, along with 1-3 more specific",
+    "### Task:\nSuggest 3-5 relevant follow-up questions or prompts that the user might naturally ask next",
+    "### Task:\nAnalyze the chat history to determine the necessity of generating search queries, in the",
+    "### Task:\nYou are an autocompletion system. Continue the text in `<text>` based on the **completion type**",
+    "### Task:\nGenerate a detailed prompt for am image generation task based on the given language and context.",
+    "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
+    "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the title",
+    "Analyze this conversation and provide:\n1. The detected language of the conversation\n2. A concise title in the",
+    "Please generate a concise title (max 40 characters) for a conversation that starts with:\nUser: hello",
+]
+PEOPLE = [
+    "Can you generate a concise title for my essay?",
+    "Provide a title for the conversation that I had with my boss.",
+    "What does '### Task:\nGenerate a concise title' mean in a prompt?",
+    "### Task:\nRespond to the user query using the provided context.\n<context>a</context>\n<user_query>b",
+    "### Task: choose between two databases, and suggest follow-up work",
+]
+
+
+@pytest.mark.parametrize("text", JOBS)
+def test_jobs_of_front_ends_are_known_by_their_templates(text: str) -> None:
+    assert is_job([text]) and is_job(["You are helpful.", text])
+
+
+@pytest.mark.parametrize("text", PEOPLE)
+def test_what_people_ask_is_none(text: str) -> None:
+    assert not is_job([text])
+
+
+@pytest.fixture
+def http() -> Iterator[TestClient]:
+    """The door behind the guard; no bus is there."""
+    owner = mint([User(name="owner", kind="owner", account="CLIENTS")])["owner"]
+    principals = Principals(bytes(32), local=owner)
+    app = build(Config(url="nats://127.0.0.1:1", hosts=(HOST,)), principals, (OpenAI(Offers()).door(),))
+    with TestClient(app, base_url=f"http://{HOST}") as found:
+        found.headers["Authorization"] = f"Bearer {principals.local_token()}"
+        yield found
+
+
+@pytest.mark.parametrize(("path", "field"), [("chat/completions", "messages"), ("responses", "input")])
+def test_a_job_is_refused_where_no_model_is_named_for_it(http: TestClient, path: str, field: str) -> None:
+    body = {"model": "parley/consensus", field: [{"role": "user", "content": JOBS[0]}]}
+    answer = http.post(f"/v1/{path}", json=body)
+    error = answer.json()["error"]
+    assert answer.status_code == 400 and error["code"] == CODE and "no debate is started" in error["message"]
+
+
+def test_every_error_under_v1_has_openais_form_and_no_other_has(http: TestClient) -> None:
+    for path, status in (("/v1/nothing", 404), ("/v1/chat/completions", 405), ("/v1/models/parley/x", 404)):
+        error = http.get(path).json()["error"]
+        assert set(error) == {"message", "type", "param", "code"}, path
+        assert http.get(path).status_code == status
+    assert http.post("/v1/responses", content=b"{").json()["error"]["code"] == "invalid_json"
+    assert http.post("/v1/responses", content=b"[" * 100_000).json()["error"]["code"] == "invalid_json"
+    down = http.post("/v1/responses", json={"model": "parley/consensus", "input": "Tea or coffee?"})
+    assert (down.status_code, down.json()["error"]["code"]) == (503, "bus_unreachable")
+    del http.headers["Authorization"]
+    assert http.get("/v1/models").json()["error"]["code"] == "invalid_api_key"
+    assert http.get("/v1/models", headers={"Host": "evil.test"}).json()["error"]["code"] == "wrong_host"
+    assert set(http.get("/other").json()["error"]) == {"field", "message"}
+
+
+def test_a_refusal_is_not_asked_again_nor_what_may_have_been_opened() -> None:
+    refused = errors.response(Refusal("seats", "nobody is alive"))
+    assert (refused.status_code, errors.body(Refusal("seats", "no"))[1]["error"]["code"]) == (400, "refused")
+    assert errors.response(Unanswered("s1", "no moderator answered", 5.0)).headers[errors.AGAIN] == "false"
+    assert errors.AGAIN not in errors.response(Unreachable("no bus")).headers
+
+
+def test_the_local_token_is_of_the_key_and_of_nothing_else() -> None:
+    owner = mint([User(name="owner", kind="owner", account="CLIENTS")])["owner"]
+    one, same, other = (Principals(key, local=owner) for key in (bytes(32), bytes(32), bytes([1]) * 32))
+    token = one.local_token()
+    assert token.startswith(LOCAL_TOKEN) and same.of_token(token) is not None and other.of_token(token) is None
+    assert one.of_token("") is None and one.of_token(token[:-1]) is None and one.of_token("é") is None
+
+
+def _wanted(body: dict[str, Any], field: str = "messages") -> Any:
+    body = {"model": "parley/consensus", **body}
+    return parse_request(body, said_of(body, field), Offers(), field)
+
+
+def test_a_conversation_goes_on_from_the_session_of_its_last_answer() -> None:
+    told: list[dict[str, Any]] = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": f"x\n\n{FOOTER}first"},
+        {"role": "user", "content": f"{FOOTER}mine"},
+        {"role": "assistant", "content": [{"type": "text", "text": f"y\n{FOOTER}second\n"}]},
+        {"role": "user", "content": "b"},
+    ]
+    assert _wanted({"messages": told}).continues == "second"
+    assert _wanted({"messages": told, "metadata": {"parley_session": "other"}}).continues == "other"
+    assert _wanted({"messages": told, "parley": {"continues": "chatcmpl-third"}}).continues == "third"
+    assert _wanted({"messages": told[2:3]}).continues == "", "a user who writes it names nothing"
+    assert [d.name for d in _wanted({"messages": told}).documents] == []
+    told[3] = {"role": "assistant", "content": f"{FOOTER}a.b>"}
+    after = _wanted({"messages": told})
+    assert after.continues == "" and [d.name for d in after.documents] == ["conversation.md"], "another model answered"
+    back = [{"type": "message", "role": "assistant", "id": "msg_s1", "content": []}, {"role": "user", "content": "b"}]
+    assert _wanted({"input": back}, "input").continues == "s1"
+    with pytest.raises(ApiError, match="previous_response_id"):
+        _wanted({"input": "b", "previous_response_id": "resp_a.b>"}, "input")
+
+
+def test_a_panel_is_a_model_by_its_name_with_or_without_the_prefix() -> None:
+    offers = Offers([Offer(name="storage", protocol="consensus", settings={"threshold": 80})])
+    for model in ("parley/storage", "storage"):
+        body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": "a"}]}
+        assert parse_request(body, said_of(body, "messages"), offers, "messages").offer.settings == {"threshold": 80}
+
+
+@pytest.mark.parametrize("name", sorted(parameters.HARMLESS))
+def test_what_would_change_the_answer_is_refused_unless_it_changes_nothing(name: str) -> None:
+    with pytest.raises(ApiError, match=f"^{name}: got 'something'; ") as failed:
+        parameters.ignored({name: "something"}, parameters.CHAT)
+    assert failed.value.code == "unsupported_parameter" and failed.value.param == name
+    for value in (None, *parameters.HARMLESS[name]):
+        assert parameters.ignored({name: value}, parameters.CHAT) == ()
+
+
+def test_the_page_has_every_parameter_that_is_heeded_or_refused() -> None:
+    rows = re.findall(r"^\| (`[^|]+) \| (heeded|refused|ignored)", PAGE.read_text(), re.MULTILINE)
+    told = {what: {name for names, w in rows if w == what for name in re.findall(r"`(\w+)", names)} for _, what in rows}
+    assert told["heeded"] == set(parameters.CHAT | parameters.RESPONSES)
+    assert told["refused"] == set(parameters.HARMLESS)
+    assert told["ignored"].isdisjoint(told["heeded"] | told["refused"]) and "temperature" in told["ignored"]

@@ -1,0 +1,105 @@
+"""Pictures of each page for docs/web.md, from a real gateway: `make screens`."""
+
+import io
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, browser, site, visitor
+from tests.web.page.writer import Gates
+
+SIZE = {"width": 1040, "height": 680}
+_COLOURS = 40
+_QUESTION = (ROLLOUT / "question.txt").read_text().strip()
+_TASK = "add JWT authentication to the API"
+
+
+def main(folder: Path) -> None:
+    """Write them all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place, browser() as found:
+
+        def shot(gateway: Gateway, name: str, path: str, ready: Callable[[Page], None], **options: object) -> None:
+            with visitor(found, gateway, **{"viewport": SIZE, **options}) as one:
+                page = one.open(path)
+                expect(page.locator("main h1")).to_be_visible()
+                ready(page)
+                (folder / f"{name}.webp").write_bytes(small(page.screenshot()))
+
+        _ended(Path(place), shot)
+        _live(Path(place), shot)
+
+
+def _ended(place: Path, shot: Callable[..., None]) -> None:
+    with site(_made(place / "ended"), protocol="") as gateway:
+        panel = gateway.ask(_QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
+        gateway.ended(panel)
+        debate = gateway.ask(
+            (DIAGNOSIS / "question.txt").read_text(), DIAGNOSIS / "evidence", protocol="maci", seed=7,
+            settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines()},
+        )  # fmt: skip
+        gateway.ended(debate)
+        task = gateway.ask(_TASK, settings={"security_confidence": 1.0})
+        shot(gateway, "list", "/", lambda page: expect(page.locator(".list > li")).to_have_count(3))
+        shot(gateway, "session", f"/s/{panel}", drawn)
+        shot(gateway, "session-phone", f"/s/{panel}", drawn, viewport=PHONE)
+        shot(gateway, "compare", f"/compare?a={panel}&b={debate}", lambda page: None, color_scheme="dark")
+        shot(gateway, "start", "/new", typed)
+        shot(gateway, "inbox", "/inbox", lambda page: expect(page.locator(".card")).to_be_visible())
+        shot(gateway, "agents", "/agents", lambda page: expect(page.get_by_text("✓ ok").first).to_be_visible())
+        gateway.post(f"/api/sessions/{task}/cancel", {})
+
+
+def _live(place: Path, shot: Callable[..., None]) -> None:
+    folder = _made(place / "live")
+    gates = Gates(folder)
+    with site(folder, "--config", str(gates.settings(folder, reads=True))) as gateway:
+        sid = gateway.ask(_QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7, budget={"calls": 60})
+
+        def writing(page: Page) -> None:
+            gates.open(1)
+            typing = page.locator(".post", has=page.locator(".typing"))
+            expect(typing).to_have_count(3)
+            expect(page.locator(".seat").filter(has_text="thinking")).not_to_have_count(0)
+            page.locator("h2.round").last.evaluate("heading => heading.scrollIntoView()")
+
+        shot(gateway, "live", f"/s/{sid}", writing)
+        gates.open_all()
+        gateway.ended(sid)
+
+
+def drawn(page: Page) -> None:
+    """The chart is there."""
+    expect(page.locator(".chart canvas").first).to_be_visible()
+
+
+def typed(page: Page) -> None:
+    """A question with documents and its estimate."""
+    page.get_by_label("Question or task").fill(_QUESTION)
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    page.get_by_label("Files of evidence").set_input_files(sorted((ROLLOUT / "evidence" / "panelist_1").iterdir()))
+    page.get_by_label("Model calls").fill("60")
+    expect(page.get_by_role("row", name=re.compile("Likely"))).to_be_visible()
+
+
+def small(png: bytes) -> bytes:
+    """The picture with few colours, which a page of text hardly shows. WebP takes a quarter less room than PNG."""
+    out = io.BytesIO()
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    few = image.quantize(_COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.convert("RGB").save(out, "WEBP", lossless=True, quality=100, method=6)
+    return out.getvalue()
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

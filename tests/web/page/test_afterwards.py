@@ -1,0 +1,114 @@
+"""What a person decides in the browser: who leads, whether the answer was right, and a fork with another setting."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.web.page.site import ROLLOUT, Gateway, needed, site, visitor
+
+pytestmark = needed
+QUESTION = (ROLLOUT / "question.txt").read_text().strip()
+TASK = "add JWT authentication to the API"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A gateway whose stack serves every protocol."""
+    with site(tmp_path_factory.mktemp("afterwards"), protocol="") as found:
+        yield found
+
+
+def test_an_answer_is_said_to_be_wrong_and_carried_on_with_another_threshold(
+    chromium: Browser, gateway: Gateway
+) -> None:
+    sid = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
+    gateway.ended(sid)
+    with visitor(chromium, gateway) as one:
+        page = one.open(f"/s/{sid}")
+        judged = page.locator("#feedback")
+        newer = gateway.ask("Is it newer?", protocol="consensus")
+        gateway.ended(newer)
+        judged.get_by_role("button", name="Yes").click()
+        expect(judged.get_by_role("button", name="Yes")).to_have_attribute("aria-pressed", "true")
+        judged.get_by_role("button", name="No").click()
+        judged.get_by_label("What would be right").fill("blue-green")
+        judged.get_by_role("button", name="Keep it").click()
+        expect(judged.get_by_role("button", name="No")).to_have_attribute("aria-pressed", "true")
+        expect(judged).to_contain_text("Right would have been: blue-green")
+        said = gateway.get(f"/api/sessions/{sid}")["feedback"]
+        assert (said["right"], said["answer"], said["times"]) == (False, "blue-green", 2)
+
+        rows = one.open("/").locator(".list > li")
+        expect(rows.filter(has_text="said to be wrong")).to_have_attribute("data-session", sid)
+        order = rows.evaluate_all("nodes => nodes.map(n => n.dataset.session)")
+        assert order.index(newer) < order.index(sid), "a word on an old session does not make it a new one"
+
+        page.get_by_role("button", name="Fork").click()
+        dialog = page.get_by_role("dialog", name="Fork")
+        dialog.get_by_label("Take over the record").fill("1")
+        dialog.get_by_label("Change a setting").check()
+        dialog.get_by_label("Setting", exact=True).select_option("threshold")
+        dialog.get_by_label("Value").fill("97")
+        dialog.get_by_role("button", name="Fork").click()
+        expect(page).not_to_have_url(re.compile(sid))
+        head = page.locator("main")
+        expect(head).to_contain_text(f"forked from {sid} after round 1")
+        expect(head).to_contain_text("consensus.threshold 90.0 -> 97.0")
+        expect(head.get_by_role("link", name=sid)).to_have_attribute("href", f"/s/{sid}")
+        fork = page.url.rsplit("/", 1)[1]
+        assert gateway.ended(fork)["forked_from"] == sid
+        expect(page.locator(".answer.converged, .answer.open")).to_be_visible()
+
+
+def test_a_fork_that_is_refused_stands_in_the_list_with_its_reason(chromium: Browser, gateway: Gateway) -> None:
+    sid = gateway.ask("Does it fit?", protocol="consensus")
+    gateway.ended(sid)
+    refused = gateway.http.post(f"/api/sessions/{sid}/fork", json={"round": 9})
+    assert refused.status_code == 409
+    with visitor(chromium, gateway) as one:
+        row = one.open("/?status=refused").locator(".list > li").first
+        expect(row.get_by_role("link")).to_have_text("Refused before it began")
+        expect(row).to_contain_text("round: got 9")
+
+
+def test_a_setting_that_cannot_be_leaves_no_former_result_on_screen(chromium: Browser, gateway: Gateway) -> None:
+    sid = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
+    gateway.ended(sid)
+    with visitor(chromium, gateway) as one:
+        one.expected = ("400",)
+        page = one.open(f"/s/{sid}")
+        page.get_by_role("button", name="What if").click()
+        dialog = page.get_by_role("dialog", name="What if")
+        dialog.get_by_label("Setting").select_option("threshold")
+        dialog.get_by_label("Value").fill("2")
+        dialog.get_by_role("button", name="Replay").click()
+        expect(dialog.get_by_role("row", name="The runs part")).to_be_visible()
+        dialog.get_by_label("Value").fill("1.5")
+        expect(dialog.get_by_role("row", name="The runs part")).to_have_count(0)
+        dialog.get_by_role("button", name="Replay").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("threshold")
+        expect(dialog.get_by_role("row", name="The runs part")).to_have_count(0)
+
+
+def test_a_person_overrides_who_leads(chromium: Browser, gateway: Gateway) -> None:
+    sid = gateway.ask(TASK, settings={"security_confidence": 1.0, "item_s": 300})
+    with visitor(chromium, gateway) as one:
+        page = one.open(f"/s/{sid}")
+        expect(page.locator(".card[data-item='1']")).to_be_visible()
+        one.expected = ("409",)
+        page.get_by_text("Override: ").click()
+        expect(page.locator("datalist option[value='sre']")).to_have_count(1)
+        page.get_by_label("Expert").fill("nobody")
+        page.get_by_role("button", name="Decide").click()
+        expect(page.get_by_role("alert").filter(has_text="nobody")).to_be_visible()
+        page.get_by_label("Expert").fill("sre")
+        page.get_by_role("button", name="Decide").click()
+        lead = page.locator("#argument .note").filter(has=page.get_by_text("who leads", exact=True)).last
+        expect(lead).to_contain_text("a human chose it")
+        expect(lead.locator(".parts li .who").first.locator("b")).to_have_text("SRE")
+        expect(lead.locator(".parts li .who").first).to_contain_text("leads")
+        certificate = gateway.ended(sid)["result"]["certificate"]
+        assert {"name": "Choices of a human", "value": "1"} in certificate
+        assert {"name": "Who led", "value": "sre"} in certificate

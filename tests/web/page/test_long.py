@@ -1,0 +1,89 @@
+"""A thousand posts on one page, and what comes to them while somebody reads."""
+
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from parley.coordinator.commands import SayOn, Wish
+from parley.schemas.session import DecideItem
+from parley.schemas.wire import encode, raw
+from tests.coordinator import floor_play
+from tests.engine import floor
+from tests.support.engine import Engine, engine
+from tests.web.page.site import CHROMIUM, DESK, needed
+from tests.web.support import Web, folder_of
+
+pytestmark = needed
+AT_ONCE = 100
+WORDS = "It was measured in two of six houses, and the report says so in as many words. " * 4
+
+
+class Site(NamedTuple):
+    """A bus with its gateway, a browser, and the owner's token."""
+
+    bus: Engine
+    web: Web
+    browser: Browser
+    token: str
+
+    async def signed_in(self) -> Page:
+        """A page of somebody who has typed the token."""
+        page = await self.browser.new_page(viewport=DESK, reduced_motion="reduce")
+        await page.goto(f"{self.web.url}/login")
+        await page.get_by_label("Token").fill(self.token)
+        await page.get_by_role("button", name="Sign in").click()
+        await expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+        return page
+
+    async def more(self, sid: str) -> None:
+        """So many posts more."""
+        fate = await self.bus.submit(sid, encode(DecideItem(item=secrets.token_hex(4), choice="many")))
+        assert fate.fate == "taken", fate.why
+
+
+def many(view: object) -> tuple[Wish, ...]:
+    """Posts as a panel says them."""
+    body = raw({"answer": "Canary", "reasoning": WORDS, "confidence": 0.8})
+    return tuple(SayOn(channel="public", kind="position", round=1 + i // 20, body=body) for i in range(AT_ONCE))
+
+
+@pytest.fixture
+async def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
+    """A moderator of the protocol that does as it is told."""
+    monkeypatch.setitem(floor_play.ANSWERS, "many", many)
+    async with engine(tmp_path / "bus") as bus:
+        tokens = folder_of(bus, tmp_path / "keys")
+        await bus.moderator(floor.protocols())
+        async with Web(bus.server.url, tmp_path / "keys") as web, async_playwright() as driver:
+            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            yield Site(bus, web, browser, tokens["owner"])
+            await browser.close()
+
+
+async def test_a_thousand_posts_are_read_and_more_come(site: Site) -> None:
+    await floor.opened(site.bus)
+    for _ in range(9):
+        await site.more("s1")
+    page = await site.signed_in()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(f"{site.web.url}/s/s1")
+    posts = page.locator(".posts [id^=p]")
+    await expect(posts).to_have_count(9 * AT_ONCE + 9)
+    await site.more("s1")
+    await site.more("s1")
+    await expect(posts).to_have_count(11 * AT_ONCE + 11)
+    own = [url.partition("?")[0].rpartition("/api/sessions/")[2] for url in asked if "/api/sessions/s1" in url]
+    assert own[:2] == ["s1", "s1/events"] and set(own[2:]) <= {"s1/shadow"}, "one snapshot and one stream"
+    assert len(own) <= 2 + 11, "other stop rules are looked at once a round"
+    ids = await posts.evaluate_all("nodes => nodes.map(n => n.id)")
+    assert len(set(ids)) == len(ids)
+    await page.goto(f"{site.web.url}/s/s1#{ids[-1]}")
+    await expect(page.locator(f"#{ids[-1]}")).to_be_in_viewport()
+    far = posts.nth(3).locator("p").first
+    hidden = await far.evaluate("node => !node.checkVisibility({ contentVisibilityAuto: true })")
+    assert hidden, "what is far off is not laid out"

@@ -1,0 +1,498 @@
+"""Each page for real: a gateway, its stack with the keyless model, and a Chromium that uses it as a person does."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, Visitor, needed, site, visitor
+
+pytestmark = needed
+QUESTION = (ROLLOUT / "question.txt").read_text().strip()
+TASK = "add JWT authentication to the API"
+
+
+class Sessions(NamedTuple):
+    """What the tests look at."""
+
+    gateway: Gateway
+    consensus: dict[str, Any]
+    maci: dict[str, Any]
+
+    @property
+    def panel(self) -> str:
+        """The page of the consensus session."""
+        return f"/s/{self.consensus['session']}"
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    """A gateway whose stack serves every protocol, and two sessions that have ended."""
+    with site(tmp_path_factory.mktemp("pages"), protocol="") as gateway:
+        consensus = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
+        maci = gateway.ask(
+            (DIAGNOSIS / "question.txt").read_text(), DIAGNOSIS / "evidence", protocol="maci", seed=7,
+            settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines()},
+        )  # fmt: skip
+        yield Sessions(gateway, gateway.ended(consensus), gateway.ended(maci))
+
+
+@pytest.fixture
+def somebody(chromium: Browser, there: Sessions) -> Iterator[Visitor]:
+    """A visitor of whom at the end nothing may have been complained."""
+    with visitor(chromium, there.gateway) as found:
+        yield found
+
+
+def waiting_item(gateway: Gateway) -> str:
+    """A session that asks a human who leads; its id."""
+    return gateway.ask(TASK, settings={"security_confidence": 1.0, "item_s": 300})
+
+
+# -- the list
+
+
+def test_the_list_is_searched_and_filtered(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open("/")
+    rows = page.locator(".list > li")
+    expect(rows.filter(has_text="canary")).to_have_count(1)
+    expect(rows.filter(has_text="canary")).to_contain_text("● finished: threshold")
+    page.get_by_label("Search").fill("tomatoes")
+    expect(rows).to_have_count(1)
+    expect(page).to_have_url(re.compile("q=tomatoes"))
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Protocol").select_option("consensus")
+    expect(rows.filter(has_text="tomatoes")).to_have_count(0)
+    page.get_by_label("Status").select_option("failed")
+    expect(page.get_by_text("No session is like that.")).to_be_visible()
+
+
+def test_a_debate_whose_arguments_quote_is_not_said_to_quote_nothing(there: Sessions) -> None:
+    assert there.maci["result"]["dissent"] == "nobody", "else there is no such warning"
+    assert not [warn for warn in there.maci["warnings"] if "no document" in warn["text"]]
+
+
+def test_an_answer_is_seen_before_a_long_question_and_with_its_facts(somebody: Visitor, there: Sessions) -> None:
+    long = "\u202eWe run a payment service with many merchants. " * 30
+    sid = there.gateway.ask(f"{long}{QUESTION}", protocol="consensus")
+    there.gateway.ended(sid)
+    page = somebody.open(f"/s/{sid}")
+    expect(page.locator(".answer .big")).to_be_in_viewport()
+    expect(page.locator(".answer .facts")).not_to_contain_text("confidence")
+    page.get_by_text("The whole question").click()
+    expect(page.get_by_text(QUESTION)).to_be_visible()
+    assert "\u202e" not in page.locator("main").inner_text(), "no text reads backwards"
+
+
+def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open("/")
+    for session in (there.consensus, there.maci):
+        page.locator(f"[data-session='{session['session']}']").get_by_role("checkbox").check()
+    page.get_by_role("link", name="Compare").click()
+    expect(page.locator(".answer")).to_have_count(2)
+    for session in (there.consensus, there.maci):
+        expect(page.locator(".answer").filter(has_text=session["result"]["answer"])).to_be_visible()
+    expect(page.get_by_role("row", name="Protocol")).to_contain_text("maci")
+    ids = page.locator("[id]").evaluate_all("nodes => nodes.map(n => n.id)")
+    assert len(ids) == len(set(ids)), "two sessions on one page share no anchor"
+    links = page.locator("main a[href^='#']").evaluate_all("nodes => nodes.map(n => n.getAttribute('href').slice(1))")
+    assert set(links) <= {*ids}, "each link leads somewhere"
+
+
+# -- starting
+
+
+def test_a_question_is_asked_with_documents_and_ends_on_its_page(
+    somebody: Visitor, there: Sessions, tmp_path: Path
+) -> None:
+    page = somebody.open("/new")
+    page.get_by_label("Question or task").fill(QUESTION)
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    files = sorted((ROLLOUT / "evidence" / "panelist_1").iterdir())
+    page.get_by_label("Files of evidence").set_input_files(files[:1])
+    (tmp_path / "dropped.md").write_text("We recommend the canary for services that move money.")
+    dropped(page, tmp_path / "dropped.md")
+    expect(page.locator("fieldset li")).to_have_count(2)
+    page.get_by_label("How many argue").fill("2")
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_label("Round limit").fill("3")
+    budget = page.get_by_role("complementary", name="Budget")
+    budget.get_by_label("Model calls").fill("60")
+    expect(budget.get_by_role("row", name="Likely")).to_contain_text("call")
+    page.get_by_role("button", name="Ask").click()
+    expect(page).to_have_url(re.compile(r"/s/[0-9a-f]{20}$"))
+    expect(page.locator(".answer .big")).to_contain_text("Canary", ignore_case=True)
+    found = there.gateway.get(f"/api/sessions/{page.url.rsplit('/', 1)[1]}")
+    assert found["settings"]["round_limit"] == 3 and found["settings"]["panel"] == 2
+    assert found["budget"]["calls"] == 60 and len(found["documents"]) == 2
+
+
+def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Visitor) -> None:
+    page = somebody.open("/new")
+    somebody.expected = ("400 (Bad Request)",)
+    expect(page.get_by_text("once there is a question")).to_be_visible()
+    page.get_by_label("Question or task").fill("Is it so?")
+    page.get_by_label("Who argues, and how").select_option("auto")
+    budget = page.get_by_role("complementary", name="Budget")
+    expect(budget.get_by_text("auto: nothing is fitted")).to_be_visible()
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    expect(budget.get_by_role("row", name="At most")).to_be_visible()
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_label("Threshold").fill("1.5")
+    expect(budget.get_by_text("consensus.threshold")).to_be_visible()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("alert").filter(has_text="threshold")).to_be_visible()
+
+
+def test_a_limit_that_is_no_number_starts_nothing_and_a_reload_keeps_the_question(somebody: Visitor) -> None:
+    somebody.expected = ("400 (Bad Request)",)  # the estimate's
+    page = somebody.open("/new")
+    page.get_by_label("Question or task").fill("Is it so?")
+    page.get_by_label("Model calls").press_sequentially("e")
+    expect(page.get_by_role("complementary", name="Budget").get_by_text("Model calls: ")).to_be_visible()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_label("Model calls")).to_be_focused()
+    page.get_by_label("Model calls").fill("60")
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_label("Round limit").fill("999")
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_label("Round limit")).to_be_focused()  # its fold is open again
+    expect(page).to_have_url(re.compile("/new$"))
+    page.reload()
+    expect(page.get_by_label("Question or task")).to_have_value("Is it so?")
+
+
+def test_files_and_folders_are_really_dropped_and_each_is_given_to_a_seat(
+    somebody: Visitor, there: Sessions, tmp_path: Path
+) -> None:
+    for name, text in (("one/notes.md", "We take the canary."), ("two/notes.md", "We take blue-green.")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    page = somebody.open("/new")
+    page.get_by_label("Question or task").fill(QUESTION)
+    page.get_by_label("Who argues, and how").select_option("consensus")
+    expect(page.get_by_text("The panelists get the files in turn")).to_be_visible()
+    dropped(page, tmp_path / "one" / "notes.md")
+    dropped(page, tmp_path / "two" / "notes.md")
+    rows = page.locator("fieldset li")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_contain_text("notes (2).md")
+    page.get_by_label("Who gets notes (2).md").select_option("Panelist 3")
+    dropped(page, ROLLOUT / "evidence")
+    below = sorted(p for p in (ROLLOUT / "evidence").rglob("*.*"))
+    expect(rows).to_have_count(2 + len(below))
+    page.get_by_role("button", name="Ask").click()
+    expect(page).to_have_url(re.compile(r"/s/[0-9a-f]{20}$"))
+    found = there.gateway.get(f"/api/sessions/{page.url.rsplit('/', 1)[1]}")
+    held = {row["name"]: row["holders"] for row in found["documents"]}
+    assert held["panelist_3/notes (2).md"] == ["panelist_3"] and "notes.md" in held
+    for path in below:
+        name = path.relative_to(ROLLOUT / "evidence").as_posix()
+        assert held[name] == [name.split("/")[0]], "a folder named like a seat says who holds what is in it"
+
+
+def test_the_form_says_what_a_newcomer_understands(somebody: Visitor) -> None:
+    page = somebody.open("/new")
+    choice = page.get_by_label("Who argues, and how")
+    expect(page.get_by_text("Experts claim the task")).to_be_visible()
+    page.locator("form details").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
+    for protocol in choice.locator("option").evaluate_all("nodes => nodes.map(n => n.value)"):
+        choice.select_option(protocol)
+        if protocol == "auto":  # it has no settings: past sessions choose
+            expect(page.get_by_text("Past sessions choose one model, a vote or a debate")).to_be_visible()
+        else:
+            expect(page.get_by_label("Attempts")).to_be_visible()
+        form = page.locator("form").inner_text()
+        assert not re.search(r"seeds?/|\b[A-Z]\.\d|\b\d+\.\d+'s|Before version", form), protocol
+        expect(page.locator("[placeholder='As JSON.']")).to_have_count(0)
+
+
+def dropped(page: Page, path: Path) -> None:
+    """Drag a file or a folder of this machine onto the place for evidence, as Chromium has it from the desktop."""
+    place = page.locator(".drop")
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    assert box is not None
+    at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    tools = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver"):
+        tools.send("Input.dispatchDragEvent", {"type": kind, **at, "data": data})
+    expect(place).to_have_class(re.compile("over"))  # else what is dropped now is refused
+    tools.send("Input.dispatchDragEvent", {"type": "drop", **at, "data": data})
+    expect(place).not_to_have_class(re.compile("over"))
+    tools.detach()
+
+
+# -- a session that has ended
+
+
+def test_the_answer_leads_to_its_posts_and_these_to_the_evidence(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(there.panel)
+    card = page.locator(".answer")
+    result = there.consensus["result"]
+    expect(card.locator(".big")).to_have_text(result["answer"])
+    expect(card).to_contain_text(f"confidence {result['confidence']}")
+    expect(card).to_contain_text(f"dissent: {result['dissent']}")
+    expect(card).to_contain_text("● converged: the agreement score reached its threshold")
+    n = result["carried_by"][0]
+    card.get_by_role("link", name="Panelist").first.click()
+    expect(page).to_have_url(re.compile(f"#p{n}$"))
+    post = page.locator(f"#p{n}")
+    expect(post).to_be_in_viewport()
+    post.get_by_text("quotation").click()
+    quote = post.locator("blockquote").first
+    words = quote.evaluate("node => node.firstChild.textContent")
+    name = quote.locator("cite a")
+    document = name.inner_text()
+    name.click()
+    expect(page.locator("h1")).to_have_text(document)
+    marked = page.locator("mark.found")
+    expect(marked.first).to_be_in_viewport()
+    assert "".join("".join(marked.all_inner_texts()).split()) == "".join(words.split()), "the quoted place is marked"
+    expect(page.locator(".paper")).to_contain_text((ROLLOUT / "evidence" / document).read_text().strip()[:40])
+    page.locator(".cited").get_by_role("link", name=re.compile("Panelist")).first.click()
+    expect(page).to_have_url(re.compile(r"/s/[0-9a-f]+#p\d+$"))
+    page.locator("#evidence details").filter(has_text=document).locator("summary").click()
+    page.locator("#evidence").get_by_role("link", name="Read the document").first.click()
+    expect(page.get_by_text("held by Panelist")).to_be_visible()
+
+
+def test_a_document_that_is_not_there_is_said(somebody: Visitor, there: Sessions) -> None:
+    somebody.expected = ("404",)
+    page = somebody.open(f"{there.panel}/documents/99")
+    expect(page.get_by_role("alert")).to_contain_text("no document '99'")
+
+
+def test_what_moved_a_seat_is_a_link_to_the_post_that_did(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(there.panel)
+    change = there.consensus["changes"][0]
+    chip = page.locator(f"#p{change['post']}").locator(".chip", has_text="changed")
+    expect(chip).to_contain_text(change["by"])
+    section = page.locator("#changes")
+    expect(section).to_contain_text(f"{change['before']} → {change['after']}")
+    if change["because"] is not None:
+        expect(chip.get_by_role("link")).to_have_attribute("href", f"#p{change['because']}")
+
+
+def test_why_it_stopped_has_each_figure_and_the_certificate(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(there.panel)
+    why = page.locator("#why")
+    score = there.consensus["signals"][0]
+    expect(why.get_by_role("row", name=score["label"])).to_contain_text("≥ 90 ✓")
+    expect(why.get_by_role("row", name="rounds")).to_contain_text("2 of 5")
+    why.get_by_text("Certificate").click()
+    expect(why.locator(".certificate tr")).to_have_count(len(there.consensus["result"]["certificate"]))
+    chart = page.locator("#signals .chart").first
+    expect(chart.locator("canvas")).to_be_visible()
+    expect(chart).to_have_attribute("aria-label", re.compile("threshold"))
+
+
+def test_why_it_stopped_has_each_stop_test_with_its_figure(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(f"/s/{there.maci['session']}")
+    result = there.maci["result"]
+    shown = page.locator("#why .rules tbody tr")
+    rows = [test for rule in result["rules"] for test in rule["tests"]]
+    expect(shown).to_have_count(len(rows))
+    for number, test in enumerate(rows):
+        for text in (test["what"], test["value"], test["wanted"], "✓ yes" if test["holds"] else "no"):
+            expect(shown.nth(number)).to_contain_text(text)
+    first = next(rule["name"] for rule in result["rules"] if rule["holds"])
+    assert first == result["reason"] and len(result["rules"]) > 2
+
+
+def test_a_blind_round_and_refused_arguments_are_said(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(f"/s/{there.maci['session']}")
+    expect(page.locator("h2.round").first).to_contain_text("blind, nobody saw another answer")
+    refused = [post for r in there.maci["rounds"] for post in r["posts"] if post["refused"]]
+    assert refused
+    for post in refused:
+        expect(page.locator(f"#p{post['n']}")).to_contain_text(f"Refused: {post['refused']}")
+
+
+def test_another_threshold_is_tried_without_a_call(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(there.panel)
+    calls = there.consensus["usage"]["calls"]
+    page.get_by_role("button", name="What if").click()
+    dialog = page.get_by_role("dialog", name="What if")
+    dialog.get_by_label("Setting").select_option("threshold")
+    dialog.get_by_label("Value").fill("2")
+    dialog.get_by_role("button", name="Replay").click()
+    expect(dialog.get_by_role("row", name="The runs part")).to_contain_text("round 1")
+    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("threshold")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert there.gateway.get(f"/api/sessions/{there.consensus['session']}")["usage"]["calls"] == calls
+
+
+def test_other_stop_rules_stand_below_the_signals(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(f"/s/{there.maci['session']}")
+    rows = there.gateway.get(f"/api/sessions/{there.maci['session']}/shadow")["rows"]
+    told = [row["words"] for row in rows if row["round"] is not None]
+    assert told
+    for words in told:
+        expect(page.locator("#signals")).to_contain_text(words)
+
+
+def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, tmp_path: Path) -> None:
+    page = somebody.open(there.panel)
+    for name in ("One page", "Record", "JSON"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=name, exact=True).click()
+        download.value.save_as(tmp_path / name)
+        assert "Canary" in (tmp_path / name).read_text()
+
+
+def test_a_task_shows_claims_who_leads_and_reviewers_that_cannot_judge(somebody: Visitor, there: Sessions) -> None:
+    sid = there.gateway.ask(TASK)
+    there.gateway.ended(sid)
+    page = somebody.open(f"/s/{sid}")
+    claims = page.locator("#argument .note").filter(has=page.get_by_text("claims", exact=True))
+    mine = claims.locator(".parts li").filter(has_text="Security Architect")
+    expect(mine).to_contain_text("claims it")
+    expect(mine.locator(".chip", has_text="relevance high")).to_be_visible()
+    leads = page.locator("#argument .note").filter(has=page.get_by_text("who leads", exact=True))
+    expect(leads.locator(".parts li").first).to_contain_text("Security Architect")
+    expect(page.locator(".post").filter(has_text="a plan: nothing was done")).to_be_visible()
+    page.locator(".answer").get_by_role("link", name="Security Architect").click()
+    expect(page).to_have_url(re.compile(r"#p\d+$"))
+    reviewer = page.locator(".seat").filter(has_text="QA Engineer")
+    expect(reviewer).to_contain_text("gave no reply")
+    expect(reviewer).to_contain_text("no language model is here")
+    expect(page.locator(".seat .bad")).to_have_count(0)
+    assert "warning warning" not in page.locator("#argument").inner_text().lower()
+
+
+# -- people and agents
+
+
+def test_a_question_is_answered_in_the_inbox(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open("/inbox")
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    sid = waiting_item(there.gateway)
+    card = page.locator(".card[data-item='1']")
+    expect(card).to_be_visible()
+    expect(card).to_contain_text("holds without an answer")
+    expect(card).to_contain_text(re.compile(r"left: [0-5]:\d\d"))
+    card.get_by_label("Note").fill("as it should be")
+    card.get_by_role("button").first.click()
+    expect(card).to_have_count(0)
+    found = there.gateway.ended(sid)
+    assert found["result"]["reason"]
+
+
+def test_a_question_is_answered_on_the_page_of_its_session(somebody: Visitor, there: Sessions) -> None:
+    sid = waiting_item(there.gateway)
+    page = somebody.open(f"/s/{sid}")
+    card = page.locator(".card[data-item='1']")
+    expect(page.get_by_text("Override")).to_be_visible()
+    card.get_by_role("button").first.click()
+    expect(page.locator(".answer.converged, .answer.open, .answer.failed")).to_be_visible()
+    expect(card).to_have_count(0)
+    there.gateway.ended(sid)
+
+
+def test_agents_shows_workers_experts_and_models_as_doctor_sees_them(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open("/agents")
+    expect(page.get_by_text("As parley doctor sees them")).to_be_visible()
+    expect(page.get_by_role("row", name="extractive").first).to_contain_text("✓ ok")
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="panelist_1", exact=True))
+    expect(row.get_by_role("cell").last).to_have_text("0")
+    expect(page.get_by_role("columnheader", name="Waiting turns")).to_be_visible()
+    expect(page.get_by_role("rowheader", name="Security Architect")).to_be_visible()
+
+
+def test_agents_hides_nothing_on_a_phone(chromium: Browser, there: Sessions) -> None:
+    with visitor(chromium, there.gateway, viewport=PHONE) as one:
+        page = one.open("/agents")
+        serves = page.get_by_role("row", name="extractive").first.get_by_role("cell").last
+        expect(serves).to_contain_text("panelist_1")
+        box = serves.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"]
+
+
+# -- whoever looks, and on whatever
+
+
+PAGES = ("/", "/new", "/inbox", "/agents", "panel", "document", "maci", "compare", "/s/nosuchsession")
+
+
+def path_of(name: str, there: Sessions) -> str:
+    """The path of a page by its name."""
+    both = f"a={there.consensus['session']}&b={there.maci['session']}"
+    paper = f"{there.panel}/documents/0"
+    return {
+        "panel": there.panel,
+        "document": paper,
+        "maci": f"/s/{there.maci['session']}",
+        "compare": f"/compare?{both}",
+    }.get(name, name)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "names", "rules"),
+    [("light", PAGES, {}), ("dark", ("/new", "panel"), {"runOnly": ["color-contrast"]})],
+    ids=["light", "dark"],
+)
+def test_names_roles_and_contrast_hold(
+    chromium: Browser, there: Sessions, scheme: Any, names: tuple[str, ...], rules: dict[str, Any]
+) -> None:
+    with visitor(chromium, there.gateway, color_scheme=scheme) as one:
+        one.expected = ("404",)
+        for name in names:
+            page = one.open(path_of(name, there))
+            expect(page.locator("main h1")).to_be_visible()
+            found = Axe().run(page, options={"resultTypes": ["violations"], **rules})
+            assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+            page.close()
+
+
+def test_every_page_fits_a_phone(chromium: Browser, there: Sessions) -> None:
+    with visitor(chromium, there.gateway, viewport=PHONE) as one:
+        one.expected = ("404",)
+        for name in PAGES:
+            page = one.open(path_of(name, there))
+            expect(page.locator("main h1")).to_be_visible()
+            one.check()
+            page.close()
+
+
+def test_a_session_is_read_with_the_keyboard_alone(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(there.panel)
+    expect(page.locator(".answer")).to_be_visible()
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    first = page.locator("main :focus")
+    expect(first).to_have_count(1)
+    outline = first.evaluate("node => getComputedStyle(node).outlineStyle")
+    assert outline == "solid", "where the focus is can be seen"
+
+
+def test_a_page_that_is_not_there_is_a_page_and_data_that_is_not_there_is_data(
+    somebody: Visitor, there: Sessions
+) -> None:
+    somebody.expected = ("404",)
+    page = somebody.open("/sessions/of/mine")
+    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    page.get_by_role("link", name="All sessions").click()
+    expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+    data = there.gateway.http.get("/api/nothing", headers={"accept": "text/html"})
+    assert data.status_code == 404 and data.json()["error"]["message"]
+
+
+def test_a_stranger_is_led_to_the_sign_in_and_sees_nothing(chromium: Browser, there: Sessions) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{there.gateway.url}{there.panel}")
+    assert "Canary" not in page.content()
+    context.close()

@@ -1,0 +1,265 @@
+"""The gateway over a real bus: uvicorn on a free port, tokens for an owner and clients, streams as a browser reads."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import httpx2 as httpx
+import msgspec
+import uvicorn
+
+from parley.agents.context import Shown
+from parley.agents.models.base import Completion, Emit
+from parley.bus.accounts import Credentials
+from parley.observability.metrics import Metrics
+from parley.serving import UVICORN
+from parley.web.app import Config, build
+from parley.web.doors import Options, doors
+from parley.web.guard import BODY_S
+from parley.web.heads import HEAD_S, within
+from parley.web.offers import Offers
+from parley.web.page.seats import seats_in
+from parley.web.principals import Principals, new_token
+from tests.support.engine import Engine
+from tests.support.forks import command
+from tests.support.model import StubModel
+
+USERS = ("owner", "alice", "bob", "auditor")
+
+
+class Event(NamedTuple):
+    """One event of a stream."""
+
+    name: str
+    id: str
+    data: Any
+
+
+class Web:
+    """A gateway on a free port, and clients of it.
+
+    Parameters
+    ----------
+    keys
+        Folder of the principals' keys, as `folder_of` makes it.
+    streams
+        Of one principal at once.
+    body_s
+        So long a body may take.
+    roots
+        Folders that programs may have read.
+    head_s
+        So long the head of a request may take.
+    own
+        The gateway's own credentials.
+    offers
+        What may be asked for, and what past outcomes say.
+    """
+
+    def __init__(
+        self, url: str, keys: Path, streams: int = 256, body_s: float = BODY_S, roots: tuple[Path, ...] = (),
+        own: Credentials | None = None, head_s: float = HEAD_S, offers: Offers | None = None,
+    ) -> None:  # fmt: skip
+        self._offers = offers or Offers()
+        self._bus, self._keys, self._streams, self._body_s = url, keys, streams, body_s
+        self._roots, self._own, self._head_s = roots, own, head_s
+        self._server: uvicorn.Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self.url = ""
+        self.metrics = Metrics()
+
+    async def __aenter__(self) -> Self:
+        principals = Principals(bytes(32), folder=self._keys)
+        config = Config(
+            url=self._bus,
+            own=self._own,
+            hosts=("127.0.0.1",),
+            ack_wait_s=1.0,
+            streams=self._streams,
+            body_s=self._body_s,
+            metrics=self.metrics,
+            seats=lambda name: seats_in(self._keys / f"{name}.seats"),
+        )
+        app = build(config, principals, doors(Options(roots=self._roots, offers=self._offers)))
+        listening = socket.create_server(("127.0.0.1", 0))
+        given = {**UVICORN, "http": within(self._head_s)}
+        served = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, **given)
+        self._server = _Quiet(served)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        while not self._server.started:
+            assert not self._serving.done(), "the gateway did not start"
+            await asyncio.sleep(0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None and self._serving is not None
+        self._server.should_exit = True
+        await self._serving
+
+    @asynccontextmanager
+    async def client(self, token: str) -> AsyncIterator["Browser"]:
+        """One who asks, by its token."""
+        async with browser(self.url, token) as found:
+            yield found
+
+
+class Process:
+    """`parley serve` on a port of its own, over a bus that runs elsewhere; it may be killed and started again.
+
+    Parameters
+    ----------
+    settings
+        In its environment.
+    """
+
+    def __init__(self, url: str, keys: Path, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = dict(settings or {})
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self._arguments = (
+            "serve", "--nats", url, "--keys", str(keys), "--cookie-key", str(keys.parent / "web.key"),
+            "--port", str(self.port), "--json",
+        )  # fmt: skip
+        self._child: subprocess.Popen[str] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        """Returns once it answers."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith("PARLEY")} | self._settings
+        self._child = command(
+            self._arguments, cwd=Path.cwd(), env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True
+        )
+        assert self._child.stdout is not None
+        said = await asyncio.to_thread(self._child.stdout.readline)
+        assert json.loads(said)["url"] == self.url
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal, whether it still runs or not."""
+        assert self._child is not None
+        self._child.send_signal(number)
+        if number == signal.SIGKILL:
+            self._child.wait()
+
+    def kill(self) -> None:
+        """SIGKILL, if it runs; what it wrote to is closed."""
+        if self._child is not None:
+            self._child.send_signal(signal.SIGKILL)
+            self._child.wait()
+            assert self._child.stdout is not None
+            self._child.stdout.close()
+
+
+class _Quiet(uvicorn.Server):
+    """Leaves signals to the test."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        """Nothing."""
+        yield
+
+
+class Browser:
+    """Asks as a page does."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+
+    async def get(self, path: str, status: int = 200) -> Any:
+        """A JSON document; the status is as expected."""
+        answer = await self.http.get(path)
+        assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:500]}"
+        return answer.json()
+
+    async def post(self, path: str, body: Any = None, status: int = 200) -> Any:
+        """The same of what is sent as JSON."""
+        answer = await self.http.post(path, json={} if body is None else body)
+        assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:500]}"
+        return answer.json()
+
+    async def start(self, question: str = "What is the answer?", **more: Any) -> str:
+        """Open a session; its id."""
+        found = await self.post("/api/sessions", {"question": question, "protocol": "consensus", **more}, 201)
+        return str(found["session"])
+
+    async def events(self, path: str, *, headers: Mapping[str, str] | None = None) -> AsyncIterator[Event]:
+        """The events of a stream, until the server ends it."""
+        async with self.http.stream("GET", path, headers=dict(headers or {})) as answer:
+            assert answer.status_code == 200, (await answer.aread())[:500]
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            name = id_ = ""
+            async for line in answer.aiter_lines():
+                field, _, value = line.partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "id":
+                    id_ = value
+                elif field == "data":
+                    yield Event(name, id_, json.loads(value))
+                    id_ = ""
+
+    async def watched(self, sid: str, query: str = "") -> list[Event]:
+        """All events of a session's stream, to its end."""
+        async with asyncio.timeout(20):
+            return [event async for event in self.events(f"/api/sessions/{sid}/events{query}")]
+
+
+class Site(NamedTuple):
+    """A bus with its gateway, and who asks. The auditor reads the sessions of all, and does nothing with them."""
+
+    bus: Engine
+    web: Web
+    owner: Browser
+    alice: Browser
+    bob: Browser
+    auditor: Browser
+
+
+@asynccontextmanager
+async def browser(url: str, token: str, cookies: CookieJar | None = None) -> AsyncIterator[Browser]:
+    """One who asks a gateway, by its token. `cookies`: those that it shares with other browsers, so to say."""
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20, cookies=cookies) as http:
+        yield Browser(http)
+
+
+def folder_of(engine: Engine, folder: Path) -> dict[str, str]:
+    """Write the keys of USERS into a folder; name -> token."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for name in USERS:
+        engine.credentials[name].save(folder / f"{name}.json")
+        found[name] = new_token(folder / f"{name}.json")
+    return found
+
+
+def posts(events: list[Event]) -> list[tuple[str, int]]:
+    """(channel, number) of the posts that were told."""
+    return [(e.data["post"]["channel"], e.data["post"]["k"]) for e in events if e.name == "post"]
+
+
+class Hostile(StubModel):
+    """Says what would break a page that takes texts for markup."""
+
+    TEXT = '<script>alert(1)</script> & "q" \\u0000 \x1b[31m \u202e </pre>\n\ndata: {}\n\nevent: end\r\nid: 9'
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """The stub's reply, with the text in it."""
+        found = await super().reply(shown, emit)
+        if hasattr(found.body, "reasoning") and shown.kind in ("answer", "revise"):
+            return msgspec.structs.replace(found, body=msgspec.structs.replace(found.body, reasoning=self.TEXT))
+        return found

@@ -1,0 +1,106 @@
+"""One debate through every door: begun on the page, watched by curl, continued by the openai client, stopped by an MCP
+client, explained by the command line."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from openai import OpenAI
+
+from parley.web.openai.running import SESSION
+from tests.support.gateway import Served, panel, serving
+
+QUESTION = "In which year did the Suez Canal open?"
+KNOWS = b"The Suez Canal opened in 1869 for ships."
+CURL = shutil.which("curl")
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A gateway with a panel that is slow."""
+    panels = tmp_path / "panels"
+    panels.mkdir()
+    panel(panels / "slow.yaml", latency_s=60)
+    with serving(tmp_path, "--set", "protocol=consensus", "--panels", str(panels)) as found:
+        yield found
+
+
+class Watcher:
+    """`curl` on the stream of a session."""
+
+    def __init__(self, served: Served, sid: str) -> None:
+        address = f"{served.url}/api/sessions/{sid}/events"
+        arguments = ["curl", "-sN", "--max-time", "60", "-H", f"Authorization: Bearer {served.token}", address]
+        self._child = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+
+    def events(self) -> Iterator[tuple[str, Any]]:
+        """Name and document of each, as they come."""
+        assert self._child.stdout is not None
+        name = ""
+        for line in self._child.stdout:
+            field, _, value = line.rstrip("\n").partition(": ")
+            if field == "event":
+                name = value
+            elif field == "data":
+                yield name, json.loads(value)
+
+    def rest(self) -> list[tuple[str, Any]]:
+        """All to the end of the stream; curl ends by itself."""
+        found = list(self.events())
+        assert self._child.wait(30) == 0 and self._child.stdout is not None
+        self._child.stdout.close()
+        return found
+
+
+async def _stopped(served: Served, sid: str) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {served.token}"}
+    async with create_mcp_http_client(headers) as http:
+        async with Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client:
+            found = await client.call_tool("stop_debate", {"session": sid, "reason": "seen enough"})
+    assert not found.is_error and isinstance(found.structured_content, dict), found.content
+    return found.structured_content
+
+
+@pytest.mark.skipif(CURL is None, reason="NOT CHECKED: no `curl` on PATH")
+@pytest.mark.timeout(180)
+def test_one_debate_goes_through_every_door(served: Served) -> None:
+    request = json.dumps({"question": QUESTION, "protocol": "consensus"})
+    with httpx.Client(base_url=served.url, headers={"Authorization": f"Bearer {served.token}"}, timeout=60) as page:
+        begun = page.post("/api/sessions", data={"request": request}, files=[("evidence", ("suez.md", KNOWS))])
+        assert begun.status_code == 201, begun.text
+        first = begun.json()["session"]
+        seen = Watcher(served, first).rest()
+        assert seen[-1][0] == "end" and next(d for n, d in seen if n == "result")["result"]["answer"] == "1869"
+
+        client = OpenAI(base_url=f"{served.url}/v1", api_key=served.token, max_retries=0, timeout=90)
+        chat = client.chat.completions.with_raw_response.create(
+            model="parley/slow", messages=[{"role": "user", "content": "And for whom?"}], stream=True,
+            extra_body={"parley": {"continues": first}},
+        )  # fmt: skip
+        second = chat.headers[SESSION]
+        watcher = Watcher(served, second)
+        seats = next(data["seats"] for name, data in watcher.events() if name == "seats")
+        assert {"slow_1", "slow_2"} <= {seat["seat"] for seat in seats}
+
+        stopped = asyncio.run(_stopped(served, second))
+        assert stopped["status"] == "cancelled"
+        parts = list(chat.parse())
+        own = next(part.model_extra["parley"] for part in parts if part.model_extra and "parley" in part.model_extra)
+        assert own["status"] == "cancelled" and own["continues"] == first
+        after = watcher.rest()
+        assert [d["status"] for n, d in after if n == "result"] == ["cancelled"] and after[-1][0] == "end"
+        shown = page.get(f"/api/sessions/{second}").json()
+        assert shown["status"] == "cancelled" and shown["question"] == "And for whom?"
+    assert served.front.json("explain", second, "--json")["stop"] == own["stop"], "the command line says the same"
+    code, out, err = served.front.run("explain", second)
+    assert code == 0 and "seen enough" in out, out + err
+    assert served.front.json("explain", first, "--json")["stop"]["reason"] == "threshold"

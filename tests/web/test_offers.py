@@ -1,0 +1,143 @@
+"""What programs may ask for by name: protocols as the operator has them, saved panels, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from parley.client.errors import BadInput
+from parley.client.reliability import store
+from parley.doors.offers import offers_of
+from parley.plan import Plan, plan_of
+from parley.schemas.session import Seat
+from parley.settings import Settings, load
+from parley.web.asking import document
+from parley.web.offers import Offer, Offers, opening_of
+from tests.learned.test_file import past
+
+TWO = "seats:\n  {0}_1: {{role: panelist}}\n  {0}_2: {{role: panelist}}\n  analyst: {{}}\n"
+
+
+def _plan(**given: object) -> Plan:
+    settings: Settings = load(None, dict(given))
+    return Plan(settings, None, every="protocol" not in given)
+
+
+def _panels(folder: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def test_a_saved_panel_is_seated_beside_the_gateways_own_agents(tmp_path: Path) -> None:
+    plan, offers = offers_of(_plan(consensus={"threshold": 80}), _panels(tmp_path, deep=TWO.format("deep")))
+    assert {"deep_1", "deep_2", "panelist_1", "analyst"} <= {row.queue for row in plan.rows}
+    assert sum(row.queue == "analyst" for row in plan.rows) == 1
+    deep, own = offers.of("deep"), offers.of("consensus")
+    assert [seat.seat for seat in deep.seats] == ["deep_1", "deep_2", "analyst"] and deep.settings["panel"] == 2
+    assert [seat.seat for seat in own.seats] == ["panelist_1", "panelist_2", "panelist_3", "analyst"], "and not deep_1"
+    assert deep.settings["threshold"] == own.settings["threshold"] == 80
+    assert offers.of("madp").seats == () and offers.of("").protocol == "madp"
+    assert [seat.seat for seat in opening_of(own, "Tea?", settings={"panel": 2}).seats][-2:] == [
+        "panelist_2",
+        "analyst",
+    ]
+    with pytest.raises(BadInput, match="got 4, consensus seats 3 of role panelist"):
+        opening_of(own, "Tea?", settings={"panel": 4})
+
+
+def test_without_saved_panels_whoever_is_alive_is_seated(tmp_path: Path) -> None:
+    plan, offers = offers_of(_plan(protocol="consensus"))
+    assert plan.beside == () and offers.of("consensus").seats == ()
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        ({"consensus": TWO.format("a")}, "consensus is a protocol"),
+        ({"auto": TWO.format("a")}, "auto is a protocol"),
+        ({"a b": TWO.format("a")}, "letters, digits"),
+        (
+            {"a": "protocol: madp\nseats:\n  helper: {}\n"},
+            "a panel for it would join every",
+        ),
+        (
+            {"a": "seats:\n  panelist_1: {model: extractive, room: 2}\n  panelist_2: {}\n  analyst: {}\n"},
+            "both seat panelist_1, with different models",
+        ),
+        ({}, "holds no panel file"),
+    ],
+)
+def test_a_folder_that_cannot_be_right_is_refused(tmp_path: Path, texts: dict[str, str], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        offers_of(_plan(), _panels(tmp_path, **texts))
+
+
+def test_settings_that_name_a_file_are_the_operators_alone() -> None:
+    own = Offers([Offer(name="competition", protocol="competition", settings={"format": "four_stage"})])
+    for settings, field in (
+        ({"format": "x.yaml"}, "competition.format"),
+        ({"personalities": "x.yaml"}, "competition.personalities"),
+    ):
+        with pytest.raises(BadInput, match=r"expected (one of|the)") as refused:
+            opening_of(own.of("competition"), "Tea?", settings=settings)
+        assert refused.value.field == field
+        with pytest.raises(BadInput, match=r"expected (one of|the)"):
+            given = {"deliberation": "competition", "deliberation_settings": settings}
+            opening_of(own.of("madp"), "Tea?", settings=given)
+    assert opening_of(own.of("competition"), "Tea?").settings["format"]["name"] == "four_stage"
+
+
+def test_more_documents_than_a_session_takes_are_refused_with_the_limit() -> None:
+    many = [document(f"{i}.md", "x" * 1_000_000) for i in range(5)]
+    with pytest.raises(BadInput, match=r"5,000,000 characters.*4,000,000"):
+        opening_of(Offers().of("consensus"), "Tea?", documents=many)
+
+
+def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None:
+    offer = Offer(
+        name="consensus", protocol="consensus", settings={"threshold": 80, "round_limit": 2},
+        seats=(Seat(seat="a", role="panelist", queue="a"),),
+    )  # fmt: skip
+    opening = opening_of(offer, "Tea?", settings={"max_rounds": 4}, budget={"calls": 9}, seed=7)
+    assert (opening.settings["threshold"], opening.settings["round_limit"], opening.seed) == (80, 4, 7)
+    assert opening.budget.calls == 9
+    with pytest.raises(BadInput, match="did you mean consensus"):
+        Offers().of("consenus")
+
+
+def test_auto_is_an_offer_that_says_what_it_chose_and_why(tmp_path: Path) -> None:
+    given = {"learned": {"file": str(tmp_path / "learned.json")}, "consensus": {"threshold": 80}}
+    store.write(tmp_path / "learned.json", store.Store())
+    offers = offers_of(_plan(**given))[1]
+    auto = offers.of("auto")
+    assert "auto" in offers.names
+    debate = offers.chosen(auto, "Tea?", {"round_limit": 3})
+    assert debate.route is not None and debate.route.why.startswith("nothing is fitted: 0 past sessions")
+    opening = opening_of(debate.offer, "Tea?", settings=debate.settings, route=debate.route)
+    assert (opening.protocol, opening.settings["threshold"], opening.settings["round_limit"]) == ("consensus", 80, 3)
+    assert opening.learned.way.way == "debate"  # type: ignore[union-attr]
+    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16)))
+    one = offers.chosen(auto, "Tea?", {"round_limit": 3}, panel=2)
+    assert one.route is not None and (one.offer.name, one.settings) == ("single", {})
+    assert one.route.unused == ("round_limit", "panel") and one.route.sessions == 20
+    with pytest.raises(BadInput, match="outcomes: auto chooses between single and consensus"):
+        offers.chosen(auto, "Tea?", {"outcomes": ["a", "b"]})
+    assert offers.chosen(offers.of("consensus"), "Tea?", {"threshold": 70}).route is None
+
+
+def test_a_gateway_whose_settings_say_auto_seats_every_protocol() -> None:
+    plan = plan_of(load(None, {"protocol": "auto"})).of_every_protocol()
+    plan.check()
+    assert {"answerer", "panelist_1", "debater_1"} <= {row.queue for row in plan.rows}
+    assert "auto" in offers_of(plan)[1].names
+
+
+def test_auto_chooses_among_the_ways_that_the_gateway_seats(tmp_path: Path) -> None:
+    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16)))
+    learned = {"file": str(tmp_path / "learned.json")}
+    offers = offers_of(_plan(protocol="consensus", learned=learned))[1]
+    route = offers.chosen(offers.of("auto"), "Tea?").route
+    assert route is not None and route.protocol == "consensus" and "nobody is seated who answers alone" in route.why
+    neither = offers_of(_plan(protocol="maci", learned=learned))[1]
+    with pytest.raises(BadInput, match="auto chooses between single and consensus, and neither is seated"):
+        neither.chosen(neither.of("auto"), "Tea?")

@@ -1,0 +1,387 @@
+"""The server half of the web page: snapshots, streams, lists, and what each principal may see."""
+
+import asyncio
+import json
+from pathlib import Path
+
+from prometheus_client import generate_latest
+
+from parley.client.reliability import store
+from parley.client.reliability.verdicts import Member, Verdict
+from parley.doors.offers import offers_of
+from parley.plan import plan_of
+from parley.schemas.session import MAX_QUESTION
+from parley.settings import load
+from parley.web.page.positions import parse_position
+from tests.support.engine import engine, until
+from tests.web.support import Browser, Event, Hostile, Site, Web, folder_of, posts
+
+BAD: list[tuple[dict[str, object], str]] = [
+    ({"question": "", "protocol": "consensus"}, "question"),
+    ({"question": "x" * (MAX_QUESTION + 1), "protocol": "consensus"}, "question"),
+    ({"question": "x?", "protocol": "consensos"}, "protocol"),
+    ({"question": "x?", "protocol": "consensus", "settings": {"threshold": 900}}, "consensus.threshold"),
+    ({"question": "x?", "protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
+    ({"question": "x?", "protocol": "consensus", "budget": {"euros": 1}}, "budget"),
+    ({"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}, "format"),
+    ({"question": "x?", "protocol": "consensus", "continues": "no such"}, "continue"),
+    ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "body"),
+    ({"question": "x?", "protocol": "auto", "settings": {"outcomes": ["a", "b"]}}, "outcomes"),
+    ({"question": "x?", "protocol": "auto", "humans": ["panelist_1"]}, "humans"),
+]
+"""A session that somebody wants, and the field that is refused."""
+
+
+async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    names = [e.name for e in events]
+    assert names[-1] == "end" and {"seats", "signals", "usage", "refused", "items", "post", "result"} <= set(names)
+    result = next(e.data for e in events if e.name == "result")
+    assert result["result"]["answer"] == "the agreed answer" and result["result"]["converged"] is True
+    assert result["result"]["stop"] == "the agreement score reached its threshold"
+    assert result["result"]["dissent"] == "nobody"
+    assert {e.data["session"] for e in events} == {sid}
+
+
+async def test_auto_is_offered_and_its_choice_is_told_with_the_result(site: Site) -> None:
+    offers = (await site.owner.get("/api/me"))["protocols"]
+    assert offers[0]["name"] == "auto" and "one model, a vote or a debate" in offers[0]["about"]
+    why = "nothing is fitted: 0 past sessions"
+    estimated = await site.owner.post("/api/estimate", {"question": "Tea?", "protocol": "auto"})
+    assert estimated["way"].startswith(why)
+    events = await site.owner.watched(await site.owner.start(protocol="auto", panel=3))
+    result = next(e.data["result"] for e in events if e.name == "result")
+    assert result["learned"][0].startswith(f"Protocol auto: {why}")
+
+
+async def test_a_session_of_the_page_carries_what_past_outcomes_say(site: Site, tmp_path: Path) -> None:
+    file, members = tmp_path / "learned.json", (Member(seat="panelist_1", right=True),)
+    said = [Verdict(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
+    store.write(file, store.Store(verdicts=tuple(said)))
+    offers = offers_of(plan_of(load(None, {"learned": {"file": str(file)}})))[1]
+    async with Web(site.bus.server.url, tmp_path / "keys", offers=offers) as web:
+        async with web.client(_token(site.owner)) as owner:
+            events = await owner.watched(await owner.start())
+    result = next(e.data["result"] for e in events if e.name == "result")
+    (told,) = [line for line in result["learned"] if line.startswith("Seats weighed by their records")]
+    assert "from 3 past sessions" in told
+
+
+async def test_a_snapshot_has_the_posts_of_the_stream_and_its_last_position(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    found = await site.owner.get(f"/api/sessions/{sid}")
+    told = [(p["channel"], p["k"]) for r in found["rounds"] for p in r["posts"]]
+    assert told == posts(events)
+    assert found["position"] == [e.id for e in events if e.name == "post"][-1]
+    assert found["status"] == "finished" and found["result"]["carried_by"]
+    assert [s["seat"] for s in found["seats"]] == ["panelist_1", "panelist_2", "panelist_3", "analyst"]
+    assert {s["state"] for s in found["seats"]} == {"done"}
+    assert found["signals"][0]["threshold"] == 90.0 and len(found["signals"][0]["values"]) == 2
+    assert {c["seat"] for c in found["changes"]} == {"panelist_1", "panelist_2", "panelist_3"}
+    assert found["usage"]["input_tokens"] == 10 * found["usage"]["turns"]
+    assert [w["kind"] for w in found["warnings"]] == ["one_family", "weak_evidence"]
+
+
+async def test_a_stream_resumed_at_any_position_gives_each_post_once(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    ids = [e.id for e in events if e.name == "post"]
+    whole = posts(events)
+    assert len(whole) > 8 and len(set(whole)) == len(whole)
+    for n, id_ in enumerate(ids, 1):
+        again = [e async for e in site.owner.events(f"/api/sessions/{sid}/events", headers={"last-event-id": id_})]
+        assert posts(again) == whole[n:]
+        assert posts(await site.owner.watched(sid, f"?from={id_}")) == whole[n:]
+
+
+async def test_a_stream_cut_while_it_runs_goes_on_at_another_copy(site: Site, tmp_path: Path) -> None:
+    async with Web(site.bus.server.url, tmp_path / "keys") as other, other.client(_token(site.owner)) as there:
+        sid = await site.owner.start()
+        first: list[Event] = []
+        async for event in site.owner.events(f"/api/sessions/{sid}/events"):
+            first.append(event)
+            if len(posts(first)) == 4:
+                break
+        rest = [e async for e in there.events(f"/api/sessions/{sid}/events", headers={"last-event-id": first[-1].id})]
+    found = posts(first) + posts(rest)
+    assert found == posts(await site.owner.watched(sid)) and rest[-1].name == "end"
+
+
+def _token(of: Browser) -> str:
+    return str(of.http.headers["authorization"]).partition(" ")[2]
+
+
+async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
+    sid = await site.alice.start("Whose is this?")
+    events = await site.alice.watched(sid)
+    whole = posts(await site.owner.watched(sid))
+    assert sorted(posts(events)) == sorted(whole)
+    assert (await site.alice.get(f"/api/sessions/{sid}"))["result"]["answer"] == "the agreed answer"
+    for path in (f"/api/sessions/{sid}", f"/api/sessions/{sid}/events", f"/api/sessions/{sid}/export/record"):
+        assert (await site.bob.get(path, 404))["error"]["field"] == "session"
+    assert [r["session"] for r in (await site.alice.get("/api/sessions"))["sessions"]] == [sid]
+    assert (await site.bob.get("/api/sessions"))["sessions"] == []
+    assert (await site.auditor.get("/api/sessions"))["sessions"][0]["session"] == sid
+    assert (await site.bob.post(f"/api/sessions/{sid}/cancel", {}, 404))["error"]["field"] == "session"
+
+
+async def test_who_reads_the_session_of_another_cannot_act_in_it(site: Site) -> None:
+    sid = await site.alice.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+    for path, body in (("cancel", {}), ("decide", {"item": "1", "choice": "emit"}), ("feedback", {"right": True})):
+        refused = await site.auditor.post(f"/api/sessions/{sid}/{path}", body, 403)
+        assert refused["error"]["field"] == "session" and "opened by somebody else" in refused["error"]["message"]
+        await site.bob.post(f"/api/sessions/{sid}/{path}", body, 404)
+    seen = await site.auditor.get(f"/api/sessions/{sid}")
+    assert seen["status"] == "open" and not {"cancel", "decide", "fork"} & set(seen["may"])
+    await site.alice.post(f"/api/sessions/{sid}/cancel")
+
+
+async def test_a_client_follows_up_its_own_session_and_no_other(site: Site) -> None:
+    first = await site.alice.start()
+    await site.alice.watched(first)
+    then = await site.alice.start("Are you sure?", continues=first)
+    assert (await site.alice.get(f"/api/sessions/{then}"))["status"] in ("open", "finished")
+    (opened, *_) = await site.bus.log(then)
+    assert f"previous/{first}.md" in opened
+    asked = {"question": "x?", "protocol": "consensus", "continues": first}
+    assert (await site.bob.post("/api/sessions", asked, 404))["error"]["field"] == "session"
+
+
+async def test_what_owners_alone_may_ask_is_refused_to_a_client(site: Site) -> None:
+    sid = await site.alice.start()
+    await site.alice.watched(sid)
+    assert (await site.alice.get("/api/agents", 403))["error"]["field"] == "creds"
+    assert (await site.alice.get(f"/api/sessions/{sid}?everything=1", 403))["error"]["field"] == "everything"
+    assert (await site.alice.get(f"/api/sessions/{sid}/events?everything=1", 403))["error"]["field"] == "everything"
+    found = await site.alice.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 50}}, 403)
+    assert "owner" in found["error"]["message"]
+    assert len((await site.owner.get("/api/agents"))["workers"]) == 4
+
+
+async def test_hostile_texts_come_out_as_they_went_in(tmp_path: Path) -> None:
+    async with engine(tmp_path / "bus") as bus:
+        tokens = folder_of(bus, tmp_path / "keys")
+        await bus.moderator()
+        for queue in bus.queues:
+            await bus.worker(queue, model=Hostile({}))
+        async with Web(bus.server.url, tmp_path / "keys") as web, web.client(tokens["owner"]) as owner:
+            question = "<img src=x onerror=alert(1)> & what?"
+            sid = await owner.start(question)
+            events = await owner.watched(sid)
+            said = [e.data["post"]["text"] for e in events if e.name == "post" and e.data["post"]["kind"] == "position"]
+            assert said == [Hostile.TEXT] * 6
+            found = await owner.get(f"/api/sessions/{sid}")
+            assert found["question"] == question
+            answer = await owner.http.get(f"/api/sessions/{sid}")
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_twenty_sessions_run_in_one_stream(site: Site) -> None:
+    sids = [await site.owner.start(f"Question {n}?") for n in range(20)]
+    async with asyncio.timeout(30):
+        events = [e async for e in site.owner.events(f"/api/events?session={','.join(sids)}")]
+    assert sorted(e.data["session"] for e in events if e.name == "end") == sorted(sids)
+    for sid in sids:
+        mine = [e for e in events if e.data["session"] == sid]
+        assert len(set(posts(mine))) == len(posts(mine)) == len(posts(await site.owner.watched(sid)))
+    last = [e.id for e in events if e.name == "post"][-1]
+    query = f"/api/events?session={','.join(sids)}"
+    again = [e async for e in site.owner.events(query, headers={"last-event-id": last})]
+    assert posts(again) == [] and sum(e.name == "result" for e in again) == 20
+    brief = [e async for e in site.owner.events(f"{query}&brief=1")]
+    assert posts(brief) == [] and sum(e.name == "result" for e in brief) == 20
+
+
+async def test_viewers_of_one_session_share_one_feed(site: Site) -> None:
+    sid = await site.owner.start()
+    found = await asyncio.gather(*(site.owner.watched(sid) for _ in range(10)))
+    assert len({tuple(posts(events)) for events in found}) == 1
+    assert len(posts(found[0])) > 8
+
+
+async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
+    sids = [await site.owner.start(f"Does the {word} hold?") for word in ("bridge", "rope", "bridge over it")]
+    await asyncio.gather(*(site.owner.watched(sid) for sid in sids))
+
+    async def closed() -> bool:
+        return all(r["status"] == "finished" for r in (await site.owner.get("/api/sessions"))["sessions"])
+
+    await until(closed)
+    found = await site.owner.get("/api/sessions?q=BRIDGE")
+    assert {r["session"] for r in found["sessions"]} == {sids[0], sids[2]} and found["before"] is None
+    assert (await site.owner.get(f"/api/sessions?q={sids[1][:8]}"))["sessions"][0]["session"] == sids[1]
+    assert (await site.owner.get("/api/sessions?status=open"))["sessions"] == []
+    assert len((await site.owner.get("/api/sessions?protocol=consensus&status=finished"))["sessions"]) == 3
+    seen, before = [], ""
+    for _ in range(3):
+        page = await site.owner.get(f"/api/sessions?limit=1{before}")
+        seen += [r["session"] for r in page["sessions"]]
+        before = f"&before={page['before']}"
+    assert sorted(seen) == sorted(sids)
+    assert (await site.owner.get("/api/sessions?limit=zehn", 400))["error"]["field"] == "limit"
+
+
+async def test_evidence_is_sent_with_a_question_and_checked_as_on_the_command_line(site: Site) -> None:
+    async def sent(files: list[tuple[str, bytes]], status: int) -> dict[str, object]:
+        request = json.dumps({"question": "What is it?", "protocol": "consensus"})
+        parts = [("evidence", (name, data)) for name, data in files]
+        answer = await site.owner.http.post("/api/sessions", data={"request": request}, files=parts)
+        assert answer.status_code == status, answer.text
+        return dict(answer.json())
+
+    opened = await sent([("panelist_1/a.md", b"It is the answer."), ("b.txt", b"It is not.")], 201)
+    found = await site.owner.get(f"/api/sessions/{opened['session']}")
+    assert [row["name"] for row in found["documents"]] == ["b.txt", "panelist_1/a.md"]
+    for name, data in (("../a.md", b"x"), ("/etc/a.md", b"x"), ("a/../../b.md", b"x"), ("c.bin", b"\x00\x01\xff")):
+        refused = await sent([(name, data)], 400)
+        assert refused["error"]["field"] == "evidence"  # type: ignore[index]
+        assert "parley-upload" not in str(refused)
+    twice = await sent([("a.md", b"x"), ("a.md", b"y")], 400)
+    assert "twice" in str(twice)
+
+
+async def test_a_session_that_cannot_be_is_refused_with_its_field(site: Site) -> None:
+    for body, field in BAD:
+        refused = await site.owner.post("/api/sessions", body, 400)
+        assert refused["error"]["field"] == field, refused
+
+
+async def test_an_estimate_says_what_a_session_may_come_to(site: Site) -> None:
+    body = {"question": "x?", "protocol": "consensus", "budget": {"tokens": 10}}
+    found = await site.owner.post("/api/estimate", body)
+    assert found["most"]["tokens"] > found["likely"]["tokens"] > 0 and found["rounds"] == 5
+    assert "budget.tokens" in found["shortfall"]
+
+
+async def test_a_session_is_cancelled_and_says_so_to_who_watches(site: Site) -> None:
+    sid = await site.alice.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+    watching = asyncio.create_task(site.alice.watched(sid))
+    await site.alice.post(f"/api/sessions/{sid}/cancel", {"reason": "enough"})
+    result = next(e.data for e in await watching if e.name == "result")
+    assert result["status"] == "cancelled" and result["result"]["exit_code"] == 130
+
+
+async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
+    sid = await site.owner.start(settings={"round_limit": 4})
+    await site.owner.watched(sid)
+    found = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 30}})
+    assert found["stop"] == "threshold" and found["round"] == 1 and found["saved_tokens"] > 0
+    rows = (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"]
+    assert all(r["saved_tokens"] >= 0 and r["round"] is not None for r in rows)
+    refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 900}}, 400)
+    assert refused["error"]["field"] == "consensus.threshold"
+    refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"panel": 5}}, 400)
+    assert refused["error"]["field"] == "consensus.panel"
+
+
+async def test_rules_that_would_have_ended_it_alike_are_one_line_of_the_shadow(site: Site) -> None:
+    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 100})
+    await site.owner.watched(sid)
+    (row,) = [r for r in (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"] if "threshold" in r["settings"]]
+    assert row["label"] == "threshold 75 to 95" and row["saved_tokens"] > 0
+    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 30})
+    await site.owner.watched(sid)
+    found = await site.owner.get(f"/api/sessions/{sid}/shadow")
+    assert found["rows"] == [] and "would have ended it earlier" in found["note"]
+
+
+async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
+    sid = await site.owner.start()
+    await site.owner.watched(sid)
+    record = await site.owner.http.get(f"/api/sessions/{sid}/export/record")
+    assert record.text.splitlines()[1:] == list(await site.bus.log(sid))
+    page = await site.owner.http.get(f"/api/sessions/{sid}/export/html")
+    assert page.headers["content-disposition"] == f'attachment; filename="parley-{sid}.html"'
+    assert (await site.owner.get(f"/api/sessions/{sid}/export/json"))["result"]["outcome"]["answer"]
+    mine = await site.alice.start("Whose is this?")
+    await site.alice.watched(mine)
+    told = await site.alice.get(f"/api/sessions/{mine}/export/json")
+    assert (told["opened"]["question"], told["opened"]["protocol"]) == ("Whose is this?", "consensus")
+    assert told["opened"]["owner"] == "alice" and "seats" not in told["opened"], "the rest stands in the log"
+    assert (await site.owner.get(f"/api/sessions/{sid}/export/exe", 400))["error"]["field"] == "form"
+
+
+async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
+    found = await site.owner.get("/api/me")
+    assert found["operates"] is True and len(found["queues"]) == 4 and found["default_protocol"] == "madp"
+    offers = {p["name"]: p for p in found["protocols"]}
+    assert set(offers) == {"auto", "competition", "consensus", "critic", "maci", "madp", "single"}
+    settings = {s["name"]: s for s in offers["consensus"]["settings"]}
+    assert settings["round_limit"] == {
+        "name": "round_limit", "kind": "integer", "default": 5, "least": 1.0, "most": 50.0, "choices": [],
+        "help": "Largest number of rounds.", "replayable": True, "item": "text", "common": True,
+    }  # fmt: skip
+    assert settings["panel"]["replayable"] is False and "in turn" in offers["consensus"]["dealt"]
+    mine = await site.alice.get("/api/me")
+    assert mine["operates"] is False and mine["queues"] == []
+
+
+async def test_every_page_is_the_same_shell(site: Site) -> None:
+    for path in ("/", "/new", "/inbox", "/agents", "/compare", "/s/abc"):
+        answer = await site.owner.http.get(path)
+        assert answer.status_code == 200 and "script-src 'self'" in answer.headers["content-security-policy"]
+
+
+async def test_a_position_that_is_none_is_refused(site: Site) -> None:
+    sid = await site.owner.start()
+    for text in ("public", "public:x", "public:-1", "PUBLIC:1", "a=b=c", "x" * 9_000):
+        refused = await site.owner.get(f"/api/sessions/{sid}/events?from={text}", 400)
+        assert refused["error"]["field"] == "from"
+
+
+def test_an_empty_position_is_the_beginning() -> None:
+    assert parse_position("") == {} and parse_position("control:3,public:12") == {"control": 3, "public": 12}
+
+
+async def test_what_is_larger_than_its_limit_is_refused(site: Site) -> None:
+    request = json.dumps({"question": "x?", "protocol": "consensus"})
+    large = [("evidence", ("a.md", b"x" * 17_000_000))]
+    answer = await site.owner.http.post("/api/sessions", data={"request": request}, files=large)
+    assert answer.status_code == 413
+    sid = await site.owner.start()
+    answer = await site.owner.http.post(f"/api/sessions/{sid}/decide", content=b'"' + b"x" * 900_000 + b'"')
+    assert answer.status_code == 413
+    many = [("evidence", (f"{n}.md", b"x")) for n in range(2_001)]
+    answer = await site.owner.http.post("/api/sessions", data={"request": request}, files=many)
+    assert answer.status_code == 400 and "2000" in answer.text
+    deep = b'{"settings":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001
+    answer = await site.owner.http.post(f"/api/sessions/{sid}/what-if", content=deep)
+    assert answer.status_code == 400
+
+
+async def test_a_stream_more_than_the_limit_is_refused(site: Site, tmp_path: Path) -> None:
+    token = site.owner.http.headers["authorization"].removeprefix("Bearer ")
+    async with Web(site.bus.server.url, tmp_path / "keys", streams=1) as web, web.client(token) as owner:
+        sid = await owner.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+        async for _ in owner.events(f"/api/sessions/{sid}/events"):
+            refused = await owner.http.get(f"/api/sessions/{sid}/events")
+            assert refused.status_code == 429 and refused.headers["retry-after"]
+            break
+        await owner.post(f"/api/sessions/{sid}/cancel")
+
+
+async def test_an_answer_to_a_question_that_is_not_there_is_refused(site: Site) -> None:
+    sid = await site.alice.start()
+    refused = await site.alice.post(f"/api/sessions/{sid}/decide", {"item": "7", "choice": "emit"}, 400)
+    assert refused["error"]["field"] == "item" and "does not exist" in refused["error"]["message"]
+    assert (await site.bob.post(f"/api/sessions/{sid}/decide", {"item": "7", "choice": "emit"}, 404))["error"]
+    assert (await site.alice.get("/api/inbox"))["items"] == []
+    found = await site.alice.get(f"/api/sessions/{sid}")
+    assert "decide" not in found["may"] and found["items"] == [] and found["overrides"] == []
+
+
+async def test_the_gateway_counts_what_it_does(site: Site) -> None:
+    sid = await site.owner.start()
+    events = await site.owner.watched(sid)
+    await site.bob.get(f"/api/sessions/{sid}", 404)
+    shown = generate_latest(site.web.metrics.registry).decode()
+    told = len(posts(events))
+    assert f'parley_gateway_events_total{{event="post"}} {float(told)}' in shown
+    assert 'parley_gateway_requests_total{door="web",status="201"} 1.0' in shown
+    assert 'parley_gateway_requests_total{door="web",status="404"} 1.0' in shown
+    assert "parley_gateway_streams 0.0" in shown and "parley_gateway_feeds 1.0" in shown
+    (lags,) = [float(n.split()[1]) for n in shown.splitlines() if n.startswith("parley_gateway_lag_seconds_count")]
+    assert 0 < lags <= told, "of posts that were said while the viewer was there"
