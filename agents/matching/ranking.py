@@ -4,7 +4,7 @@ work tells apart (agents/matching/features.py).
 Compared are a task's vector (agents/matching/task_encoder.py) and its words with every phrase of a specification: what
 it owns, its triggers, its examples, its claim and how it works; and with what others leave to it. What the task does
 not want is cut off before. Weights are of such features and of no expert, in ranking.json, fitted by evaluation
-.fit_ranking on registries of many fields (evaluation/registries/fit); which tasks are nobody's, too.
+.fit_ranking on registries of many fields (research/parley_research/registries/fit); which tasks are nobody's, too.
 """
 
 import math

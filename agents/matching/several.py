@@ -1,7 +1,7 @@
 """Whether a task is work for several experts, by how it is put and by what the reader makes of it; so many are then
 candidates, by which the depth goes (seeds/madp.md 4.1). For experts whom subjects of software work tell apart.
 
-Weights stand in several.json, fitted by `python -m evaluation.fit_several` on the tasks to train on: which of them
+Weights stand in several.json, fitted by `python -m parley_research.fit_several` on the tasks to train on: which of them
 need several experts was said by who wrote them, and not by which experts there are.
 """
 

@@ -1,9 +1,10 @@
 """The reader: a small language model that says what subject a text is about, and gives it a vector.
 
-all-MiniLM-L6-v2 (its licence: agents/encoders/minilm/LICENSE), trained further on `evaluation/golden/train.jsonl`
-(evaluation.training.reader says how) and rounded to 8 bits; run by onnxruntime on one thread, no torch, no download.
-What it gives for a text is one row: its vector, for comparing sentences, held near the one of the original; the chance
-that it is about each subject; and the chance that each subject has a part in it.
+all-MiniLM-L6-v2 (its licence: agents/encoders/minilm/LICENSE), trained further on
+`research/parley_research/golden/train.jsonl` (parley_research.training.reader says how) and rounded to 8 bits; run by
+onnxruntime on one thread, no torch, no download. What it gives for a text is one row: its vector, for comparing
+sentences, held near the one of the original; the chance that it is about each subject; and the chance that each
+subject has a part in it.
 """
 
 from pathlib import Path

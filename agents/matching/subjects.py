@@ -1,5 +1,5 @@
 """What subject of software work a text is about, by its words: a linear model over its words, pairs of words and pieces
-of words, fitted on `evaluation/golden/train.jsonl` by evaluation.fit_subjects.
+of words, fitted on `research/parley_research/golden/train.jsonl` by parley_research.fit_subjects.
 
 A subject is no expert. Which subjects are an expert's is found from what its own specification says, by the same
 measure; so experts of anybody's are found by words that none of them wrote down. Whoever has experts for something else

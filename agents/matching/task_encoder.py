@@ -2,7 +2,8 @@
 of the phrases of the specification whose expert should lead it.
 
 all-MiniLM-L6-v2 (its licence: agents/encoders/minilm/LICENSE), trained further on invented registries of many fields
-(evaluation.training.encoder says how) and rounded to 8 bits; run by onnxruntime on one thread, no torch, no download.
+(parley_research.training.encoder says how) and rounded to 8 bits; run by onnxruntime on one thread, no torch, no
+download.
 """
 
 from pathlib import Path

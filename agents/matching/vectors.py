@@ -22,7 +22,8 @@ from parley.agents.matching.subjects import Floats
 from parley.schemas.expert import ExpertSpec, pin
 
 FILE = Path(__file__).parent / "vectors.npz"
-"""`keys` (of texts) and `rows` (what the reader makes of them), and the reader's `name`. By evaluation.fit_routing."""
+"""`keys` (of texts) and `rows` (what the reader makes of them), and the reader's `name`. By
+parley_research.fit_routing."""
 _WEIGHTS = {"examples": 0.3, "owns": 1.0, "claim": 1.0, "triggers": 0.5}
 """How much a sentence of each part says about what an expert's subjects are."""
 KEPT = 2_000

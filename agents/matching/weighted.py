@@ -16,9 +16,9 @@
 Words alone decide first: where they are sure enough, the reader is not asked, which takes most of a match's time.
 
 Weights stand in weights.json, fitted on the golden set's half to develop on, and on training tasks held back, by
-`python -m evaluation.fit_routing`: for the reader and for words alone, and each with subjects and without. They are of
-features, not of experts. Confidence and abstention are fitted among all shipped experts, and among one to ten of them,
-where most tasks are nobody's.
+`python -m parley_research.fit_routing`: for the reader and for words alone, and each with subjects and without. They
+are of features, not of experts. Confidence and abstention are fitted among all shipped experts, and among one to ten
+of them, where most tasks are nobody's.
 """
 
 from pathlib import Path

@@ -5,7 +5,6 @@ import asyncio
 
 import pytest
 
-from evaluation.routing_registries import TRAIN, registries
 from parley.agents.experts import builtin
 from parley.agents.matching import Matcher
 from parley.agents.matching.features import Prepared
@@ -14,6 +13,7 @@ from parley.agents.matching.ranking import Rank, weights
 from parley.agents.matching.subject_model import make_readers
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Matched, Task
+from parley_research.routing_registries import TRAIN, registries
 
 FARM = next(r for r in registries(TRAIN) if r.name == "farm")
 

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from evaluation.fit_subjects import SUBJECT
 from parley.agents.encoders import Encoder, Spent
 from parley.agents.encoders.base import EncoderUnavailable, Vectors
 from parley.agents.experts import builtin
@@ -25,6 +24,7 @@ from parley.agents.matching.words import fit
 from parley.agents.protocols.madp.reactions import own_score
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Matched, Message, Task
+from parley_research.fit_subjects import SUBJECT
 from tests.agents.test_matching import expert
 
 IDS = ("sre", "qa-engineer", "security-architect")
@@ -154,7 +154,7 @@ def test_the_shipped_vectors_are_the_encoders_and_those_of_the_shipped_experts(e
             return await encoder.encode(texts, spent)
 
     asyncio.run(SpecVectors(Counting(), sentences, Encoded.of).of([s for s in builtin() if not s.general]))  # type: ignore[arg-type]
-    assert asked == [], "python -m evaluation.fit_routing"
+    assert asked == [], "python -m parley_research.fit_routing"
     spec = builtin()[0]
     own = subject_model.vectors(asyncio.run(encoder.encode(spec.domain.owns)))
     told = asyncio.run(SpecVectors(encoder, sentences, Encoded.of).of([spec]))[spec.id].parts["owns"]

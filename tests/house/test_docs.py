@@ -8,8 +8,8 @@ import pytest
 from parley.coordinator.protocols import PROTOCOLS
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("docs", "evaluation", "examples", "tests")
-THEIRS = ROOT / "evaluation" / "questions" / "documents"
+FOLDERS = ("docs", "research", "examples", "tests")
+THEIRS = ROOT / "research" / "parley_research" / "questions" / "documents"
 """Documents of others, as they are."""
 PAGES = sorted(
     page

@@ -12,20 +12,20 @@ import msgspec
 import psutil
 import pytest
 
-from evaluation.loaders import DATA
-from evaluation.routing import Report
 from parley.agents.experts import builtin
 from parley.agents.protocols.madp.reactions import own_score
 from parley.client.errors import BadInput
 from parley.client.protocols.madp.routing import TaskRouter
 from parley.client.protocols.routing import Route
 from parley.routing import commands as routing_commands
-from parley.routing import evaluate as routing_eval
 from parley.routing.many import HelperLost, route_many
 from parley.routing.route import Wanted, read_prompts, router, task_of, words
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley.schemas.routing import Task
 from parley.schemas.wire import InvalidValue, decode
+from parley_research import routing_run as routing_eval
+from parley_research.loaders import DATA
+from parley_research.routing import Report
 from tests.support.forks import run as command
 
 ROOT = Path(__file__).parents[2]
@@ -384,6 +384,6 @@ def test_the_figures_as_a_page(tmp_path: Path) -> None:
 
 
 def test_the_shipped_set_names_the_shipped_experts_only() -> None:
-    from evaluation.routing_data import golden as shipped
+    from parley_research.routing_data import golden as shipped
 
     assert len(shipped("test", builtin()).cases) + len(shipped("dev", builtin()).cases) >= 300
