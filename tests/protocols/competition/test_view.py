@@ -62,8 +62,8 @@ def posted(kind: str, body: object, channel: str = "public", seat: str = "pro_1"
 
 def said(text: str = LONG, n: float = 60, limit: int = 100, **more: Any) -> Said:
     values: dict[str, Any] = {
-        "stage": "Opening", "act": "speech", "text": text, "words": n, "limit": limit, "seconds": n * 0.6,
-        "overtime": n > limit,
+        "seat": "pro_1", "stage": "Opening", "act": "speech", "text": text, "words": n, "limit": limit,
+        "seconds": n * 0.6, "overtime": n > limit,
     }  # fmt: skip
     return Said(**{**values, **more})
 
@@ -400,7 +400,8 @@ def test_the_results_verdict_is_its_answer() -> None:
 def ended(**more: Any) -> Outcome:
     values: dict[str, Any] = {
         "format": "short", "winner": "pro", "decided_by": "points", "complete": True, "best": (), "violations": {},
-        "team_totals": {"pro": 10.0, "con": 9.0}, "individual_totals": {}, "fines": (),
+        "team_totals": {"pro": 10.0, "con": 9.0}, "individual_totals": {}, "fines": (), "unscored": (),
+        "to_score": 16,
     }  # fmt: skip
     return Outcome(**{**values, **more})
 

@@ -210,7 +210,7 @@ def brought(certificate: Mapping[str, Any]) -> int | None:
 def named(body: Round) -> str:
     """Who is to be devil's advocate in the next round, and why."""
     shared = line(str(body.signals.shared), _NAME)
-    return f"all hold {shared}; {line(str(body.next_advocate))} is to argue against it as devil's advocate"
+    return f"all hold {shared}; {line(body.next_advocate)} is to argue against it as devil's advocate"
 
 
 def signal_words(s: Signals) -> str:
@@ -244,8 +244,7 @@ _SAY: dict[type, Callable[[Post, Any, int], Iterator[StyledLine]]] = {
 # ---------------------------------------------------------------- the end
 
 
-_ORDER = ("agreement", "plateau", "stalemate", "no_gain", "budget", "round_limit", "max_rounds")
-"""The last is what older sessions call the one before it."""
+_ORDER = ("agreement", "plateau", "stalemate", "no_gain", "budget", "round_limit")
 _CONVERGES = ("agreement", "plateau")
 _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
