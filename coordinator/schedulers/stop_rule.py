@@ -117,7 +117,7 @@ def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     return [
         _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
         _near(config, last),
-        _test("rounds in which a devil's advocate argued against it", int(stands), ">=", 1),
+        _test("rounds with a devil's advocate, after which all held the same answer", int(stands), ">=", 1),
         _test("most that a debater took from it in that round", yielded, "<", config.least_move),
     ]
 

@@ -68,6 +68,17 @@ def test_the_number_of_seats_is_the_setting_of_the_role_of_which_there_are_sever
         of_protocol("maci", settings_of(given(panel=3, debaters=2)))
 
 
+@pytest.mark.slow
+def test_ask_seats_as_many_debaters_as_the_panel_is_to_have(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("The pump is quiet.\n")
+    command = (sys.executable, "-m", "parley", "ask", "Which?", "--protocol", "maci", "--dry-run", "--state", "s")
+    done = subprocess.run(
+        (*command, "--evidence", "notes.md", "--panel", "4"), cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0 and "debater_4" in done.stdout and "debater_5" not in done.stdout, done.stderr
+
+
 def test_a_stack_of_every_protocol_seats_as_many_in_each_that_has_several() -> None:
     stack = Given("stack_options", {o.name: o.default for o in declared("stack_options")} | {"panel": 4})
     assert by_protocol(stack) == {"consensus": {"panel": 4}, "maci": {"debaters": 4}}

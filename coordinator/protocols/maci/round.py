@@ -131,7 +131,7 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
         rule = Ruled(
             id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
-            rebuts=arg.rebuts, rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else "",
+            rebuts=arg.rebuts or None, rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else "",
         )  # fmt: skip
         ruled.append(rule)
     members = {m for a, r in zip(arguments, ruled, strict=True) if r.admitted for m in a.members}

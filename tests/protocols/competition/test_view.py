@@ -18,7 +18,7 @@ from parley.client.protocols.competition.decided import decided
 from parley.client.protocols.competition.plot import draw
 from parley.client.protocols.competition.presenter import CompetitionPresenter
 from parley.client.protocols.competition.story import Due, Story, due, fold
-from parley.client.protocols.competition.transcript import in_short
+from parley.client.protocols.competition.transcript import in_short, unscored_words
 from parley.client.records import Record
 from parley.client.session_view import seen
 from parley.client.show import explain, page, transcript
@@ -404,6 +404,11 @@ def ended(**more: Any) -> Outcome:
         "to_score": 16,
     }  # fmt: skip
     return Outcome(**{**values, **more})
+
+
+@pytest.mark.parametrize(("to_score", "words"), [(16, "1 of 16 speeches"), (1, "1 of 1 speech")])
+def test_a_speech_without_marks_is_told_among_those_that_were_to_have_some(to_score: int, words: str) -> None:
+    assert unscored_words(ended(unscored=(3,), to_score=to_score)) == f"{words} could not be scored"
 
 
 def test_a_side_that_leads_by_more_speeches_and_not_by_the_mean_is_named() -> None:

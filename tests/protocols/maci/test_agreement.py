@@ -217,12 +217,12 @@ def test_a_seat_that_is_missing_moves_or_argues_breaks_the_silence(settings: dic
 
 
 def test_a_round_without_arguments_raises_no_gate() -> None:
-    play, paper = begun(None, FOR, AGAINST), begun(PAPER, FOR, AGAINST)
-    for p in (play, paper):
+    plays = [begun(settings, FOR, AGAINST) for settings in (None, PAPER, {**PAPER, "agreement": True})]
+    for p in plays:
         p.round(case(FOR), case(AGAINST))
         assert p.signals["pi_i"]
-    assert [p.last("signals")["next_tau_q"] for p in (play, paper)] == pytest.approx([0.5, 0.6])
-    assert [p.last("signals")["next_tau_crit"] for p in (play, paper)] == pytest.approx([0.3, 0.4])
+    assert [p.last("signals")["next_tau_q"] for p in plays] == pytest.approx([0.5, 0.6, 0.6])
+    assert [p.last("signals")["next_tau_crit"] for p in plays] == pytest.approx([0.3, 0.4, 0.4])
 
 
 def test_evidence_is_counted_over_the_record() -> None:
@@ -269,6 +269,16 @@ def test_quality_is_of_all_that_was_admitted_so_far() -> None:
     for seat in ("helper", "judge_1"):
         play.fail(seat)
     assert play.signals["q"] == pytest.approx(0.5)
+
+
+def test_in_the_papers_reading_what_is_not_measured_has_no_quality() -> None:
+    play = begun({**PAPER, "tau_q": 0.3, "gamma": 0.0}, FOR, AGAINST)
+    play.round(case(FOR, argument("x", 1, q=0.4)), case(AGAINST))
+    assert play.signals["q"] == pytest.approx(0.4)
+    play.argue(case(FOR, argument("y", 2)), case(AGAINST))
+    for seat in ("helper", "judge_1"):
+        play.fail(seat)
+    assert play.signals["q"] == 0
 
 
 def play_spans(play: Play) -> Any:
@@ -446,3 +456,13 @@ def test_debaters_that_hold_everything_equally_likely_have_not_converged() -> No
     assert not found.converged and found.certificate["near_consensus"]["holds"]
     assert found.certificate["one_answer"]["value"] == 3 and not found.certificate["one_answer"]["holds"]
     assert kept_apart(found.certificate).startswith("3 outcomes are equally likely")
+
+
+def test_a_debate_with_several_most_probable_outcomes_has_no_answer() -> None:
+    level = belief(0.5, 0.5)
+    play = begun({"round_limit": 1}, level, level)
+    play.same(level, level)
+    play.plan(check_up())
+    outcome = play.result.outcome
+    assert (outcome["answer"], outcome["confidence"], outcome["source"]) == ("", 0.0, "mixture")
+    assert outcome["mixture"] == pytest.approx({"dengue": 0.5, "chikungunya": 0.5}) and not play.stop["converged"]

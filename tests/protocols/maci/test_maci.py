@@ -50,6 +50,11 @@ def test_passages_come_first_and_are_numbered() -> None:
     assert body["q"] == pytest.approx(0.6) and body["queries"] == []
 
 
+def test_in_the_papers_reading_the_prototype_is_of_all_passages() -> None:
+    assert "subject" not in Play({"reading": "paper"}, q0=None).brief("helper")
+    assert "subject" in Play({"reading": "paper", "prototype": "relevant"}, q0=None).brief("helper")
+
+
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
@@ -484,6 +489,7 @@ def test_in_the_papers_reading_judges_see_no_opponents_text() -> None:
     assert play.brief("debater_1")["rebuttable"] == []
     play.reply("debater_1", case(FOR, rebuttal(posts["debater_2"])))
     assert "arguments.rebuts" in play.ask("debater_1").error
+    assert "rebuts" in str(play.ask("debater_1").refused), "it is shown what was refused"
 
 
 # ---------------------------------------------------------------- scores
