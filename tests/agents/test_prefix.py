@@ -89,7 +89,7 @@ def critic() -> list[Shown]:
 
 def judge() -> list[Shown]:
     """It rewrites, rules and writes the verdict."""
-    verdict = VerdictBrief(reason="stable", converged=True, confidence=80, label="high", profile=())
+    verdict = VerdictBrief(reason="stable", converged=True, confidence=80, label="high", profile=(), overturned_by=())
     return [
         _critic("judge", "rewrite", RewriteBrief()),
         _critic(

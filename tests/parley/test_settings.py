@@ -175,11 +175,6 @@ def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_
     assert load(None, {"critic": {"round_limit": 1}}).of("critic") == {"round_limit": 1}, "the default is no wish"
 
 
-def test_a_setting_that_does_nothing_any_more_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"^critic\.raise_by: from version 4 of critic on it does nothing"):
-        load(None, {"critic": {"raise_by": 15}})
-
-
 def test_two_options_that_contradict_each_other_are_both_named() -> None:
     options.apart(json=True, quiet=False)
     options.apart(ephemeral=False, state=Path("x"))
