@@ -157,7 +157,7 @@ def test_a_prompt_asks_for_as_much_evidence_as_the_schema_allows(tokens: int, mo
 
 @pytest.mark.parametrize(
     ("protocol", "brief"),
-    [("single", AnswerBrief()), ("consensus", PanelBrief(iteration=1))],
+    [("single", AnswerBrief()), ("consensus", PanelBrief(iteration=1, round_limit=5))],
     ids=["single", "consensus"],
 )
 def test_a_prompt_offers_to_abstain_only_where_the_schema_allows_it(protocol: str, brief: Any) -> None:

@@ -113,7 +113,7 @@ async def _turn(stack: AsyncExitStack, url: str) -> Call:
     stack.push_async_callback(model.aclose)
     shown = Shown(
         session="s", protocol="consensus", question=PROMPT[:1_024], seat="panelist_1", role="panelist", kind="answer",
-        round=1, brief=PanelBrief(iteration=1), reply=Position,
+        round=1, brief=PanelBrief(iteration=1, round_limit=5), reply=Position,
     )  # fmt: skip
 
     async def turn() -> object:
