@@ -1,5 +1,6 @@
 """Attacks on a live bus, each made with the key of a user who may not do it (docs/bus.md).
 
+    trial       all of them as each user, a row for each
     scene       the connections, the secret that is worth stealing, the referee who looks whether an attack had effect
     actor       one user who attacks: publishes, asks, listens, and is told what became of it
     hearing     subscriptions: other channels, live text, the log, turns, inboxes, the server's own subjects

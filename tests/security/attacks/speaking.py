@@ -5,10 +5,10 @@ server. If one gets through, the check looks whether it arrived.
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
-from parley.attacks.actor import Actor, Attack, worst
-from parley.attacks.scene import NOT_STORED, Verdict, writes
 from parley.bus import accounts, channels, subjects
 from parley.bus.storage.index import STATES
+from tests.security.attacks.actor import Actor, Attack, worst
+from tests.security.attacks.scene import NOT_STORED, Verdict, writes
 
 Try = Callable[[], Awaitable[Verdict]]
 _ASKED = ("sessions", "mine", "workers", "log", "index", "erase")

@@ -77,8 +77,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     attack: str
     outcome: Outcome
     how: str
-    server: str = ""
-    """Of a cluster, which one it was tried at."""
 
 
 class OpenTurn(msgspec.Struct, frozen=True):

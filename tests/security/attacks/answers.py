@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
-from parley.attacks.actor import Actor, Attack
-from parley.attacks.scene import ASK_S, LET_THROUGH, NOT_STORED, REFUSED, SUCCEEDED, CannotRun, Verdict, violation
 from parley.bus import accounts, channels, rights, streams, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.errors import BusError, Denied, StoreError
@@ -20,6 +18,17 @@ from parley.schemas.post import CLOSED
 from parley.schemas.result import Totals
 from parley.schemas.session import CancelSession
 from parley.schemas.wire import encode
+from tests.security.attacks.actor import Actor, Attack
+from tests.security.attacks.scene import (
+    ASK_S,
+    LET_THROUGH,
+    NOT_STORED,
+    REFUSED,
+    SUCCEEDED,
+    CannotRun,
+    Verdict,
+    violation,
+)
 
 Try = Callable[[], Awaitable[Verdict]]
 _BURST = 6

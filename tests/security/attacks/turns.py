@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import msgspec
 
-from parley.attacks.actor import Actor, Attack, worst
-from parley.attacks.scene import ASK_S, LET_THROUGH, NOT_STORED, PROTOCOL, REFUSED, SUCCEEDED, Verdict, violation
 from parley.bus import accounts, channels, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.errors import Denied
@@ -16,6 +14,17 @@ from parley.coordinator import briefing
 from parley.schemas.session import CancelSession, OpenSession, TimerDue
 from parley.schemas.turn import Answer, Check, Checked, Reply
 from parley.schemas.wire import Undecodable, decode, encode, raw
+from tests.security.attacks.actor import Actor, Attack, worst
+from tests.security.attacks.scene import (
+    ASK_S,
+    LET_THROUGH,
+    NOT_STORED,
+    PROTOCOL,
+    REFUSED,
+    SUCCEEDED,
+    Verdict,
+    violation,
+)
 
 _BODY = raw({"answer": "stolen", "reasoning": "stolen", "confidence": 1.0})
 _KNOWN_KEYS = (b"\0" * 32, b"k" * 32, b"parley", b"secret", b"changeme")

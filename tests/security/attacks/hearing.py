@@ -5,12 +5,12 @@ subjects. If a subscription gets through, the secret is posted there.
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
-from parley.attacks.actor import Actor, Attack
-from parley.attacks.scene import NOT_STORED, Verdict, writes
 from parley.bus import accounts, channels, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.connection import connect
 from parley.schemas import expert
+from tests.security.attacks.actor import Actor, Attack
+from tests.security.attacks.scene import NOT_STORED, Verdict, writes
 
 Stimulus = Callable[[], Awaitable[object]]
 

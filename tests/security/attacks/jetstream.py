@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
-from parley.attacks.actor import Actor, Attack, worst
-from parley.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Verdict, violation
 from parley.bus import accounts, rights, subjects
 from parley.bus.errors import Denied
 from parley.bus.storage.partitions import Partition
+from tests.security.attacks.actor import Actor, Attack, worst
+from tests.security.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Verdict, violation
 
 API = "$JS.API."
 _KEEP_NS = 5_000_000_000

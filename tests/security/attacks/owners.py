@@ -13,21 +13,6 @@ from typing import Any
 
 import msgspec
 
-from parley.attacks.actor import Actor, Attack, worst
-from parley.attacks.scene import (
-    ARCHIVE,
-    ASK_S,
-    LET_THROUGH,
-    NOT_STORED,
-    PROTOCOL,
-    REFUSED,
-    SUCCEEDED,
-    CannotRun,
-    Owned,
-    Verdict,
-    violation,
-    writes,
-)
 from parley.bus import accounts, channels, subjects
 from parley.bus.errors import BusError, Denied
 from parley.bus.subjects import owned as under
@@ -45,6 +30,21 @@ from parley.schemas.session import (
 )
 from parley.schemas.turn import Answer, FetchDocuments
 from parley.schemas.wire import decode, encode, raw
+from tests.security.attacks.actor import Actor, Attack, worst
+from tests.security.attacks.scene import (
+    ARCHIVE,
+    ASK_S,
+    LET_THROUGH,
+    NOT_STORED,
+    PROTOCOL,
+    REFUSED,
+    SUCCEEDED,
+    CannotRun,
+    Owned,
+    Verdict,
+    violation,
+    writes,
+)
 
 Try = Callable[[], Awaitable[Verdict]]
 Says = Callable[[bytes], Awaitable[object]]

@@ -6,11 +6,11 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from parley.attacks.scene import LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, CannotRun, Scene, Verdict, violation
 from parley.bus import accounts, channels
 from parley.bus.accounts import Credentials
 from parley.bus.errors import BusError, Denied, NoModerator
 from parley.bus.library import cancelled
+from tests.security.attacks.scene import LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, CannotRun, Scene, Verdict, violation
 
 _JUDGED_S = 20
 """So long the check waits for a busy server to say whether it refuses; a whole number, as nats-py wants it."""
