@@ -18,7 +18,7 @@ PAGES = sorted(
 )
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(
-    r"`((?:tests|docs|bus|coordinator|agents|client|evaluation|parley|schemas|observability|examples|benchmarks|deploy)/[\w./-]+)`"
+    r"`((?:tests|docs|bus|coordinator|agents|client|research|parley|schemas|observability|examples|deploy)/[\w./-]+)`"
 )
 TEST = re.compile(r"`(?:tests/\w+/)?(test_\w+)::(test_\w+)`")
 

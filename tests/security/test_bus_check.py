@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deploy.watching.alerts import ALERTS
 
 from parley.bus import accounts, rights, subjects
 from parley.bus.accounts import Credentials
@@ -20,7 +21,6 @@ from parley.bus_admin import check, keys
 from parley.bus_admin.attacks import ATTACKS
 from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, THROUGH, Row
 from parley.client.errors import BadInput, Unreachable
-from parley.observability.watching.alerts import ALERTS
 from parley.stack.lease import read_running
 from tests.conftest import Eventually
 from tests.parley.support import Front, until
