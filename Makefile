@@ -93,10 +93,8 @@ fuzz: $(STAMP)
 results: $(STAMP)
 	$(BIN)/python -m parley_research
 
-# docs/routing.md, from the golden set and the public ones: DATA=DIR where they are not in ../shared/data. Takes minutes.
+# Where the public sets lie.
 DATA ?= ../shared/data
-routing: $(STAMP)
-	$(BIN)/parley eval routing --data $(DATA) --page docs/routing.md
 
 # docs/debates: every method on the test half of the public sets of recorded debates. Less than ten minutes on two cores.
 debates: $(STAMP)

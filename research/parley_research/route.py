@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.matching import Matcher, match
+from parley.agents.matching import Matcher, embedded, match
 from parley.agents.matching.ask_model import MOST_SHOWN, Named, is_unsure, question, settled
-from parley.agents.matching.subject_model import make_readers
 from parley.agents.models.prompting import build
 from parley.schemas.routing import Match, Matched, Task
 from parley.schemas.turn import Caps
 from parley_research import routing
-from parley_research.loaders import BadData
 from parley_research.routing import Case, Report, Routed
 from parley_research.routing_data import RoutingSet
 
@@ -42,28 +40,34 @@ async def matched(name: str, of: RoutingSet) -> list[Matched]:
     tasks = [tasked(case) for case in of.cases]
     if name == "words":
         return [match(task, of.specs) for task in tasks]
-    return await Matcher(make_readers() if name == "better" else None).match_all(tasks, of.specs)
+    return await Matcher(embedded() if name == "better" else None).match_all(tasks, of.specs)
 
 
-async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> list[Matched]:
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a set's prompts come to where a language model's answers are on record."""
+
+    matches: tuple[Matched, ...]
+    asked: int
+    """Prompts that it would be asked about."""
+    on_record: int
+    """Those of them that have an answer; the others stay as they were computed."""
+
+
+async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> Asked:
     """What the better matcher makes of a set's prompts, and where it would ask (agents/matching/ask_model.py), with the
-    answer that is on record for the prompt.
-
-    Raises
-    ------
-    BadData
-        There is none.
-    """
-    matcher = Matcher(make_readers())
+    answer that is on record for the prompt."""
+    matcher = Matcher(embedded())
     tasks = [tasked(case) for case in of.cases]
     result = []
-    read = await matcher.match_all(tasks, of.specs, always_read=True)
-    for n, (task, matched) in enumerate(zip(tasks, read, strict=True)):
+    count = found = 0
+    for n, (task, matched) in enumerate(zip(tasks, await matcher.match_all(tasks, of.specs), strict=True)):
         everybody = await matcher.everybody(task, of.specs) if is_unsure(matched, below) else []
-        if everybody and n not in answers:
-            raise BadData(f"{of.name}: prompt {n} would be asked about, and no answer is on record")
-        result.append(settled(task, matched, answers[n], everybody, of.specs, "on record") if everybody else matched)
-    return result
+        count += bool(everybody)
+        if everybody and n in answers:
+            found += 1
+            matched = settled(task, matched, answers[n], everybody, of.specs, "on record")
+        result.append(matched)
+    return Asked(matches=tuple(result), asked=count, on_record=found)
 
 
 async def measured(of: RoutingSet, matchers: Sequence[str] = MATCHERS) -> list[Report]:
@@ -84,14 +88,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def surest(of: RoutingSet) -> list[float]:
-    """How sure the better matcher is of each prompt's lead, where it asks the encoder about all; 0: nobody leads."""
-    matches = await Matcher(make_readers()).match_all([tasked(case) for case in of.cases], of.specs, always_read=True)
+    """How sure the better matcher is of each prompt's lead; 0: nobody leads."""
+    matches = await Matcher(embedded()).match_all([tasked(case) for case in of.cases], of.specs)
     return [routed(m).confidence for m in matches]
 
 
 async def questions(of: RoutingSet, below: float) -> list[Question]:
     """Those that a language model in the helper's seat is asked, as they are sent (agents/matching/ask_model.py)."""
-    matcher = Matcher(make_readers())
+    matcher = Matcher(embedded())
     result = []
     sure = await surest(of)
     for n, case in enumerate(of.cases):

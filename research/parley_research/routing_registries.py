@@ -1,40 +1,31 @@
-"""Registries of invented experts over many fields, each with prompts: `<registry>/experts/*.yaml` and `prompts.yaml`.
+"""Registries of invented experts over many fields, each with prompts: a JSON object a line.
 
-    registry: farm
-    prompts:
-      - {prompt: "The field stands under water", lead: [water-engineer], kind: paraphrase}
+    {"registry": "farm", "experts": [{"agent": {"id": "water-engineer", ...}}],
+     "prompts": [{"prompt": "The field stands under water", "lead": ["water-engineer"], "kind": "paraphrase"}]}
 
-`lead` names everybody who may lead; an empty one: nobody should. `files`, `kind` and `support` may be left out. The
-encoder is trained on those of LEARNT, and the ranking is fitted on those of FIT, which the encoder has not seen.
+An expert is what its file would hold (docs/madp.md). `lead` names everybody who may lead; an empty one: nobody should.
+`files`, `kind` and `support` may be left out.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from parley.agents import strict_yaml
-from parley.agents.experts import ExpertError, read_all
+from parley.agents.experts import ExpertError, read_text
 from parley.agents.matching.ask_model import NOBODY, Named
 from parley_research.loaders import BadData, NoData
 from parley_research.routing import Case
 from parley_research.routing_data import RoutingSet
 
-TRAIN = Path(__file__).parent / "registries" / "train"
-LEARNT = (TRAIN, TRAIN.with_name("train_more"), TRAIN.with_name("train_hard"))
-"""What the encoder is trained on."""
-FIT = TRAIN.with_name("fit")
-"""What the ranking, its confidence and abstention are fitted on."""
-LEFT_OUT = TRAIN.with_name("left_out.txt")
-"""What `python -m parley_research.fit_ranking --figures` wrote with the shipped weights."""
-LARGE = TRAIN.with_name("large.txt")
-"""The same, of large registries."""
-FROZEN = TRAIN.with_name("frozen.md")
-"""What the registries to test on came to, which were measured once."""
+FOLDER = Path(__file__).parent / "registries"
+DEV, TEST, TEST_2 = (FOLDER / f"{name}.jsonl" for name in ("dev", "test", "test_2"))
+"""What the matcher's figures were chosen on; and two sets that were not looked at while it was made."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of prompts.yaml."""
+    """One prompt of a registry."""
 
     prompt: str
     lead: tuple[str, ...] = ()
@@ -43,55 +34,62 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     support: tuple[str, ...] = ()
 
 
-class Prompts(msgspec.Struct, frozen=True, kw_only=True):
-    """prompts.yaml; other keys are not read."""
+class Registry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One line of a file of registries."""
 
+    registry: str
+    about: str = ""
+    experts: tuple[dict[str, Any], ...]
     prompts: tuple[Prompt, ...]
 
 
-def registry(folder: Path) -> RoutingSet:
-    """One registry.
-
-    Raises
-    ------
-    NoData, BadData
-        It cannot be read; names the file, and the expert that is not there.
-    """
-    file = folder / "prompts.yaml"
+def _set(row: Registry, where: str) -> RoutingSet:
     try:
-        specs = read_all(folder / "experts")
-        prompts = msgspec.convert(strict_yaml.load(file.read_text(encoding="utf-8")), Prompts)
-    except OSError as error:
-        raise NoData(f"{file}: {error.strerror or error}") from error
-    except strict_yaml.BadYaml as error:
-        raise BadData(f"{file}: {error.why}") from error
-    except (ExpertError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise BadData(f"{file}: {error}") from error
-    unknown = sorted({x for p in prompts.prompts for x in (*p.lead, *p.support)} - {s.id for s in specs})
+        specs = tuple(read_text(msgspec.json.encode(expert).decode(), where) for expert in row.experts)
+    except ExpertError as error:
+        raise BadData(str(error)) from error
+    unknown = sorted({x for p in row.prompts for x in (*p.lead, *p.support)} - {s.id for s in specs})
     if unknown:
-        raise BadData(f"{file}: unknown experts {', '.join(unknown)}")
+        raise BadData(f"{where}: unknown experts {', '.join(unknown)}")
     # Whoever takes what nobody else does leads where it is right to abstain.
     general = {s.id for s in specs if s.general}
     cases = tuple(
         Case(prompt=p.prompt, leads=tuple(x for x in p.lead if x not in general), files=p.files, kind=p.kind,
              support=p.support, lead=next((x for x in p.lead if x not in general), None))
-        for p in prompts.prompts
+        for p in row.prompts
     )  # fmt: skip
-    return RoutingSet(name=folder.name, specs=specs, cases=cases)
+    return RoutingSet(name=row.registry, specs=specs, cases=cases)
 
 
-def registries(folder: Path) -> tuple[RoutingSet, ...]:
-    """Those of a folder, by name.
+def registries(file: Path) -> tuple[RoutingSet, ...]:
+    """Those of a file, in its order.
 
     Raises
     ------
     NoData, BadData
-        There is none; as of `registry`.
+        It cannot be read, or has none; names the line, and the expert that is not there.
     """
-    folders = sorted(f.parent for f in folder.glob("*/prompts.yaml"))
-    if not folders:
-        raise NoData(f"no registry (NAME/prompts.yaml) in {folder}")
-    return tuple(map(registry, folders))
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise NoData(f"{file}: {error.strerror or error}") from error
+    sets: dict[str, RoutingSet] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{file.name}, line {number}"
+        try:
+            row = msgspec.json.decode(line, type=Registry)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise BadData(f"{where}: {error}") from None
+        except RecursionError:
+            raise BadData(f"{where}: lists and objects are nested too deep") from None
+        if row.registry in sets:
+            raise BadData(f"{where}: registry {row.registry!r} stands twice")
+        sets[row.registry] = _set(row, where)
+    if not sets:
+        raise NoData(f"{file}: there is no registry in it")
+    return tuple(sets.values())
 
 
 class Reply(Named, frozen=True, kw_only=True):
@@ -99,7 +97,7 @@ class Reply(Named, frozen=True, kw_only=True):
 
     registry: str
     n: int
-    """The prompt's place in prompts.yaml, from 0."""
+    """The prompt's place in its registry, from 0."""
 
 
 def replies(file: Path, sets: Sequence[RoutingSet]) -> dict[str, dict[int, Named]]:

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 
 from parley.agents.encoders import EncoderError
-from parley.agents.matching import Matcher
-from parley.agents.matching.subject_model import make_readers
+from parley.agents.matching import Matcher, embedded
 from parley.client.errors import BadInput
 from parley.client.protocols.routing import Route
 from parley.routing.route import chunks, router, routing, specs_of
+from parley.schemas.routing import Matched
 from parley_research import routing as figures
-from parley_research import routing_data, routing_page, routing_registries
+from parley_research import routing_data, routing_registries
 from parley_research.loaders import DATA, BadData, NoData
 from parley_research.route import MATCHERS, asked, matched, measured, questions, routed, surest, tasked
 from parley_research.routing import Case, Report, Routed
@@ -73,10 +73,10 @@ def evaluate(
     return reports
 
 
-def evaluate_registries(folder: Path, replies: Path | None = None, below: float = BELOW) -> list[Report]:
-    """Reports of each registry of a folder (parley_research.routing_registries), and one of all their prompts
-    together: by words alone, and as it runs; and with the replies of a language model, where there are any on record.
-    How long a task takes is told on stderr.
+def evaluate_registries(file: Path, replies: Path | None = None, below: float = BELOW) -> list[Report]:
+    """Reports of each registry of a file (parley_research.routing_registries), and one of all their prompts together:
+    by words alone, and as it runs; and with the replies of a language model, where there are any on record. How long a
+    task takes is told on stderr.
 
     Parameters
     ----------
@@ -88,22 +88,22 @@ def evaluate_registries(folder: Path, replies: Path | None = None, below: float 
     Raises
     ------
     BadInput
-        There is none, or one that is not as it should be; a reply that lacks.
+        There is none, or one that is not as it should be.
     """
-    sets = _registries(folder)
+    sets = _registries(file)
     try:
         by_registry = None if replies is None else routing_registries.replies(replies, sets)
     except (BadData, NoData) as error:
         raise BadInput("--replies", f"--replies: {error}") from error
     reports: list[Report] = []
+    wanted = on_record = 0
     together: dict[str, tuple[list[Case], list[Routed]]] = {}
     for of in sets:
-        each = {name: asyncio.run(matched(name, of)) for name in MATCHERS[1:]}
+        each: dict[str, Sequence[Matched]] = {name: asyncio.run(matched(name, of)) for name in MATCHERS[1:]}
         if by_registry is not None:
-            try:
-                each[f"better, asked below {below:g}"] = asyncio.run(asked(of, by_registry[of.name], below))
-            except BadData as error:
-                raise BadInput("--replies", f"--replies: {error}") from error
+            answered = asyncio.run(asked(of, by_registry[of.name], below))
+            each[f"better, asked below {below:g}"] = answered.matches
+            wanted, on_record = wanted + answered.asked, on_record + answered.on_record
         for name, matches in each.items():
             results = [routed(m) for m in matches]
             reports.append(figures.report(of.name, name, of.cases, results))
@@ -111,19 +111,28 @@ def evaluate_registries(folder: Path, replies: Path | None = None, below: float 
             cases += of.cases
             every += results
     reports += [figures.report("all registries", name, *both) for name, both in together.items()]
+    if by_registry is not None:
+        print(_answered(wanted, on_record, sum(len(of.cases) for of in sets)), file=sys.stderr)
     print(_latency(sets), file=sys.stderr)
     return reports
 
 
-def _registries(folder: Path) -> tuple[RoutingSet, ...]:
+def _answered(wanted: int, on_record: int, of: int) -> str:
+    return (
+        f"a model would be asked about {wanted:,} of {of:,} prompts, and {on_record:,} of these replies are on record; "
+        "the others stay as computed"
+    )
+
+
+def _registries(file: Path) -> tuple[RoutingSet, ...]:
     try:
-        return routing_registries.registries(folder)
+        return routing_registries.registries(file)
     except (BadData, NoData) as error:
         raise BadInput("--registries", f"--registries: {error}") from error
 
 
-def write_questions(folder: Path, to: Path, below: float | None, most: float) -> tuple[int, int, float]:
-    """Write what a language model would be asked about the prompts of a folder's registries, a JSON object a line;
+def write_questions(file: Path, to: Path, below: float | None, most: float) -> tuple[int, int, float]:
+    """Write what a language model would be asked about the prompts of a file's registries, a JSON object a line;
     (how many, of how many, the confidence below which it is asked).
 
     Parameters
@@ -131,7 +140,7 @@ def write_questions(folder: Path, to: Path, below: float | None, most: float) ->
     below
         That confidence; None: the greatest with which no more than the share `most` of all prompts are asked.
     """
-    sets = _registries(folder)
+    sets = _registries(file)
     count = sum(len(of.cases) for of in sets)
     if below is None:
         sure = sorted(c for of in sets for c in asyncio.run(surest(of)))
@@ -150,7 +159,7 @@ def _latency(sets: Sequence[RoutingSet]) -> str:
     async def each() -> list[float]:
         took = []
         for of in sets:
-            matcher = Matcher(make_readers())
+            matcher = Matcher(embedded())
             await matcher.match(tasked(of.cases[0]), of.specs)
             for case in of.cases:
                 started = time.perf_counter()
@@ -179,22 +188,14 @@ def _set(name: str, golden: Path | None, half: str, experts: Path | None, data: 
         return None
 
 
-def write_page(reports: Sequence[Report], to: Path) -> None:
-    """docs/routing.md. Raises BadInput where it cannot be written."""
-    there = {r.set for r in reports}
-    text = routing_page.text(reports, [name for name in routing_data.PUBLIC if name not in there])
-    try:
-        to.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput("--page", f"--page: cannot write {to}: {error.strerror}") from error
-
-
 async def _reports(of: RoutingSet) -> list[Report]:
     try:
         reports = await measured(of, MATCHERS)
         reports.append(figures.report(of.name, AGREED, of.cases, await agreed(of)))
         if of.name == routing_data.TEST_HALF:
-            matches = await asked(of, routing_data.answers(of), BELOW)
+            answered = await asked(of, routing_data.answers(of), BELOW)
+            print(_answered(answered.asked, answered.on_record, len(of.cases)), file=sys.stderr)
+            matches = answered.matches
             reports.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in matches]))
             here = router(of.specs)
             after = [_routed(here.routed(tasked(case), m)) for case, m in zip(of.cases, matches, strict=True)]

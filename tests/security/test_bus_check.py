@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy.watching.alerts import ALERTS
 
+from deploy.watching.alerts import ALERTS
 from parley.bus import accounts, rights, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.cluster.embedded import HOST, free_ports

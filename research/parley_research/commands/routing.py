@@ -15,7 +15,7 @@ def eval_routing(
         Path | None, typer.Option(help="A golden file (default: the shipped set; docs/routing.md has its form).")
     ] = None,
     half: Annotated[
-        str, typer.Option(help="Half of the shipped set: test, or dev, on which the matcher is fitted.")
+        str, typer.Option(help="Half of the shipped set: test, or dev, on which the matcher's figures were chosen.")
     ] = "test",
     experts: Experts = None,
     data: Annotated[
@@ -32,8 +32,8 @@ def eval_routing(
     registries: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            help="Measure only the registries of this folder (experts/*.yaml, prompts.yaml). No model is called.",
+            metavar="FILE",
+            help="Measure only the registries of this file, one JSON object on each line. No model is called.",
         ),
     ] = None,
     replies: Annotated[
@@ -57,9 +57,6 @@ def eval_routing(
         float,
         typer.Option(min=0, max=0.99, help="With --questions, without --ask-below: the share of prompts to ask about."),
     ] = 0.3,
-    page: Annotated[
-        Path | None, typer.Option("--page", metavar="FILE", help="Write the figures as a page, and print nothing.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Measure how often tasks find a right lead, with intervals.
@@ -73,13 +70,12 @@ def eval_routing(
       parley eval routing
       parley eval routing --golden my-golden.jsonl --experts my-experts --json
       parley eval routing --data ../shared/data
-      parley eval routing --registries research/parley_research/registries/train
-      parley eval routing --registries research/parley_research/registries/fit --questions questions.jsonl
+      parley eval routing --registries research/parley_research/registries/test.jsonl
+      parley eval routing --registries research/parley_research/registries/dev.jsonl --questions questions.jsonl
     """
     with options.errors(json):
         options.apart(golden=golden, set=sets or None)
-        options.apart(page=page, json=json)
-        for name, value in (("golden", golden), ("experts", experts), ("page", page), ("set", sets or None)):
+        for name, value in (("golden", golden), ("experts", experts), ("set", sets or None)):
             options.apart(registries=registries, **{name: value})
         options.apart(replies=replies, questions=questions)
         process.one_thread()
@@ -97,9 +93,7 @@ def eval_routing(
             reports = evaluate.evaluate_registries(registries, replies, below)
         else:
             reports = evaluate.evaluate(golden, half, experts, data, sets or [])
-        if page is not None:
-            evaluate.write_page(reports, page)
-        elif json:
+        if json:
             options.print_json({"reports": reports})
         else:
             print(evaluate.tables(reports))
