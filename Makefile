@@ -13,10 +13,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results routing debates lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results debates lint format examples api diagrams schemas watching lock clean
 
 help:
-	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | routing | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
+	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
 
 install: $(STAMP)
 

@@ -1,4 +1,4 @@
-"""The better matcher: what is left of a prompt, its spelling, its subjects, and who is found for it."""
+"""The better matcher: what is left of a prompt, its spelling, and who is found for it."""
 
 import asyncio
 import functools
