@@ -118,3 +118,13 @@ async def test_an_answer_on_record_is_taken_where_the_matcher_would_ask() -> Non
     lacking = await route.asked(of, {0: ux}, 0.8)
     assert (lacking.asked, lacking.on_record) == (2, 0)
     assert lacking.matches == tuple(await route.matched("better", of))
+
+
+def test_the_public_sets_are_read_where_they_are() -> None:
+    for name, prompts, experts in (("clinc150", 5_500, 150), ("nlbse24_issues", 1_250, 5), ("marge_experts", 15, 11)):
+        if not (DATA / name).is_dir():
+            pytest.skip(f"NOT CHECKED: no folder {DATA / name}")
+        found = routing_data.PUBLIC[name](DATA)
+        assert (len(found.cases), len(found.specs)) == (prompts, experts)
+        ids = {s.id for s in found.specs}
+        assert len(ids) == experts and all(c.right <= ids for c in found.cases)
