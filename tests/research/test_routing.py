@@ -8,7 +8,7 @@ import pytest
 from parley.agents.experts import builtin
 from parley.agents.matching.ask_model import NOBODY, Named
 from parley_research import route, routing, routing_data
-from parley_research.loaders import BadData, NoData
+from parley_research.loaders import DATA, BadData, NoData
 from parley_research.routing import Case, Routed, reliability, report, wilson
 from parley_research.routing_data import RoutingSet
 from parley_research.statistics import Interval
