@@ -35,7 +35,7 @@ def lead(matcher: Matcher, prompt: str, specs: tuple[ExpertSpec, ...]) -> str:
         ("the borehole gives no water to the fields", "water"),
     ],
 )
-def test_words_that_no_specification_has_find_their_expert(matcher: Matcher, prompt: str, expected: str) -> None:
+def test_a_task_in_words_of_a_field_finds_its_expert(matcher: Matcher, prompt: str, expected: str) -> None:
     assert lead(matcher, prompt, (MECHANIC, PLANTS, WATER)) == expected
 
 
