@@ -14,7 +14,7 @@ from parley.bus import accounts, streams
 from parley.bus.accounts import Credentials, User
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
-from parley.cli.process import one_thread
+from parley.process import one_thread
 from tests.support.walk import Walks
 
 _ROOT = Path(__file__).parents[1]

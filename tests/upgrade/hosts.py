@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from parley.agents.extractive.model import Extractive
+from parley.agents.models.extractive import Extractive
 from parley.agents.specs import load
 from parley.bus.accounts import load_credentials
 from parley.bus.connection import connect

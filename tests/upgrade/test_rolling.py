@@ -20,7 +20,6 @@ from parley.agents.specs import load
 from parley.bus import accounts
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
-from parley.bus_admin import keys
 from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.client import Client
@@ -30,7 +29,7 @@ from parley.observability.metrics import Metrics
 from parley.schemas.log import Aside
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import decode
-from parley.stack import services
+from parley.stack import keys, services
 from tests.support.engine import until
 
 ROOT = Path(__file__).parents[2]
