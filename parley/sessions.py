@@ -11,14 +11,13 @@ import msgspec
 from parley.bus.errors import UnknownSession
 from parley.client import visible_posts
 from parley.client.api import Parley
-from parley.client.client import Listed
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
 from parley.client.rendering import documents, explain, transcript
 from parley.client.session_view import Seen
 from parley.client.session_view import seen as as_seen
 from parley.client.show.plotting import form_of
-from parley.client.show.session_list import FoundSession, Search, has_words
+from parley.client.show.session_list import FoundSession, Listed, Search, has_words
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.follow import Ended, Lost, follow
 from parley.planned.access import bus_options, last_stack, place, run, waits_told
