@@ -420,8 +420,6 @@ class Protocol:
     """Reasons for which its sessions stop (parley.schemas.stops), beside those of every protocol."""
     oldest: int | None = None
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own version."""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """Former names of settings -> present names. Former names stand in older sessions, and may still be given."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False
@@ -471,10 +469,6 @@ class Protocol:
         if not 0 < self.shows_refused <= version or reply == b"null":
             return msgspec.UNSET
         return reply.decode(errors="replace")[:_REFUSED_CHARS]
-
-    def present_names(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings, each under its present name."""
-        return {self.renamed.get(name, name): value for name, value in settings.items()}
 
     def watched(self, session: Session) -> frozenset[str]:
         """Queues of open turns, without people's. Their turns are missed as soon as nobody serves them."""

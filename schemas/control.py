@@ -55,10 +55,6 @@ class RoundValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             in_range(f"round_value.coefficients.{name}", figure, -1e6, 1e6)
 
 
-OTHER_NAMES = {"max_rounds": "round_limit", "preset": "reading"}
-"""What a parameter may be called too, such as by its former name, and its own name."""
-
-
 class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of the signals, dials and stops. Defaults are B.1's and D.6's where the paper gives any."""
 

@@ -31,6 +31,7 @@ from parley.cli.protocol_options import (
     folder_of,
     keeps_history,
     motion_of,
+    of_protocol,
     refuse_foreign,
     settings_of,
     taken_by_way,
@@ -151,7 +152,7 @@ def ask(
         plan = plan_of(settings)
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
-            plan = plan.over(settings_given)
+            plan = plan.over(of_protocol(plan.protocol, settings_given))
         if question == "-" and "-" in (evidence or ()):
             raise BadInput("evidence", "the question is read from standard input already, and it can be read only once")
         if folder is None:

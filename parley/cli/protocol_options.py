@@ -232,20 +232,24 @@ def _built(own: "Command") -> Any:
 def settings_of(given: Given) -> dict[str, Any]:
     """Settings that options give, by the setting's name; what two options of one setting list is put
     together. Raises BadInput."""
-    from parley.client.errors import BadInput
-
     settings: dict[str, Any] = {}
-    flags: dict[str, str] = {}
     for option in declared(given.of):
         value = given.values[option.name]
         if option.gives != "setting" or not is_given(value):
             continue
         read = option.read(value) if option.read else value
-        before, flag = settings.get(option.setting), flags.setdefault(option.setting, option.flag)
-        if flag != option.flag and not isinstance(before, list):
-            raise BadInput(option.flag, f"{option.flag} is the former name of {flag}, which is given too")
-        settings[option.setting] = read if flag == option.flag else [*(before or ()), *read]
+        settings[option.setting] = [*settings[option.setting], *read] if option.setting in settings else read
     return settings
+
+
+def of_protocol(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that options give, as the protocol calls them: `--panel` says how many sit in the role of which it has
+    several. Raises BadInput where another option says otherwise."""
+    from parley.client.api import with_panel
+    from parley.client.protocols.setup import PANEL
+
+    others = {name: value for name, value in settings.items() if name != PANEL.setting}
+    return with_panel(protocol, others, settings.get(PANEL.setting))
 
 
 class Cleaned(NamedTuple):
@@ -316,7 +320,7 @@ def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
     for setup in all_setups():
         mine = {o.setting: settings[o.setting] for o in getattr(setup, given.of) if o.setting in settings}
         if mine:
-            sections[setup.name] = mine
+            sections[setup.name] = of_protocol(setup.name, mine)
     return sections
 
 
@@ -337,15 +341,23 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
     from parley.client.reliability.ways import settings_names
     from parley.coordinator.protocols import PROTOCOLS
 
-    mine = settings_names(protocol)
-    if not mine:
+    if not settings_names(protocol):
         return
+    mine = _names(protocol)
     order = [o.setting for o in declared("options")]
     for setting in sorted(settings, key=lambda s: order.index(s) if s in order else len(order)):
         if settings[setting] is not None and setting not in mine:
-            having = [name for name in sorted(PROTOCOLS) if setting in settings_names(name)]
+            having = [name for name in sorted(PROTOCOLS) if setting in _names(name)]
             flag = next((o.flag for o in declared("options") if o.setting == setting), f"--{setting.replace('_', '-')}")
             raise BadInput(flag, f"{flag} is not for {protocol}, but for {' and '.join(having)}")
+
+
+def _names(protocol: str) -> frozenset[str]:
+    """What a protocol's settings and its options give."""
+    from parley.client.protocols import setup_of
+    from parley.client.reliability.ways import settings_names
+
+    return settings_names(protocol) | {option.setting for option in setup_of(protocol).options}
 
 
 def _flags() -> dict[str, str]:

@@ -136,16 +136,3 @@ def test_registry() -> None:
     assert register(CONSENSUS) is CONSENSUS
     with pytest.raises(ValueError, match="two protocols are named consensus"):
         register(dataclasses.replace(CONSENSUS, version=2))
-
-
-@pytest.mark.parametrize("protocol", ["consensus", "critic", "maci"])
-def test_the_former_name_of_a_setting_is_taken(protocol: str) -> None:
-    found = build_settings(PROTOCOLS[protocol], {"max_rounds": 4})
-    assert found == build_settings(PROTOCOLS[protocol], {"round_limit": 4}) and found.round_limit == 4
-    with pytest.raises(Inadmissible, match=r"another name of consensus\.round_limit, which is given too"):
-        opened(settings={"max_rounds": 4, "round_limit": 4})
-
-
-def test_an_opening_has_present_names_alone() -> None:
-    assert opened(settings={"max_rounds": 4}).settings["round_limit"] == 4
-    assert "max_rounds" not in opened(settings={"max_rounds": 4}).settings

@@ -251,7 +251,6 @@ def test_options_of_a_debate_do_nothing_for_one_model() -> None:
     assert taken_by_way(given, "single", {}) == ({"outcomes": ["a", "b"]}, ["round_limit"]), "maci is no way of auto"
     assert taken_by_way(given, "consensus", {"round_limit": 1})[1] == ["round_limit"], "a vote is one round"
     assert taken_by_way(given, "consensus", {}) == (given, [])
-    assert taken_by_way({"max_rounds": 3}, "single", {})[1] == ["max_rounds"], "under either of its names"
 
 
 def test_what_no_way_of_auto_would_heed_is_refused_whichever_is_chosen() -> None:

@@ -267,10 +267,9 @@ def test_it_is_off_unless_it_is_switched_on(tmp_path: Path) -> None:
     assert opened(tmp_path, protocol="consensus", policy="on").settings == {}
 
 
-def test_what_somebody_sets_stands_under_either_of_its_names(tmp_path: Path) -> None:
+def test_what_somebody_sets_stands(tmp_path: Path) -> None:
     keep(tmp_path, 2 * LEAST)
-    for given in ({"round_limit": 6}, {"max_rounds": 6}):
-        assert opened(tmp_path, given, policy="on").settings == given
+    assert opened(tmp_path, {"round_limit": 6}, policy="on").settings == {"round_limit": 6}
 
 
 def test_with_too_little_nothing_is_applied_and_that_is_said(tmp_path: Path) -> None:
@@ -287,7 +286,7 @@ def test_with_too_little_nothing_is_applied_and_that_is_said(tmp_path: Path) -> 
     assert why_nothing(tmp_path, protocol="consensus") == why_nothing(tmp_path, policy="off") == ""
     keep(tmp_path, 2 * LEAST)
     assert why_nothing(tmp_path) == ""
-    assert "surely better from 60 past" in why_nothing(tmp_path, {"max_rounds": 6})
+    assert "surely better from 60 past" in why_nothing(tmp_path, {"round_limit": 6})
     of_kind = "\n".join(policy_words(learned_policies(on, "zzz"), on=True, kind="zzz"))
     assert "fewer than 30 past sessions are of the kind zzz, so those of all kinds count" in of_kind
 

@@ -9,10 +9,19 @@ from pathlib import Path
 import pytest
 
 from parley.cli.app import app
-from parley.cli.protocol_options import SECTIONS, Given, declared, folder_of, motion_of, settings_of
+from parley.cli.protocol_options import (
+    SECTIONS,
+    Given,
+    by_protocol,
+    declared,
+    folder_of,
+    motion_of,
+    of_protocol,
+    settings_of,
+)
 from parley.client.errors import BadInput
 from parley.client.protocols import SETUPS, all_setups, setup_of
-from parley.client.protocols.setup import Option, Setup, Several, in_order
+from parley.client.protocols.setup import PANEL, Option, Setup, Several, in_order
 from parley.coordinator.protocols import PROTOCOLS
 from parley.plan import plan_of
 from parley.settings import load, protocol_settings
@@ -30,7 +39,8 @@ def test_every_option_sets_what_its_protocol_has() -> None:
         assert settings is not None
         for option in (*setup.options, *setup.stack_options):
             if option.gives != "no_history":
-                assert option.setting in {*settings, *PROTOCOLS[setup.name].renamed}, (setup.name, option.flag)
+                seats = option.flag == PANEL.flag and setup.several is not None
+                assert option.setting in settings or seats, (setup.name, option.flag)
 
 
 def test_protocols_share_an_option_only_where_it_is_the_same() -> None:
@@ -48,10 +58,30 @@ def test_what_is_not_given_sets_nothing_and_two_options_of_one_setting_are_put_t
     assert folder_of(given(folder=Path("x"))) == Path("x")
 
 
-def test_a_former_name_beside_the_present_one_is_refused() -> None:
-    assert settings_of(given(max_rounds=3)) == settings_of(given(round_limit=3)) == {"round_limit": 3}
-    with pytest.raises(BadInput, match=r"^--max-rounds is the former name of --round-limit, which is given too$"):
-        settings_of(given(max_rounds=3, round_limit=3))
+def test_the_number_of_seats_is_the_setting_of_the_role_of_which_there_are_several() -> None:
+    asked = settings_of(given(panel=3, round_limit=4))
+    assert of_protocol("maci", asked) == {"debaters": 3, "round_limit": 4}
+    assert of_protocol("consensus", asked) == {"panel": 3, "round_limit": 4}
+    assert of_protocol("critic", {"round_limit": 4}) == {"round_limit": 4}
+    assert of_protocol("maci", settings_of(given(panel=3, debaters=3))) == {"debaters": 3}
+    with pytest.raises(BadInput, match=r"^panel: got 3, and 2 in the settings; leave one out$"):
+        of_protocol("maci", settings_of(given(panel=3, debaters=2)))
+
+
+@pytest.mark.slow
+def test_ask_seats_as_many_debaters_as_the_panel_is_to_have(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("The pump is quiet.\n")
+    command = (sys.executable, "-m", "parley", "ask", "Which?", "--protocol", "maci", "--dry-run", "--state", "s")
+    done = subprocess.run(
+        (*command, "--evidence", "notes.md", "--panel", "4"), cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0 and "debater_4" in done.stdout and "debater_5" not in done.stdout, done.stderr
+
+
+def test_a_stack_of_every_protocol_seats_as_many_in_each_that_has_several() -> None:
+    stack = Given("stack_options", {o.name: o.default for o in declared("stack_options")} | {"panel": 4})
+    assert by_protocol(stack) == {"consensus": {"panel": 4}, "maci": {"debaters": 4}}
 
 
 def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_both(tmp_path: Path) -> None:
@@ -123,7 +153,7 @@ try:
 except SystemExit as end:
     print(end.code or 0, sum(name.endswith("panel.yaml") for name in opened), file=sys.stderr)
 """
-PANEL = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n  analyst: {}\n"
+PANEL_FILE = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n  analyst: {}\n"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +161,7 @@ PANEL = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n  anal
     ["ask x --dry-run", "ask x --dry-run --threshold 80", "ask x --continue no-id! --threshold 80", "doctor"],
 )
 def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
-    (tmp_path / "panel.yaml").write_text(PANEL)
+    (tmp_path / "panel.yaml").write_text(PANEL_FILE)
     options = ["--panel-file", "panel.yaml", "--state", "s"]
     done = subprocess.run(
         [sys.executable, "-c", COUNTED, *words.split(), *options], cwd=tmp_path, capture_output=True, text=True,
@@ -143,7 +173,7 @@ def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
 
 def test_further_settings_of_the_protocol_are_over_all_layers_and_meet_the_panel_file_again(tmp_path: Path) -> None:
     file = tmp_path / "panel.yaml"
-    file.write_text(PANEL)
+    file.write_text(PANEL_FILE)
     plan = plan_of(load(None, {"panel_file": file, "consensus": {"threshold": 70, "stream": False}}))
     assert plan.over({"threshold": 80}).own == {"threshold": 80, "stream": False} and plan.own["threshold"] == 70
     assert plan.over({"panel": 2}).own["panel"] == 2

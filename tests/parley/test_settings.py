@@ -32,18 +32,6 @@ def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
     assert found.protocol == "madp"
 
 
-def test_a_higher_layer_is_over_a_lower_one_that_uses_the_former_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "my.yaml"
-    path.write_text("consensus: {max_rounds: 3}\nmaci: {max_rounds: 3}\n")
-    monkeypatch.setenv("PARLEY__CONSENSUS__MAX_ROUNDS", "4")
-    assert load(path).of("consensus") == {"round_limit": 4} and load(path).of("maci") == {"round_limit": 3}
-    assert load(path, {"consensus": {"round_limit": 5}}).of("consensus") == {"round_limit": 5}
-    with pytest.raises(BadInput, match=r"another name of consensus\.round_limit, which is given too"):
-        load(path, {"consensus": {"round_limit": 5, "max_rounds": 5}})
-
-
 @pytest.mark.parametrize(
     ("text", "key", "near"),
     [

@@ -98,7 +98,7 @@ def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None
         name="consensus", protocol="consensus", settings={"threshold": 80, "round_limit": 2},
         seats=(Seat(seat="a", role="panelist", queue="a"),),
     )  # fmt: skip
-    opening = opening_of(offer, "Tea?", settings={"max_rounds": 4}, budget={"calls": 9}, seed=7)
+    opening = opening_of(offer, "Tea?", settings={"round_limit": 4}, budget={"calls": 9}, seed=7)
     assert (opening.settings["threshold"], opening.settings["round_limit"], opening.seed) == (80, 4, 7)
     assert opening.budget.calls == 9
     with pytest.raises(BadInput, match="did you mean consensus"):

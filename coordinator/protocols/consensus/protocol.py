@@ -277,7 +277,6 @@ PROTOCOL = Protocol(
     name="consensus",
     version=5,
     oldest=1,
-    renamed={"max_rounds": "round_limit"},
     settings=Settings,
     state=State,
     table=TABLE,

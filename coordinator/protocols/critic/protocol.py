@@ -436,7 +436,6 @@ PROTOCOL = Protocol(
     name="critic",
     version=4,
     oldest=1,
-    renamed={"max_rounds": "round_limit"},
     settings=Settings,
     state=State,
     table=TABLE,

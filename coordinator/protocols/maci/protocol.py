@@ -62,7 +62,7 @@ from parley.coordinator.protocols.maci.turns import (
 from parley.coordinator.schedulers import controller
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.belief import outcome_key
-from parley.schemas.control import OTHER_NAMES, Verdict
+from parley.schemas.control import Verdict
 from parley.schemas.protocols.maci.messages import (
     Blind,
     Case,
@@ -477,7 +477,6 @@ PROTOCOL = Protocol(
     name="maci",
     version=4,
     oldest=1,
-    renamed={**OTHER_NAMES, "panel": "debaters"},
     settings=Settings,
     state=State,
     table=TABLE,

@@ -104,13 +104,10 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
 
 
-ROUND_LIMIT = (
-    Option("--round-limit", int | None, "Largest number of rounds."),
-    Option("--max-rounds", int | None, "The former name of --round-limit.", sets="round_limit", hidden=True),
-)
+ROUND_LIMIT = Option("--round-limit", int | None, "Largest number of rounds.")
 """Of every protocol that argues in rounds."""
 PANEL = Option("--panel", int | None, "Number of panelists (default: 3) or debaters (default: 2).")
-"""Of every protocol that seats as many in one role as a setting says: its name is that setting, or another of it."""
+"""Of every protocol that seats as many in one role as a setting says: it gives that setting, whatever its name is."""
 
 
 @dataclass(frozen=True)

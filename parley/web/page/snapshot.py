@@ -138,7 +138,7 @@ def document(fold: Fold, number_: int) -> DocumentView | None:
 
 
 def _limit(settings: dict[str, Any]) -> int | None:
-    limit = settings.get("round_limit", settings.get("max_rounds", settings.get("cap")))
+    limit = settings.get("round_limit")
     return limit if isinstance(limit, int) else None
 
 

@@ -215,7 +215,7 @@ def test_a_recorded_debate_ends_by_agreement_where_it_names_its_advocate(tmp_pat
 def test_evaluator_stability_needs_as_many_judges_as_are_wanted(tmp_path: Path) -> None:
     still = {"beliefs": {"u": [1, 0, 0], "v": [1, 0, 0]}, "evidence": {"u": ["e"], "v": ["e"]}, "q": 0.9}
     scored = {**still, "crit": {"u": 0.9, "v": 0.9}, "crit_variance": 0.0}
-    paper = {"preset": "paper", "evaluator_stability": True, "gamma": 0}
+    paper = {"reading": "paper", "evaluator_stability": True, "gamma": 0}
 
     def stop(**more: int) -> Any:
         return computed({**DEBATE, "config": paper, "rounds": [still, *[{**scored, **more}] * 4]}, tmp_path)["stop"]
@@ -253,7 +253,7 @@ def test_a_round_that_everybody_missed_needs_no_beliefs(tmp_path: Path) -> None:
 
 PUBLISHED = [json.loads(line) for line in (Path(__file__).parent / "published.jsonl").read_text().splitlines()]
 """Debates that stand in the repository, or were written for what the readings differ in: where from, as this command
-reads it, and what the release before said of it (commit 7ec08a3; without what repeats or is only logged)."""
+reads it, and what is said of it in the published reading (without what repeats or is only logged)."""
 
 
 def apart(here: Any, there: Any, path: str = "") -> list[str]:
@@ -267,7 +267,7 @@ def apart(here: Any, there: Any, path: str = "") -> list[str]:
     return [] if here == there else [path]
 
 
-def test_the_preset_paper_gives_the_figures_of_the_release_before() -> None:
+def test_the_preset_paper_gives_the_recorded_figures() -> None:
     said = "\n".join(json.dumps(one["debate"]) for one in PUBLISHED)
     code, out, _ = signals("-", "--preset", "paper", said=said)
     assert code == 0
@@ -281,13 +281,12 @@ def test_the_preset_paper_gives_the_figures_of_the_release_before() -> None:
 
 def test_a_preset_is_a_setting_of_sessions_and_of_files(tmp_path: Path) -> None:
     lock = PUBLISHED[4]["debate"]
-    for name in ("preset", "reading"):
-        found = computed({**lock, "config": {name: "paper"}}, tmp_path)
-        assert apart(found, PUBLISHED[4]["said"]) == []
-    play = Play({"preset": "paper"})
+    found = computed({**lock, "config": {"reading": "paper"}}, tmp_path)
+    assert apart(found, PUBLISHED[4]["said"]) == []
+    play = Play({"reading": "paper"})
     assert (play.session.opened.settings["reading"], play.session.opened.settings["schedule"]) == ("paper", "adaptive")
     file = tmp_path / "own.json"
-    file.write_text(json.dumps({**lock, "config": {"preset": "debate"}}))
+    file.write_text(json.dumps({**lock, "config": {"reading": "debate"}}))
     own, bare = signals(str(file), "--preset", "paper"), signals(str(file))
     assert own == bare, "what a debate names itself stands"
 

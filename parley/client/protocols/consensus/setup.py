@@ -26,7 +26,7 @@ SETUP = ConsensusSetup(
     others=("analyst",),
     options=(
         Option("--threshold", float | None, "Score at which the panel agrees, above 0 to 100. 0.9 is read as 90."),
-        *ROUND_LIMIT,
+        ROUND_LIMIT,
         PANEL,
     ),
     stack_options=(PANEL._replace(least=2, most=16),),

@@ -25,5 +25,5 @@ SETUP = CriticSetup(
     opening_only=("stream",),
     rank=2,
     others=("answerer", "critic", "judge", "helper"),
-    options=ROUND_LIMIT,
+    options=(ROUND_LIMIT,),
 )

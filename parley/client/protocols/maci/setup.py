@@ -70,7 +70,7 @@ SETUP = Setup(
     several=Several(role="debater", setting="debaters", size=2),
     others=("judge", "analyst", "helper"),
     options=(
-        *ROUND_LIMIT,
+        ROUND_LIMIT,
         PANEL,
         Option("--debaters", int | None, "maci: number of debaters, the same as --panel."),
         Option(

@@ -18,7 +18,7 @@ from parley.client.protocols.setup import BadLine
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share
-from parley.schemas.control import OTHER_NAMES, Control, Signals, Verdict
+from parley.schemas.control import Control, Signals, Verdict
 from parley.schemas.protocols.maci.settings import check_outcomes
 from parley.schemas.wire import InvalidValue, in_range, not_empty
 
@@ -173,9 +173,8 @@ def _parsed(
     document: Any, preset: str | None = None
 ) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
     file = struct_of(document, File, "", sections=_SECTION)
-    values = {} if preset is None else {"reading": preset}
-    values |= {OTHER_NAMES.get(name, name): value for name, value in file.config.items()}
-    config = struct_of(values, Control, "config", sections=_SECTION)
+    given = {} if preset is None else {"reading": preset}
+    config = struct_of({**given, **file.config}, Control, "config", sections=_SECTION)
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
     except InvalidValue as error:
