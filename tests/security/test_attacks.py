@@ -234,7 +234,7 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     # what is loosened: user, side, subject; the row that must turn red
     "posts of the other team": ("con_1", "subscribe", subjects.channel_all("team_pro"), "hears posts of team_pro"),
     "live text of the other team": (
-        "con_1", "subscribe", subjects.live_all("team_pro"), "hears live text of team_pro",
+        "con_1", "subscribe", subjects.live_owned("team_pro", "*", "*", "*"), "hears live text of team_pro",
     ),
     "the judge's notes by a wildcard": ("pro_1", "subscribe", subjects.ALL, "hears every channel of a session"),
     "everything": ("client", "subscribe", ">", "hears all inboxes by wildcard"),
@@ -242,7 +242,10 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
         "con_1", "publish", subjects.read("team_pro", "*"), "asks for the history of team_pro",
     ),
     "another's name": ("con_1", "publish", subjects.say_by("team_pro", "pro_1"), "replies as pro_1"),
-    "another's live text": ("con_1", "publish", subjects.live_by("team_pro", "pro_1"), "speaks live as pro_1"),
+    "another's live text": (
+        "con_1", "publish", subjects.live_owned("team_pro", "pro_1", "*", "*"),
+        "speaks live as pro_1 to a session's owner",
+    ),
     "another role": (
         "con_1", "publish", subjects.here("judge", "con_1"), "announces itself in roles of other accounts",
     ),
