@@ -63,7 +63,7 @@ def test_a_recorded_session_is_counted_as_its_result_says(path: Path) -> None:
 
 
 def test_every_protocol_is_among_the_records_and_measures_something() -> None:
-    """The machine of their version replays them, and their protocols say what they measured."""
+    """Their machines replay them, and their protocols say what they measured."""
     into = fold()
     for path in RECORDS:
         take(into, *entries_of(path))
@@ -75,7 +75,7 @@ def test_every_protocol_is_among_the_records_and_measures_something() -> None:
 
 
 def test_where_no_machine_replays_it_its_entries_are_counted() -> None:
-    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
     first = json.loads(entries[0])
     first["event"]["version"] = 99
     into = fold()
@@ -159,7 +159,7 @@ def test_a_checkpoint_says_all_that_counting_goes_on_from() -> None:
 
 
 def test_an_exemplar_leads_to_the_last_traced_session_of_a_number_and_outlives_restarts() -> None:
-    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
     first = json.loads(entries[0])
     into = fold()
     for name, traceparent in (("s1", f"00-{'a1' * 16}-{'b2' * 8}-01"), ("s2", f"00-{'c3' * 16}-{'d4' * 8}-01")):
@@ -183,7 +183,7 @@ def test_an_exemplar_leads_to_the_last_traced_session_of_a_number_and_outlives_r
 
 
 def test_numbers_of_a_metered_model_are_there_once_it_is_seated() -> None:
-    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
     first = json.loads(entries[0])
     first["event"]["seats"][0] |= {"model": "m", "metered": True}
     into = fold()

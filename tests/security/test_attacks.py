@@ -4,6 +4,7 @@ permission is loosened."""
 import asyncio
 import json
 import os
+import re
 import signal
 from contextlib import nullcontext
 from pathlib import Path
@@ -36,6 +37,9 @@ OBSERVERS_HEADERS = (*HEADERS[:2], "makes totals expire by a header", "stores a 
 BY_THE_SERVER = ("settles another's turn by an answer",)
 """What this nats-server refuses whatever its configuration says."""
 RELOAD = "reloads the server"
+RENAMED = re.compile(r"hears live text of (a session of \w+|sessions of \w+ among its own)")
+"""What the broker renames on its way into a client's account, so that in one account it has another name: shown where
+one client is let read another's sessions, below."""
 KNOWN_KEY = b"\0" * 32
 
 
@@ -143,7 +147,7 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
         await target.up(token_key=KNOWN_KEY)
 
         def but_reload(attack: str) -> bool:
-            return attack not in (*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER, RELOAD)
+            return attack not in (*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER, RELOAD) and not RENAMED.match(attack)
 
         rows = await bus_check.check(
             target.server.url, target.credentials, guess=lambda sid: sid,
@@ -164,7 +168,8 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
     assert len({(r.who, r.attack) for r in rows}) > 300
     shown = bus_check.distinct((r.attack for r in rows), target.credentials)
     assert len(shown) >= 120
-    assert bus_check.distinct(every, target.credentials) - shown == {*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER}
+    left = bus_check.distinct((a for a in every if not RENAMED.match(a)), target.credentials)
+    assert left - shown == {*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER}
 
 
 async def test_a_granted_reader_attacks_those_alone_whom_it_may_not_read(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Minds can change, and agreement ends a debate: stated beliefs, the devil's advocate, the stop `agreement`."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +9,6 @@ import pytest
 from parley.client.evidence import read_documents
 from parley.client.protocols.maci.story import Story
 from parley.client.protocols.maci.transcript import kept_apart, outcome_lines
-from parley.client.records import read_record, result_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.round import MOST_MEASURED
 from parley.coordinator.protocols.maci.state import State
@@ -18,7 +16,6 @@ from parley.coordinator.replay import replay
 from parley.coordinator.schedulers import controller
 from parley.coordinator.schedulers.controller import advance, begin
 from parley.coordinator.schedulers.tone import QUIET, tone
-from parley.schemas.belief import leading
 from parley.schemas.control import Control
 from parley.schemas.protocols.maci.messages import Argument, Blind, Span
 from parley.schemas.wire import decode, encode
@@ -41,7 +38,6 @@ from tests.protocols.maci.play import (
 from tests.protocols.maci.rounds import seen
 from tests.protocols.maci.simulate import EXAMPLES, ROLES, run
 
-OLD_LOGS = Path(__file__).parents[2] / "old_logs"
 DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
 
 
@@ -102,14 +98,6 @@ def test_the_reading_stands_behind_what_no_setting_names(settings: dict[str, Any
 
 
 # ---------------------------------------------------------------- agreement
-
-
-@pytest.mark.parametrize("commit", ["092e006", "8f75d90"])
-def test_a_session_of_an_earlier_version_keeps_the_papers_reading(commit: str) -> None:
-    """It recomputes to the entries that were recorded then."""
-    old = read_record(OLD_LOGS / commit / "maci.jsonl")
-    found = replay(PROTOCOLS.get, old.sid, old.entries)
-    assert len(found.entries) == len(old.entries) and found.result is not None
 
 
 def test_agreement_ends_it_after_a_round_with_a_devils_advocate() -> None:
@@ -459,9 +447,3 @@ def test_debaters_that_hold_everything_equally_likely_have_not_converged() -> No
     assert not now.converged and now.certificate["near_consensus"]["holds"]
     assert now.certificate["one_answer"]["value"] == 3 and not now.certificate["one_answer"]["holds"]
     assert kept_apart(now.certificate).startswith("3 outcomes are equally likely")
-
-
-def test_a_session_of_version_3_keeps_the_answer_that_it_named() -> None:
-    with_answer = result_of(read_record(OLD_LOGS / "1bab740" / "maci.jsonl"))
-    assert with_answer is not None and with_answer.stop.converged and with_answer.outcome["answer"]
-    assert leading(with_answer.outcome["mixture"]) != [with_answer.outcome["answer"]]
