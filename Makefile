@@ -13,18 +13,18 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results routing debates lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results debates lint format examples api diagrams schemas watching lock clean
 
 help:
-	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | routing | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
+	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
 
 install: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml research/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Parley needs Python 3.11 or later, this is " + sys.version.split()[0])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e research
 	@touch $@
 
 demo: $(STAMP)
@@ -79,7 +79,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m parley_research.benchmarks
 
 chaos: $(STAMP)
 	$(BIN)/python -m tests.chaos
@@ -89,14 +89,12 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m hypothesis --hypothesis-profile drawn
 
-# docs/results.md, from recorded debates: python -m evaluation --data DIR where they are not in ../shared/data.
+# docs/results.md, from recorded debates: python -m parley_research --data DIR where they are not in ../shared/data.
 results: $(STAMP)
-	$(BIN)/python -m evaluation
+	$(BIN)/python -m parley_research
 
-# docs/routing.md, from the golden set and the public ones: DATA=DIR where they are not in ../shared/data. Takes minutes.
+# Where the public sets lie.
 DATA ?= ../shared/data
-routing: $(STAMP)
-	$(BIN)/parley eval routing --data $(DATA) --page docs/routing.md
 
 # docs/debates: every method on the test half of the public sets of recorded debates. Less than ten minutes on two cores.
 debates: $(STAMP)
@@ -110,14 +108,14 @@ examples: $(STAMP)
 	$(BIN)/python -m examples.agents.run
 
 api: $(STAMP)
-	$(BIN)/python -m parley.api_page docs/api.md
+	$(BIN)/python -m docs.generators.api_page docs/api.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams
-	$(BIN)/python -m parley.coordinator.diagrams docs/diagrams
+	$(BIN)/python -m docs.generators.diagrams docs/diagrams
 
 schemas: $(STAMP)
-	$(BIN)/python -m parley.schemas.export
+	$(BIN)/python -m docs.generators.message_schemas docs/schemas
 
 # The rules of Prometheus, the dashboards, and the pages of objectives and runbooks.
 watching: $(STAMP)

@@ -1,12 +1,8 @@
-"""JSON Schemas (2020-12) of every message, one file a module, written from the code.
-
-python -m parley.schemas.export            writes schemas/json/
-"""
+"""JSON Schemas (2020-12) of every message, one document a module, made from the code."""
 
 import importlib
 import json
 import pkgutil
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +10,6 @@ import msgspec
 
 from parley import schemas
 
-HERE = Path(__file__).parent / "json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -54,18 +49,3 @@ def schema_of(module: ModuleType) -> dict[str, Any]:
 def documents() -> dict[str, str]:
     """File name -> text of all schema documents."""
     return {f"{name_of(m)}.json": json.dumps(schema_of(m), indent=2, ensure_ascii=False) + "\n" for m in modules()}
-
-
-def write(folder: Path) -> None:
-    """Make the folder hold exactly the schemas of today's code."""
-    folder.mkdir(parents=True, exist_ok=True)
-    new = documents()
-    for old in folder.glob("*.json"):
-        if old.name not in new:
-            old.unlink()
-    for name, text in new.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write(HERE)

@@ -2,7 +2,7 @@
 
 Of all sentences, rows, items and lines of code those are looked at that have most of the question's words, words that
 are rare in the documents counting more. How sure it is that the first one answers comes from a logistic regression over
-four figures; evaluation/fit_extractive.py fits it on questions that it is not reported on.
+four figures; research/parley_research/fit_extractive.py fits it on questions that it is not reported on.
 
     covered   share of the question's words, by their rarity
     around    the same with the headings above and the sentence before

@@ -1,8 +1,8 @@
 """Finds the experts for a task, and how sure each match is (seeds/madp.md 3; docs/madp.md).
 
     words     the source's own score: triggers that stand in the prompt as bare strings (agents/matching/words.py)
-    better    words that are wanted, in any inflection and spelling, what subjects they are of, and what a small
-              language model makes of the task and of everything a specification says, weighed (weighted.py)
+    better    words that are wanted, in any inflection and spelling, and how near the task's vector is to those of what
+              a specification says (agents/matching/scoring.py)
 
 One Matcher is kept by whoever matches: it prepares the specifications once, and again when they are others.
 """
@@ -17,15 +17,9 @@ from parley.schemas.routing import Candidate, Matched, Task
 
 if TYPE_CHECKING:  # numpy: not for an expert's process, which reads but does not match
     from parley.agents.encoders import Encoder, Spent, Vectors
-    from parley.agents.matching.features import Prepared, ReadTask
-    from parley.agents.matching.ranking import Parts
-    from parley.agents.matching.subject_model import Readers
-    from parley.agents.matching.vectors import Encoded, SpecVectors
+    from parley.agents.matching.prepared import Prepared, ReadTask
 
-__all__ = ["Matcher", "match"]
-
-_AT_ONCE = 2
-"""Threads that encode: a core each."""
+__all__ = ["Matcher", "embedded", "match"]
 
 
 class Matcher:
@@ -33,70 +27,44 @@ class Matcher:
 
     Parameters
     ----------
-    readers
-        As subject_model.make_readers makes them: weights are fitted to them, so others are not used. None: words alone
-        decide.
+    encoder
+        The embedded one, for which the figures of agents/matching/scoring.py were chosen. None: words alone decide.
     """
 
-    def __init__(self, readers: "Readers | None" = None) -> None:
-        from parley.agents.matching.weighted import weights
+    def __init__(self, encoder: "Encoder | None" = None) -> None:
+        from parley.agents.matching.prepared import SpecVectors
 
-        self._readers = readers if readers is not None and readers.apart.name == weights().reader else None
-        self._by_subject: SpecVectors[Encoded] | None = None
-        self._by_phrase: SpecVectors[Parts] | None = None
+        self._encoder = encoder
+        self._vectors = SpecVectors(encoder) if encoder is not None else None
         self._prepared: dict[bool, tuple[tuple[ExpertSpec, ...], Prepared]] = {}
         self._preparing = asyncio.Lock()
 
-    async def match(
-        self, task: Task, specs: Sequence[ExpertSpec], spent: "Spent | None" = None, *, always_read: bool = False
-    ) -> Matched:
+    async def match(self, task: Task, specs: Sequence[ExpertSpec], spent: "Spent | None" = None) -> Matched:
         """The candidates for a task, the most confident first; none: it abstains.
-
-        Parameters
-        ----------
-        always_read
-            Ask the reader also where words alone are sure enough.
 
         Raises
         ------
         EncoderError
-            The reader cannot be used; `by_words` needs none.
+            The encoder cannot be used; `by_words` needs none.
         """
-        return (await self.match_all((task,), specs, spent, always_read=always_read))[0]
+        return (await self.match_all((task,), specs, spent))[0]
 
     async def match_all(
-        self,
-        tasks: Sequence[Task],
-        specs: Sequence[ExpertSpec],
-        spent: "Spent | None" = None,
-        *,
-        always_read: bool = False,
+        self, tasks: Sequence[Task], specs: Sequence[ExpertSpec], spent: "Spent | None" = None
     ) -> list[Matched]:
         """The same for many tasks, in their order."""
-        from parley.agents.matching.weighted import decide, enough
+        from parley.agents.matching.scoring import decide
 
-        prepared = await self._ready(tuple(specs), self._readers, spent)
-        tasks_read = [prepared.read_task(task) for task in tasks]
-        rows: list[Vectors | None] = [None] * len(tasks_read)
-        words_alone = self._readers is None or always_read
-        by_words = [(None, False) if words_alone else enough(prepared, h) for h in tasks_read]
-        if self._readers is not None:
-            unsure = [i for i, h in enumerate(tasks_read) if h.parts and not by_words[i][1] and not h.foreign]
-            each = [_texts(prepared, tasks_read[i]) for i in unsure]
-            texts = [t for some in each for t in some]
-            size = -(-len(texts) // _AT_ONCE) or 1
-            read = _of(self._readers, prepared).encode
-            parts = await asyncio.gather(*(read(texts[i : i + size], spent) for i in range(0, len(texts), size)))
-            results = iter([row for some in parts for row in some])
-            for i, some in zip(unsure, each, strict=True):
-                rows[i] = _row(prepared, [next(results) for _ in some])
-        return [decide(prepared, h, row, of) for h, row, (of, _) in zip(tasks_read, rows, by_words, strict=True)]
+        prepared = await self._ready(tuple(specs), self._encoder is not None, spent)
+        read = [prepared.read_task(task) for task in tasks]
+        vectors = await self._encoded(read, spent)
+        return [decide(prepared, task, vector) for task, vector in zip(read, vectors, strict=True)]
 
     async def by_words(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
-        """As `match`, without the reader."""
-        from parley.agents.matching.weighted import decide
+        """As `match`, without the encoder."""
+        from parley.agents.matching.scoring import decide
 
-        prepared = await self._ready(tuple(specs), None, None)
+        prepared = await self._ready(tuple(specs), False, None)
         return decide(prepared, prepared.read_task(task), None)
 
     async def everybody(
@@ -106,37 +74,30 @@ class Matcher:
 
         None: nothing is left of the prompt that anybody could be found by. Raises EncoderError, unless `by_words`.
         """
-        from parley.agents.matching.weighted import everybody
+        from parley.agents.matching.scoring import everybody
 
-        readers = None if by_words else self._readers
-        prepared = await self._ready(tuple(specs), readers, None)
-        task_read = prepared.read_task(task)
-        row = None
-        if readers is not None and task_read.parts:
-            row = _row(prepared, list(await _of(readers, prepared).encode(_texts(prepared, task_read))))
-        return everybody(prepared, task_read, row)
+        encodes = self._encoder is not None and not by_words
+        prepared = await self._ready(tuple(specs), encodes, None)
+        read = prepared.read_task(task)
+        (vector,) = await self._encoded((read,), None) if encodes else (None,)
+        return everybody(prepared, read, vector)
 
-    def _subjects(self, readers: "Readers") -> "SpecVectors[Encoded]":
-        from parley.agents.matching.vectors import Encoded, SpecVectors, sentences
+    async def _encoded(self, read: "Sequence[ReadTask]", spent: "Spent | None") -> "list[Vectors | None]":
+        """The vector of each task; None where nothing of it is to be encoded, or by nobody."""
+        vectors: list[Vectors | None] = [None] * len(read)
+        places = [i for i, task in enumerate(read) if task.text]
+        if self._encoder is not None and places:
+            rows = await self._encoder.encode([read[i].text for i in places], spent)
+            for i, row in zip(places, rows, strict=True):
+                vectors[i] = row
+        return vectors
 
-        self._by_subject = self._by_subject or SpecVectors(readers.apart, sentences, Encoded.of)
-        return self._by_subject
-
-    def _phrases(self, readers: "Readers") -> "SpecVectors[Parts]":
-        from parley.agents.matching.ranking import Parts, phrases
-        from parley.agents.matching.vectors import SpecVectors
-
-        self._by_phrase = self._by_phrase or SpecVectors(readers.alike, phrases, Parts.of)
-        return self._by_phrase
-
-    async def _ready(
-        self, specs: tuple[ExpertSpec, ...], readers: "Readers | None", spent: "Spent | None"
-    ) -> "Prepared":
+    async def _ready(self, specs: tuple[ExpertSpec, ...], encodes: bool, spent: "Spent | None") -> "Prepared":
         """The specifications, prepared; again only where one of them is another object than before."""
-        from parley.agents.matching.features import Prepared
+        from parley.agents.matching.prepared import Prepared
 
         async with self._preparing:
-            cached = self._prepared.get(readers is not None)
+            cached = self._prepared.get(encodes)
             if (
                 cached is not None
                 and len(cached[0]) == len(specs)
@@ -144,30 +105,17 @@ class Matcher:
             ):
                 return cached[1]
             prepared = await asyncio.to_thread(Prepared, specs)
-            if readers is not None:
-                if prepared.apart:
-                    prepared.index(await self._subjects(readers).of(prepared.specs, spent))
-                else:
-                    phrases = await self._phrases(readers).of(prepared.specs, spent)
-                    await asyncio.to_thread(prepared.compare_by, phrases)
-            self._prepared[readers is not None] = specs, prepared
+            if encodes and self._vectors is not None:
+                prepared.index(await self._vectors.of(prepared.specs, spent))
+            self._prepared[encodes] = specs, prepared
             return prepared
 
 
-def _texts(prepared: "Prepared", task_read: "ReadTask") -> tuple[str, ...]:
-    """What is to be encoded of a task."""
-    return task_read.parts[:1] if prepared.apart else task_read.texts
+def embedded() -> "Encoder":
+    """The encoder that matching uses, whatever else its process compares with. Raises EncoderError."""
+    from parley.agents.encoders.embedded import Embedded
 
-
-def _row(prepared: "Prepared", rows: "list[Vectors]") -> "Vectors":
-    """What the matcher takes of it."""
-    import numpy as np
-
-    return rows[0] if prepared.apart else np.stack(rows)
-
-
-def _of(readers: "Readers", prepared: "Prepared") -> "Encoder":
-    return readers.apart if prepared.apart else readers.alike
+    return Embedded.checked()
 
 
 def match(task: Task, specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Matched:

@@ -21,7 +21,7 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.matching import words
 from parley.agents.matching.sanitize import sanitized
-from parley.agents.matching.weighted import CANDIDATE
+from parley.agents.matching.scoring import CANDIDATE
 from parley.agents.models.base import Completion, Emit, Model, ModelError
 from parley.agents.task_texts import task_texts
 from parley.agents.tokens import estimate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from parley.agents.context import Shown
 from parley.agents.encoders import EncoderError
-from parley.agents.matching import Matcher, match
+from parley.agents.matching import Matcher, embedded, match
 from parley.agents.models.base import Completion, Emit, Model
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Asking, Candidate, Match, Matched, Task
@@ -23,8 +23,8 @@ _CALL = Usage(calls=1)
 class Matching:
     """What the helper keeps between such turns.
 
-    Always the shipped reader, whatever else the helper compares with: the weights are fitted to it, and it costs
-    nothing. Where it cannot be had, words alone decide, and the reply's flags say so.
+    Always the embedded encoder, whatever else the helper compares with: the matcher's figures were chosen for it, and
+    it costs nothing. Where it cannot be had, words alone decide, and the reply's flags say so.
 
     Parameters
     ----------
@@ -43,8 +43,7 @@ class Matching:
         specs = registry.specs()
         if brief.keyword:
             return Completion(body=match(brief.task, specs, keyword=True), usage=_CALL)
-        may_ask = self._asks is not None and isinstance(brief.asking, Asking)
-        completion = await self._computed(brief, specs, may_ask)
+        completion = await self._computed(brief, specs)
         if self._asks is None or not isinstance(brief.asking, Asking):
             return completion
         from parley.agents.matching.ask_model import ask, is_unsure
@@ -60,23 +59,21 @@ class Matching:
             return await self._matcher.everybody(task, specs, by_words=bool(self._why))
         return await self._matcher.everybody(task, specs, by_words=True)
 
-    async def _computed(self, brief: Match, specs: tuple[ExpertSpec, ...], may_ask: bool) -> Completion:
-        """Where a language model may be asked, how sure the match is decides that it is not: so it is read."""
+    async def _computed(self, brief: Match, specs: tuple[ExpertSpec, ...]) -> Completion:
+        """The match; by words where the encoder cannot be had."""
         if self._matcher is None:
             self._matcher = await asyncio.to_thread(self._make_matcher)
         if not self._why:
             try:
-                return self._reply(await self._matcher.match(brief.task, specs, always_read=may_ask), (BY_ENCODER,))
+                return self._reply(await self._matcher.match(brief.task, specs), (BY_ENCODER,))
             except EncoderError as error:
                 self._why = error.why
         by_words = await self._matcher.by_words(brief.task, specs)
         return self._reply(by_words, (BY_WORDS, f"{WHY}{self._why}"[:200]))
 
     def _make_matcher(self) -> Matcher:
-        from parley.agents.matching.subject_model import make_readers
-
         try:
-            return Matcher(make_readers())
+            return Matcher(embedded())
         except EncoderError as error:
             self._why = error.why
             return Matcher()

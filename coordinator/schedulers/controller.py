@@ -181,13 +181,10 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     return _turned(config, state, signals, observation)
 
 
-def verdict(
-    config: Control, state: State, short: str = "", limit: str = stops.ROUND_LIMIT, *, settles: bool = False
-) -> Verdict | None:
+def verdict(config: Control, state: State, short: str = "") -> Verdict | None:
     """Whether the debate ends after its last round, and why; None: it goes on. `short`: why the next round does not fit
-    what is left of the budget, with figures; empty: it fits. `limit`: what the stop after the last round allowed is
-    called. `settles`: whether it converges only on one answer."""
-    return stops.verdict(config, state.rounds, ordered=state.ordered, short=short, limit=limit, settles=settles)
+    what is left of the budget, with figures; empty: it fits."""
+    return stops.verdict(config, state.rounds, ordered=state.ordered, short=short)
 
 
 def agrees(config: Control, state: State) -> bool:

@@ -22,15 +22,14 @@ _HISTORY = (
 )  # fmt: skip
 _MINDS = ("shared", "sharing", "moved", "yielded", "advocate", "arguments", "absent")
 """Of the history too, where the signals have them."""
-ROUND_LIMIT = "round_limit"
 Test = dict[str, Any]
 
 
-def verdict(
-    config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "", limit: str = ROUND_LIMIT,
-    settles: bool = False,
-) -> Verdict | None:  # fmt: skip
+def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "") -> Verdict | None:
     """Whether the debate ends after its last round, for the first of the reasons that holds; None: it goes on.
+
+    It converges only on one answer. In D.5 debaters that hold all outcomes as likely as one another have no
+    disagreement, and so have converged; but they have no answer.
 
     Parameters
     ----------
@@ -40,11 +39,6 @@ def verdict(
         Whether the disagreement is Wasserstein's.
     short
         Why the next round does not fit what is left of the budget, with figures; empty: it fits.
-    limit
-        What the stop after the last round allowed is called.
-    settles
-        Whether a debate converges only on one answer. In D.5 debaters that hold all outcomes as likely as one another
-        have no disagreement, and so have converged; but they have no answer.
     """
     last = rounds[-1]
     predicates = {
@@ -55,7 +49,7 @@ def verdict(
         "budget": [
             {"test": "what the next round lacks", "value": short, "relation": "!=", "limit": "", "holds": bool(short)}
         ],
-        limit: [_test("rounds played", last.round, ">=", config.round_limit)],
+        "round_limit": [_test("rounds played", last.round, ">=", config.round_limit)],
     }
     holds = {name: all(test["holds"] for test in tests) for name, tests in predicates.items()}
     reason = next((name for name, holds_now in holds.items() if holds_now), None)
@@ -64,7 +58,7 @@ def verdict(
     first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
     near = _near(config, last)
     one_answer = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
-    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"] and (one_answer["holds"] or not settles)
+    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"] and one_answer["holds"]
     tokens = sum(r.tokens for r in rounds)
     certificate = {
         "reason": reason,
@@ -72,7 +66,7 @@ def verdict(
         "converged": converged,
         "stops": {name: {"holds": holds[name], "tests": tests} for name, tests in predicates.items()},
         "near_consensus": near,
-        **({"one_answer": one_answer} if settles else {}),
+        "one_answer": one_answer,
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": config.plateau,
         "window": {"w": config.w, "eta": config.eta, "eps_i": config.eps_i, "eps_d": config.eps_d},
@@ -123,7 +117,7 @@ def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     return [
         _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
         _near(config, last),
-        _test("rounds in which a devil's advocate argued against it", int(stands), ">=", 1),
+        _test("rounds with a devil's advocate, after which all held the same answer", int(stands), ">=", 1),
         _test("most that a debater took from it in that round", yielded, "<", config.least_move),
     ]
 

@@ -1,1 +1,1 @@
-"""Writes what is made from the tables of observability/watching: rules, dashboards, pages. Needs the `dev` extra."""
+"""Writes what is made from the tables of deploy/watching: rules, dashboards, pages. Needs the `dev` extra."""

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from deploy.watching import dashboards
-from parley.observability.watching.boards import outcomes
-from parley.observability.watching.page import objectives, runbooks
-from parley.observability.watching.rules import groups, render
+from deploy.watching.boards import outcomes
+from deploy.watching.page import objectives, runbooks
+from deploy.watching.rules import groups, render
 
 
 def files() -> dict[str, str]:

@@ -10,8 +10,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import common as shapes
 from grafana_foundation_sdk.models import dashboard as models
 
-from parley.observability.watching.boards import BOARDS
-from parley.observability.watching.panels import BARS, FIGURE, LINES, RANGE, Board, Panel, Query
+from deploy.watching.boards import BOARDS
+from deploy.watching.panels import BARS, FIGURE, LINES, RANGE, Board, Panel, Query
 
 HEIGHT = 7
 SOURCE = "${source}"

@@ -1,36 +1,86 @@
-"""`parley bus check`: attacks tried on a live bus as each of its users, a row for each.
+"""`parley bus check`: whether the server of a live bus enforces the accounts' table.
 
-What it needs is the folder that `parley bus config` wrote, or an embedded stack's `keys`: everybody's credentials, a
-moderator's among them, which the referee uses. A row is good only if the attack was refused. One that could not be
-tried is not.
+Each user tries what it may not (`parley.bus_admin.attacks`), and the server must refuse it. Besides, the server's
+operator asks it what crosses between its accounts, and compares that with the table. All that it needs is the users'
+credentials, from the folder that `parley bus config` wrote or from an embedded stack's `keys`. A row is good only if
+every try was refused; a try that the server let through fails, whether it would have had an effect or not.
 """
 
 import asyncio
 import contextlib
+import json
 import logging
-import re
-import time
+import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from parley.attacks import answers, hearing, jetstream, owners, speaking, turns
-from parley.attacks.actor import Actor
-from parley.attacks.scene import NOT_RUN, REFUSED, CannotRun, Row, Scene, Verdict
-from parley.bus import accounts, channels, connection
-from parley.bus.accounts import Credentials
-from parley.bus.connection import connect
-from parley.bus.errors import BadKeyFile, BusError, WrongCredentials, addresses, shown_address
+from parley.bus import accounts, connection, rights
+from parley.bus.accounts import SYS, Credentials
+from parley.bus.channels import CORE
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import BadKeyFile, BusError, Denied, WrongCredentials, addresses, shown_address
+from parley.bus_admin.attacks import ATTACKS, NOT_STORED, Attacker, Try
 from parley.client.errors import BadInput, Unreachable
 
-SECRET_LESS = (accounts.MODERATOR, accounts.OPERATOR)
+Outcome = Literal["refused", "WENT THROUGH", "could not run", "as in the table", "not asked"]
+REFUSED: Outcome = "refused"
+THROUGH: Outcome = "WENT THROUGH"
+NOT_RUN: Outcome = "could not run"
+SAME: Outcome = "as in the table"
+NOT_ASKED: Outcome = "not asked"
+GOOD = (REFUSED, SAME, NOT_ASKED)
+COMPARED = "imports beyond the table"
+TRUSTED = (accounts.MODERATOR, accounts.OPERATOR)
 """Kinds that are trusted with everything of the bus or of the server: they attack nobody."""
-_ONE_S = 20.0
-_TOLD_S = 5.0
-_WORD = re.compile(r"[\w-]+")
+WIDTH = 80
+"""Columns of a line."""
+_ASK_S = 5.0
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """One try that was not refused, or one difference from the table."""
+
+    who: str
+    what: str
+    server: str = ""
+    """Of a cluster, which one."""
+
+    @property
+    def words(self) -> str:
+        """In a line."""
+        return f"{self.who} {self.what}" + (f" at {self.server}" if self.server else "")
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one attack, by all users and at all servers."""
+
+    attack: str
+    outcome: Outcome
+    users: int
+    tries: int
+    found: tuple[Found, ...] = ()
+    """What went through, or else what could not run."""
+
+
+class Tally:
+    """One attack's tries."""
+
+    def __init__(self) -> None:
+        self.users: set[str] = set()
+        self.tries = 0
+        self.through: list[Found] = []
+        self.not_run: list[Found] = []
+
+    def row(self, attack: str, good: Outcome = REFUSED) -> Row:
+        """The row; `good`: the outcome where nothing was found."""
+        outcome = THROUGH if self.through else NOT_RUN if self.not_run or not self.tries else good
+        found = tuple(self.through or self.not_run)
+        return Row(attack=attack, outcome=outcome, users=len(self.users), tries=self.tries, found=found)
 
 
 def load(folder: Path) -> dict[str, Credentials]:
@@ -52,46 +102,36 @@ def load(folder: Path) -> dict[str, Credentials]:
     return {c.user: c for c in credentials}
 
 
-async def check(
-    url: str,
-    users: Mapping[str, Credentials],
-    *,
-    guess: Callable[[str], str] | None = None,
-    only: Sequence[str] = (),
-    pick: Callable[[str], bool] = lambda attack: True,
-    via: Mapping[str, str] | None = None,
-    on_row: Callable[[Row], None] = lambda row: None,
-) -> list[Row]:
-    """Try everything as everybody; the rows in the order of users and attacks.
+def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Row]:
+    """The check, at each server of a bus.
 
     Parameters
     ----------
-    guess
-        Session -> the id that this bus's users give to a submission; None: random, as Parley's are.
-    only
-        Users that attack; none: all but moderators and operators.
-    pick
-        Which attacks, by their words.
     via
-        User -> the address of a leaf node, where this one is; the others are at `url`.
-    on_row
-        Called after each attack.
+        User -> the address of a leaf node that it attacks through; if any is given, only these attack.
 
     Raises
     ------
     BadInput
-        No moderator's or no client's credentials among them.
-    parley.bus.errors.BusError
-        The bus cannot be reached, or a key is not accepted.
+        A folder that cannot be used, nobody in it who could attack, or a key that the server does not know.
+    Unreachable
+        No server answers.
     """
-    with _quiet():
-        try:
-            async with Scene(url, users, guess, via) as scene:
-                names = [n for n, c in users.items() if c.kind not in SECRET_LESS and (not only or n in only)]
-                rows = await asyncio.gather(*(_attacks(Actor(scene, name), pick, on_row) for name in sorted(names)))
-        except CannotRun as error:
-            raise BadInput("dir", str(error)) from error
-    return [row for group in rows for row in group]
+    users = load(folder)
+    via = via or {}
+    if unknown := sorted(set(via) - set(users)):
+        raise BadInput("leaf", f"no credentials of {unknown[0]!r} in {folder}")
+    names = sorted(via) or sorted(name for name, c in users.items() if c.kind not in TRUSTED)
+    if not names:
+        raise BadInput("dir", f"{folder} holds only the credentials of moderators and operators, who may do everything")
+    try:
+        with _quiet():
+            return asyncio.run(_check(url, users, names, via))
+    except WrongCredentials as error:
+        why = f"{error}. A stack of one protocol serves fewer users than its folder holds keys of"
+        raise BadInput("dir", f"{why}: start it with all protocols (parley up), or name a folder of its own") from error
+    except BusError as error:
+        raise Unreachable(str(error)) from error
 
 
 @contextlib.contextmanager
@@ -106,99 +146,6 @@ def _quiet() -> Iterator[None]:
         log.setLevel(before)
 
 
-async def _attacks(actor: Actor, pick: Callable[[str], bool], on_row: Callable[[Row], None]) -> list[Row]:
-    rows = []
-    for module in (hearing, speaking, jetstream, answers, turns, owners):
-        for what, attack in module.attacks(actor):
-            if not pick(what):
-                continue
-            verdict = await _tried(attack)
-            row = Row(who=actor.name, group=actor.group, attack=what, outcome=verdict.outcome, how=verdict.how)
-            rows.append(row)
-            on_row(row)
-    return rows
-
-
-async def _tried(attack: Callable[[], Awaitable[Verdict]]) -> Verdict:
-    try:
-        async with asyncio.timeout(_ONE_S):
-            return await attack()
-    except TimeoutError:
-        return Verdict(NOT_RUN, f"no end within {_ONE_S:g} s")
-    except (CannotRun, BusError) as error:
-        return Verdict(NOT_RUN, str(error))
-    except Exception as error:  # an answer of another form, from whoever answers there
-        return Verdict(NOT_RUN, f"{type(error).__name__}: {error}")
-
-
-class _Progress:
-    """Says what was tried, before a server's first attack, every `_TOLD_S` seconds, and after its last one."""
-
-    def __init__(self, tell: Callable[[str], None], server: str) -> None:
-        self._tell = tell
-        self._server = server
-        self._counts: Counter[str] = Counter()
-        tell(f"{server}: attacks begin")
-        self._told = time.monotonic()
-
-    def row(self, row: Row) -> None:
-        """One more."""
-        self._counts[row.outcome] += 1
-        if time.monotonic() - self._told >= _TOLD_S:
-            self._say("so far")
-
-    def end(self) -> None:
-        """The server's are over."""
-        self._say("done")
-
-    def _say(self, where: str) -> None:
-        self._told = time.monotonic()
-        tried, refused = self._counts.total(), self._counts[REFUSED]
-        self._tell(f"{self._server}: {tried} attacks tried {where}, {refused} of them refused")
-
-
-def run(
-    url: str,
-    folder: Path,
-    via: Mapping[str, str] | None = None,
-    tell: Callable[[str], None] = lambda text: None,
-) -> list[Row]:
-    """The check, for the command line; of a cluster at each of its servers.
-
-    Parameters
-    ----------
-    via
-        As `check` takes it: then only those users attack.
-    tell
-        Called with words on how far it is, some seconds apart.
-
-    Raises
-    ------
-    BadInput, Unreachable
-        As `check`.
-    """
-    users = load(folder)
-    if unknown := sorted(set(via or {}) - set(users)):
-        raise BadInput("leaf", f"no credentials of {unknown[0]!r} in {folder}")
-    try:
-        servers = asyncio.run(servers_of(url, users))
-        rows: list[Row] = []
-        for number, server in enumerate(servers, 1):
-            several = f"server {number} of {len(servers)}, " if len(servers) > 1 else ""
-            progress = _Progress(tell, several + shown_address(server))
-            at = url if len(servers) == 1 else server
-            tried = asyncio.run(check(at, users, only=tuple(via or ()), via=via, on_row=progress.row))
-            progress.end()
-            told = shown_address(server) if len(servers) > 1 else ""
-            rows += [msgspec.structs.replace(row, server=told) for row in tried]
-        return rows
-    except WrongCredentials as error:
-        why = f"{error}. A stack of one protocol serves fewer users than its folder holds keys of"
-        raise BadInput("dir", f"{why}: start it with all protocols (parley up), or name a folder of its own") from error
-    except BusError as error:
-        raise Unreachable(str(error)) from error
-
-
 async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
     """The addresses of a bus's servers: those that are given, or else those that one of them tells of. Raises
     BusError."""
@@ -210,46 +157,134 @@ async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
     return [*given, *(one for one in told if shown_address(one) != shown_address(url))]
 
 
+async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str], via: Mapping[str, str]) -> list[Row]:
+    tallies = {attack: Tally() for attack in ATTACKS}
+    compared = Tally()
+    operator = next((c for c in users.values() if c.kind == accounts.OPERATOR), None)
+    servers = await servers_of(url, users)
+    for server in servers:
+        at = url if len(servers) == 1 else server
+        told = shown_address(server) if len(servers) > 1 else ""
+        async with AsyncExitStack() as stack:
+            conns: dict[str, Connection] = {}
+            for name in names:
+                conns[name] = await connect(via.get(name, at), users[name], name="parley bus check")
+                stack.push_async_callback(conns[name].close)
+            await asyncio.gather(*(attack_as(conn, users, tallies, told) for conn in conns.values()))
+        if operator is not None:
+            await _compare(at, operator, users, compared, told)
+    rows = [tally.row(attack) for attack, tally in tallies.items() if tally.users]
+    unasked = Row(attack=COMPARED, outcome=NOT_ASKED, users=0, tries=0)
+    return [*rows, unasked if operator is None else compared.row(COMPARED, SAME)]
+
+
+async def attack_as(conn: Connection, users: Mapping[str, Credentials], tallies: Mapping[str, Tally], at: str) -> None:
+    """Try all attacks as one user. After a try whose fate is not known, the rest counts as not run."""
+    attacker = Attacker(conn.credentials, users, f"check_{secrets.token_hex(5)}")
+    name = conn.credentials.user
+    fault = ""
+    for attack, tries in ATTACKS.items():
+        tally = tallies[attack]
+        for one in tries(attacker):
+            tally.users.add(name)
+            tally.tries += 1
+            did = ("on " if one.side == "publish" else "hears ") + one.subject
+            try:
+                if not fault and not await _is_refused(conn, one):
+                    tally.through.append(Found(who=name, what=did, server=at))
+            except BusError as error:
+                fault = str(error)
+            if fault:
+                tally.not_run.append(Found(who=name, what=f"{did}: {fault}", server=at))
+
+
+async def _is_refused(conn: Connection, one: Try) -> bool:
+    """Try it. Raises BusError where the server did not say."""
+    breaks = conn.breaks
+    try:
+        if one.side == "subscribe":
+            await (await conn.subscribe(one.subject, lambda msg: None)).unsubscribe()
+        else:
+            await conn.publish(one.subject, one.payload, NOT_STORED, reply=conn.nc.new_inbox(), confirm=True)
+    except Denied:
+        return True
+    if not conn.connected or conn.breaks != breaks:
+        raise BusError("the connection broke")
+    return False
+
+
+async def _compare(url: str, operator: Credentials, users: Mapping[str, Credentials], tally: Tally, at: str) -> None:
+    """Ask the server, as its operator, what each user's account takes of others', and find what the table does not say.
+
+    What comes from an account of nobody in the folder cannot be judged."""
+    rows = [c.row for c in users.values() if c.kind != accounts.OPERATOR]
+    known = {CORE, *map(rights.broker_account, rows)}
+    wanted: dict[str, set[tuple[str, str]]] = {account: set() for account in known}
+    for (exporter, _, _), importers in rights.grants(rows).items():
+        for account, crossings in importers.items():
+            wanted[account] |= {(exporter, taken) for taken, _ in crossings}
+    async with await connect(url, operator, name="parley bus check") as conn:
+        for row in rows:
+            account = rights.broker_account(row)
+            tally.users.add(row.name)
+            tally.tries += 1
+            try:
+                taken = await _taken(conn, account)
+            except (BusError, ValueError, KeyError) as error:
+                tally.not_run.append(Found(who=row.name, what=str(error), server=at))
+                continue
+            if taken is None:
+                tally.through.append(Found(who=row.name, what=f"has no account {account}", server=at))
+                continue
+            for exporter, subject in sorted(taken - wanted[account]):
+                if exporter in known:
+                    tally.through.append(Found(who=row.name, what=f"imports {subject} of {exporter}", server=at))
+
+
+async def _taken(conn: Connection, account: str) -> set[tuple[str, str]] | None:
+    """(exporting account, subject) of an account's imports, but for what the server itself adds; None: it has no such
+    account. Raises BusError; ValueError, KeyError: an answer of another form."""
+    asked = f"$SYS.REQ.SERVER.{conn.server_id}.ACCOUNTZ"
+    answer = await conn.request(asked, json.dumps({"account": account}).encode(), _ASK_S)
+    detail = (json.loads(answer.data).get("data") or {}).get("account_detail")
+    if detail is None:
+        return None
+    return {(i["account"], i["subject"]) for i in detail.get("imports") or () if i["account"] != SYS}
+
+
 def good(rows: Sequence[Row]) -> bool:
-    """Whether every attack was refused."""
-    return bool(rows) and all(row.outcome == REFUSED for row in rows)
-
-
-def distinct(attacks: Iterable[str], users: Iterable[str]) -> frozenset[str]:
-    """The different ones: at which user or channel an attack is aimed makes no other of it."""
-    names = {*channels.CHANNELS, *users}
-    return frozenset(_WORD.sub(lambda word: "…" if word[0] in names else word[0], attack) for attack in attacks)
-
-
-def _distinct(rows: Sequence[Row]) -> int:
-    return len(distinct((row.attack for row in rows), (row.who for row in rows)))
+    """Whether every attack was refused, and no account takes more than the table says."""
+    return bool(rows) and all(row.outcome in GOOD for row in rows)
 
 
 def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
     """The report as JSON values."""
-    counts = Counter(row.outcome for row in rows)
     return {
         "bus": url,
         "passed": good(rows),
         "attacks": len(rows),
-        "distinct": _distinct(rows),
-        "different": len({(row.group, row.attack) for row in rows}),
-        "outcomes": dict(counts),
+        "outcomes": dict(Counter(row.outcome for row in rows)),
         "rows": [msgspec.to_builtins(row) for row in rows],
     }
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each attack, and the sum."""
-    at = max((len(row.server) for row in rows), default=0)
-    who = max((len(row.who) for row in rows), default=0)
-    what = max((len(row.attack) for row in rows), default=0)
+    wide = max((len(row.attack) for row in rows), default=0)
     for row in rows:
-        where = f"{row.server:{at}}  " if at else ""
-        yield f"{where}{row.who:{who}}  {row.attack:{what}}  {row.outcome:13}  {row.how}"
-    counts = Counter(row.outcome for row in rows)
-    said = ", ".join(f"{n} {outcome}" for outcome, n in counts.most_common())
-    tried = f"{len(rows)} attacks ({_distinct(rows)} distinct) by {len({row.who for row in rows})} users"
-    if at:
-        tried += f" at each of {len({row.server for row in rows})} servers"
-    yield f"{tried}: {said or 'nothing was tried'}"
+        line = f"{row.attack:{wide}}  {row.outcome}"
+        if row.found:
+            more = f" (+{len(row.found) - 1})" if len(row.found) > 1 else ""
+            room = WIDTH - len(line) - len(": ") - len(more)
+            line += f": {_cut(row.found[0].words, room)}{more}"
+        elif row.tries:
+            line += f" ({row.tries} tries)"
+        yield line
+    bad = sum(row.outcome not in GOOD for row in rows)
+    users = max((row.users for row in rows), default=0)
+    said = "the server enforces the table" if good(rows) else f"{bad} of them failed; --json names every user"
+    yield f"{len(rows)} attacks as {users} users: {said}"
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1]}…"

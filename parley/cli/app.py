@@ -9,8 +9,6 @@ import typer
 from parley.cli import completing, options, process
 from parley.cli.ask import ask
 from parley.cli.bus import app as bus_app
-from parley.cli.evaluations.debates import eval_debates
-from parley.cli.evaluations.live import eval_live
 from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
 from parley.cli.fork import fork
@@ -50,7 +48,6 @@ from parley.cli.protocol_options import (
     settings_of,
     takes,
 )
-from parley.cli.routing import app as eval_app
 from parley.cli.routing import route
 from parley.cli.sessions import app as sessions_app
 from parley.cli.top import top
@@ -86,9 +83,6 @@ app.add_typer(sessions_app, name="sessions")
 app.add_typer(bus_app, name="bus")
 app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
-eval_app.command("debates")(eval_debates)
-eval_app.command("live")(eval_live)
-app.add_typer(eval_app, name="eval")
 app.add_typer(reliability_app, name="reliability")
 app.command("route")(route)
 app.command("top")(top)

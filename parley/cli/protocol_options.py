@@ -149,7 +149,7 @@ SECTIONS = {
     "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
     "Work with other programs": ("mcp", "schema", "completion"),
-    "Measure and learn": ("eval", "reliability", "route"),
+    "Measure and learn": ("reliability", "route"),
 }
 """The commands in the order of the help text. A protocol's own and an installed package's come last."""
 _FURTHER = "From protocols and packages"

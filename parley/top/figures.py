@@ -2,11 +2,15 @@
 
 from typing import Any
 
-from parley.observability.watching.boards import outcomes
-from parley.observability.watching.slos import SLOS, Slo
+from parley.observability.outcomes import OUTCOMES as SERIES
+from parley.observability.slos import SLOS, Slo
 from parley.top.scraping import Snapshot, rate
 
-OUTCOMES = frozenset(outcomes())
+OUTCOMES = frozenset(
+    series
+    for name, declared in SERIES.items()
+    for series in ((f"{name}_bucket", f"{name}_count", f"{name}_sum") if declared.bounds else (name,))
+)
 """Series of which the largest copy counts."""
 
 

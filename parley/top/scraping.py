@@ -1,7 +1,7 @@
 """Fetches the series of several services over HTTP and puts them together.
 
 Copies of `parley metrics` show the same totals, so of their series the largest counts. Those of all other services add
-up (parley.observability.watching.slos says why).
+up (parley.observability.slos says why).
 """
 
 import asyncio

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.citation import Citation
-from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_of
+from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 DIMENSIONS = ("facts", "approach", "priority")
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
@@ -31,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     expertise_weight: float = 2.0
     """Weight of a seat whose worker declares expertise in the question's subject; 1 switches it off."""
     facts: float = 0.6
-    """Shares of the dimensions in the score, used by the lexical fallback and asked of the analyst."""
+    """Shares of the dimensions in the score, 0 to 1; they add up to 1."""
     approach: float = 0.25
     priority: float = 0.15
     attempts: int = 2
@@ -91,8 +91,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence shown by others, new to this seat, that moved it. Empty: no evidence did."""
     abstains: bool = False
     """It has nothing to go on: no vote, not scored."""
-    argument: Argument | msgspec.UnsetType | None = msgspec.UNSET
-    """The argument of another that moved it. Unset in sessions of versions before 4."""
+    argument: Argument | None = None
+    """The argument of another that moved it."""
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
@@ -107,17 +107,6 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidValue("change_reason", self.change_reason, f"a position that was {self.change} needs a reason")
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """What everybody is told about agreement so far (seed, "Model Communication Protocol": consensus_status)."""
-
-    current_score: float
-    trend: tuple[float, ...]
-    direction: str
-    """improving | stable | diverging (seed, "ConsensusAnalyzer")."""
-    band: str
-    key_disagreements: tuple[str, ...]
-
-
 class SoFar(msgspec.Struct, frozen=True, kw_only=True):
     """What the panel is told of the last round: what the analyst found, and no score, which only invites conformity."""
 
@@ -127,63 +116,21 @@ class SoFar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `answer` (no status) and `revise` (none where the blind round was not scored)."""
+    """Brief of `answer` and `revise`."""
 
     iteration: int
     """From 1."""
-    consensus_status: Status | None = None
-    round_limit: int | msgspec.UnsetType = msgspec.UNSET
-    """Rounds at most; unset in sessions of versions before 3."""
-    so_far: SoFar | msgspec.UnsetType | None = msgspec.UNSET
-    """None: the blind round was not scored. Unset in `answer`, and in sessions of versions before 4."""
+    round_limit: int
+    """Rounds at most."""
+    so_far: SoFar | None = None
+    """None in `answer`, and where the blind round was not scored."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
-    """A position to be scored, and its seat's weight; no name."""
+    """A position to be compared, and its seat's weight; no name."""
 
     post: int
     weight: float
-
-
-class ScoreBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `score`: which posts are positions, how they weigh, how the dimensions count, what came before."""
-
-    iteration: int
-    positions: tuple[Weighted, ...]
-    shares: dict[str, float]
-    trend: tuple[float, ...] = ()
-    key_disagreements: tuple[str, ...] = ()
-    """Of the round before."""
-
-
-class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """The analyst's reply to `score` (seed, "Consensus Evaluation Prompt"), and the body of its post."""
-
-    score: Annotated[float, between(0, 100)]
-    """0 to 100."""
-    dimensions: dict[Annotated[str, one_of(*DIMENSIONS)], Annotated[float, between(0, 100)]] = {}
-    """facts, approach, priority: 0 to 100 each."""
-    agreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
-    key_disagreements: Annotated[tuple[Annotated[str, chars(1_000)], ...], items(20)] = ()
-    comment: Annotated[str, chars(4_000)] = ""
-    should_continue: bool = True
-    """The analyst's opinion (seed, "Consensus Evaluation Prompt", 4): recorded and shown; the moderator decides."""
-    convergence: Annotated[str, one_of("improving", "stable", "diverging")] = "stable"
-    """improving | stable | diverging, as the analyst assesses it (seed, "Consensus Evaluation Prompt", 5)."""
-
-    def __post_init__(self) -> None:
-        in_range("score", self.score, 0, 100)
-        for name, value in self.dimensions.items():
-            if name not in DIMENSIONS:
-                raise InvalidValue("dimensions", name, "allowed are " + ", ".join(DIMENSIONS))
-            in_range(f"dimensions.{name}", value, 0, 100)
-        if self.convergence not in ("improving", "stable", "diverging"):
-            raise InvalidValue("convergence", self.convergence, "allowed are improving, stable, diverging")
-        at_most("comment", self.comment, 4_000)
-        for name in ("agreements", "key_disagreements"):
-            few(name, getattr(self, name), 20)
-            for text in getattr(self, name):
-                at_most(name, text, 1_000)
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -280,36 +227,10 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     flips_without_evidence: tuple[str, ...]
     """Seats whose answer changed this round with no new evidence shown for it."""
     comment: str = ""
-    should_continue: bool | None = None
-    groups: tuple[Side, ...] | msgspec.UnsetType = msgspec.UNSET
-    """The heaviest first. Unset in sessions of versions before 4, like what follows."""
-    moved: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    groups: tuple[Side, ...]
+    """The heaviest first."""
+    moved: dict[str, str]
     """Seat whose answer changed in this round -> quotation | argument | unexplained."""
-
-
-class SynthesisBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `synthesize`."""
-
-    reason: str
-    converged: bool
-    positions: tuple[Weighted, ...]
-    """The last position of every seat."""
-    answer: str
-    """What the panel's weighted plurality says: the synthesis explains it, and may word it better."""
-    key_disagreements: tuple[str, ...] = ()
-
-
-class Synthesis(msgspec.Struct, frozen=True, kw_only=True):
-    """The analyst's reply to `synthesize`, and the body of its post."""
-
-    answer: Annotated[str, chars(10_000, least=1)]
-    reasoning: Annotated[str, chars(40_000)]
-    confidence: Annotated[float, between(0, 1)]
-
-    def __post_init__(self) -> None:
-        in_range("confidence", self.confidence, 0, 1)
-        not_empty("answer", self.answer, 10_000)
-        at_most("reasoning", self.reasoning, 40_000)
 
 
 class Stood(msgspec.Struct, frozen=True, kw_only=True):
@@ -381,7 +302,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     passages: tuple[Citation, ...] = ()
     """Where nobody answers: what bears on the question, by those who abstain, the nearest first."""
     label: str | msgspec.UnsetType = msgspec.UNSET
-    """The answer in a few words. Unset in sessions of versions before 4, like what follows."""
+    """The answer in a few words. Unset where nobody answers, like what follows."""
     agree: int | msgspec.UnsetType = msgspec.UNSET
     """Seats that hold it."""
     changed: dict[str, int] | msgspec.UnsetType = msgspec.UNSET

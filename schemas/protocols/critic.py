@@ -1,6 +1,6 @@
 """The critic protocol's messages (source: seeds/madcap.md, cited as "seed" by its headings).
 
-Confidence, scores and steps are points, 0 to 100; similarities are 0 to 1. Objections are numbered from 1.
+Confidence and scores are points, 0 to 100; similarities are 0 to 1. Objections are numbered from 1.
 """
 
 from typing import Annotated
@@ -31,10 +31,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The same for the words' similarity: a helper without encoder, or no helper."""
     start: float = 50.0  # points
     """Confidence as long as nothing was tested: no round in which the critic was heard and the judge ruled."""
-    raise_by: float = 15.0  # points; seed, "State Management": "increases when the Answerer addresses objections"
-    """Before version 4: for each objection that an answer newly meets; as much is lost for one no longer met."""
-    lower_by: float = 15.0  # points; seed, "State Management": "decreases when the Critic surfaces new problems"
-    """Before version 4: for a new objection that overturns the answer; one that weighs less costs less."""
     measure_bias: bool = False  # seed, "When Debate Breaks Down": judge bias; doubles the judge's turns
     """Judge each pair of answer and objection a second time, in the opposite order."""
     quorum: int = 2
@@ -59,8 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             value = getattr(self, name)
             if not 0 < value <= 1:
                 raise InvalidValue(f"critic.{name}", value, "allowed is above 0 to 1")
-        for name in ("start", "raise_by", "lower_by"):
-            in_range(f"critic.{name}", getattr(self, name), 0, 100)
+        in_range("critic.start", self.start, 0, 100)
         in_range("critic.quorum", self.quorum, 1, 2)
         in_range("critic.attempts", self.attempts, 1, 10)
         in_range("critic.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
@@ -84,10 +79,9 @@ class Objection(Past, frozen=True, kw_only=True):
     answered: bool = False
     """Whether, by the judge, the last answer that it judged meets it."""
     weight: float | msgspec.UnsetType = msgspec.UNSET
-    """The share of 100 that the judge did not give the answer against it. Unset where nobody ruled on it, and in
-    sessions of versions before 4."""
-    closed: bool | msgspec.UnsetType = msgspec.UNSET
-    """Whether it was worthless when it was raised, and so is met for good. Unset in sessions of versions before 4."""
+    """The share of 100 that the judge did not give the answer against it. Unset where nobody ruled on it."""
+    closed: bool = False
+    """Whether it was worthless when it was raised, and so is met for good."""
 
     def past(self) -> Past:
         """Without the ruling."""
@@ -125,8 +119,8 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
 
     round: int
     profile: tuple[Past, ...] = ()
-    round_limit: int | msgspec.UnsetType = msgspec.UNSET
-    """Rounds at most; unset in sessions of versions before 3."""
+    round_limit: int
+    """Rounds at most."""
 
 
 class Addressed(msgspec.Struct, frozen=True, kw_only=True):
@@ -329,8 +323,8 @@ class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     label: str
     profile: tuple[Objection, ...]
-    overturned_by: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Open objections that weigh half or more. Unset in sessions of versions before 4, whose verdicts rule nothing."""
+    overturned_by: tuple[int, ...]
+    """Open objections that weigh half or more."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -341,7 +335,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     assumptions: Annotated[tuple[Assumption, ...], items(10)] = ()
     """What the answer rests on and nobody has shown."""
     ruling: str = ""
-    """One of RULINGS: what the verdict does to the last answer. Empty in sessions of versions before 4."""
+    """One of RULINGS: what the verdict does to the last answer. Empty: it says none, and is refused."""
 
     def __post_init__(self) -> None:
         not_empty("answer", self.answer, 10_000)
@@ -374,7 +368,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     citations: tuple[Citation, ...] = ()
     ruling: str | msgspec.UnsetType = msgspec.UNSET
     """upholds | narrows | reverses: what the verdict does to the last answer of the debate. Unset where the verdict was
-    not taken or could not be had, and in sessions of versions before 4."""
+    not taken or could not be had."""
     assumptions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """What the answer rests on and nobody has shown, by the judge. Unset as `ruling` is."""
     departing: str | msgspec.UnsetType = msgspec.UNSET

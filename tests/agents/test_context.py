@@ -24,7 +24,7 @@ def work(**changes: object) -> Work:
     )  # fmt: skip
     turn = {
         "id": "1-0", "token": "t", "seat": "panelist_1", "role": "panelist", "kind": "revise",
-        "brief": raw(PanelBrief(iteration=2)), "sees": (5, 3), "own": 4,
+        "brief": raw(PanelBrief(iteration=2, round_limit=5)), "sees": (5, 3), "own": 4,
         "documents": (DocumentRef(id=DOCUMENT.id, name="turn/name.md"),), "deadline_ns": 9, "caps": Caps(),
     }  # fmt: skip
     return Work(
@@ -41,7 +41,7 @@ def test_others_come_in_the_turns_order_without_names() -> None:
         ("Model B", 3, "answer 3"),
     ]
     assert shown.own.answer == "answer 4"
-    assert shown.brief == PanelBrief(iteration=2) and shown.reply is Position
+    assert shown.brief == PanelBrief(iteration=2, round_limit=5) and shown.reply is Position
     assert not {"panelist_2", "panelist_3"} & set(repr(shown.others).split("'"))
 
 
@@ -100,6 +100,6 @@ def test_a_protocol_from_outside_is_added_and_its_posts_are_plain_json() -> None
 
 
 def test_every_kind_has_a_schema_of_its_reply() -> None:
-    assert set(KITS["consensus"].kinds) == {"answer", "revise", "compare", "conclude", "score", "synthesize"}
+    assert set(KITS["consensus"].kinds) == {"answer", "revise", "compare", "conclude"}
     for protocol, kind in ((p, k) for p, kit in KITS.items() for k in kit.kinds):
         assert "$ref" in reply_schema(protocol, kind) or "properties" in reply_schema(protocol, kind)

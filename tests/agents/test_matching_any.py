@@ -1,51 +1,42 @@
-"""Experts of any field: ranked by what their specifications say, with what the verb asks for, and in no language that
-is not read."""
+"""Experts of any field, and languages that are not read."""
 
 import asyncio
 
 import pytest
 
-from evaluation.routing_registries import TRAIN, registries
 from parley.agents.experts import builtin
-from parley.agents.matching import Matcher
-from parley.agents.matching.features import Prepared
+from parley.agents.matching import Matcher, embedded
 from parley.agents.matching.language import is_foreign
-from parley.agents.matching.ranking import Rank, weights
-from parley.agents.matching.subject_model import make_readers
+from parley.agents.matching.word_roots import count_words, read_prompt
 from parley.schemas.expert import ExpertSpec
-from parley.schemas.routing import Matched, Task
+from parley.schemas.routing import Task
+from tests.agents.test_matching import expert
 
-FARM = next(r for r in registries(TRAIN) if r.name == "farm")
+MECHANIC = expert("mechanic", ("tractor",), owns=("repair of tractors and machines",), examples=("the gearbox whines",))
+PLANTS = expert("plants", ("pest",), owns=("pests and diseases of vegetables",), examples=("spots on the lettuce",))
+WATER = expert("water", ("irrigation",), owns=("wells, pumps and irrigation",), examples=("the pump runs dry",))
 
 
 @pytest.fixture(scope="module")
 def matcher() -> Matcher:
-    return Matcher(make_readers())
+    return Matcher(embedded())
 
 
-def found(matcher: Matcher, prompt: str, specs: tuple[ExpertSpec, ...]) -> Matched:
-    return asyncio.run(matcher.match(Task(prompt=prompt), specs))
+def lead(matcher: Matcher, prompt: str, specs: tuple[ExpertSpec, ...]) -> str:
+    candidates = asyncio.run(matcher.match(Task(prompt=prompt), specs)).candidates
+    return candidates[0].expert if candidates else ""
 
 
 @pytest.mark.parametrize(
-    ("prompt", "lead"),
+    ("prompt", "expected"),
     [
-        ("the gearbox of the old Deutz whines", "machinery-mechanic"),
-        ("holes in the leaves of the kale every morning", "plant-doctor"),
-        ("how deep is the new bore hole allowed to be", "water-engineer"),
-        ("fix the login page of our app", ""),
+        ("the engine of the machine is broken and needs to be mended", "mechanic"),
+        ("caterpillars eat the cabbage and the salad", "plants"),
+        ("the borehole gives no water to the fields", "water"),
     ],
 )
-def test_words_that_no_specification_has_find_their_expert(matcher: Matcher, prompt: str, lead: str) -> None:
-    assert not Prepared(FARM.specs).apart
-    candidates = found(matcher, prompt, FARM.specs).candidates
-    assert (candidates[0].expert if candidates else "") == lead
-
-
-def test_the_weights_are_of_every_feature_and_none_speaks_against_an_expert() -> None:
-    for one in (weights().read, weights().words):
-        assert len(one.score) == len(Rank)
-        assert min(one.score) >= 0
+def test_a_task_in_words_of_a_field_finds_its_expert(matcher: Matcher, prompt: str, expected: str) -> None:
+    assert lead(matcher, prompt, (MECHANIC, PLANTS, WATER)) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,24 +55,9 @@ def test_another_language_is_told_by_its_letters_and_small_words(text: str, fore
 
 
 def test_nobody_is_found_for_what_cannot_be_read(matcher: Matcher) -> None:
-    assert found(matcher, "Die Tests schlagen fehl, bitte repariere den Code", builtin()).candidates == ()
+    assert lead(matcher, "Die Tests schlagen fehl, bitte repariere den Code", builtin()) == ""
 
 
-@pytest.mark.parametrize(
-    ("prompt", "lead"),
-    [
-        ("fix the failing tests", "implementation-engineer"),
-        ("the tests fail, fix the code", "implementation-engineer"),
-        ("make the tests green", "implementation-engineer"),
-        ("Tests are red, please repair", "implementation-engineer"),
-        ("pytest fails in test_invoice.py, please fix it", "implementation-engineer"),
-        ("the test suite is broken, fix the bug", "implementation-engineer"),
-        ("stabilise the flaky login test", "qa-engineer"),
-        ("write a test for this function", "qa-engineer"),
-        ("improve performance", "sre"),
-        ("Improve the performance of our API", "sre"),
-        ("redesign the data layer", "systems-architect"),
-    ],
-)
-def test_who_does_what_the_verb_asks_for_leads(matcher: Matcher, prompt: str, lead: str) -> None:
-    assert found(matcher, prompt, builtin()).candidates[0].expert == lead
+def test_words_are_counted_as_they_are_read() -> None:
+    for text in ("Fix the login page, not the menu", "renameTheUser in app.py", "", "it is c, or r"):
+        assert count_words(text) == len(read_prompt(text).words)

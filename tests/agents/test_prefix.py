@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchmarks import prompts
 from parley.agents.context import CallResult, Other, PastStep, Shown, Steps, Tools, laid_beside
 from parley.agents.models.prompting import Prompt, build
 from parley.agents.protocols import kind_of
@@ -32,6 +31,7 @@ from parley.schemas.protocols.maci.messages import BlindBrief, Span
 from parley.schemas.protocols.madp.messages import ClaimBrief
 from parley.schemas.protocols.madp.work import Finding, WorkBrief
 from parley.schemas.routing import Message, Task
+from parley_research.benchmarks import prompts
 from tests.llm.madp.test_prompts import declared
 from tests.llm.support import POSITION, asked
 from tests.protocols.competition.turns import me, said
@@ -89,7 +89,7 @@ def critic() -> list[Shown]:
 
 def judge() -> list[Shown]:
     """It rewrites, rules and writes the verdict."""
-    verdict = VerdictBrief(reason="stable", converged=True, confidence=80, label="high", profile=())
+    verdict = VerdictBrief(reason="stable", converged=True, confidence=80, label="high", profile=(), overturned_by=())
     return [
         _critic("judge", "rewrite", RewriteBrief()),
         _critic(
@@ -184,7 +184,7 @@ def test_a_step_shows_all_of_the_one_before_it_and_what_came_after() -> None:
 def test_so_it_is_in_a_whole_session_of_each_protocol(tmp_path: Path) -> None:
     """Also at a competition's full length, into whose prompts everything fits."""
     told = tmp_path / "figures.json"
-    bench = [sys.executable, "-m", "benchmarks", "prompts", "--json", str(told)]
+    bench = [sys.executable, "-m", "parley_research.benchmarks", "prompts", "--json", str(told)]
     done = subprocess.run(bench, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0 and "MISSED" not in done.stdout, done.stderr
     figures = msgspec.convert(msgspec.json.decode(told.read_bytes())["prompts"], list[prompts.Figure])

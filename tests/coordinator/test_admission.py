@@ -21,7 +21,7 @@ def opened(there: Any = None, **more: Any) -> Opened:
 
 def test_complete() -> None:
     got = opened(settings={"threshold": 0.8})
-    assert (got.protocol, got.version, got.seed, got.author) == ("consensus", 5, 7, "client")
+    assert (got.protocol, got.version, got.seed, got.author) == ("consensus", 1, 7, "client")
     assert got.settings["threshold"] == 80
     assert got.settings["round_limit"] == 5
 

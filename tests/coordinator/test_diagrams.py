@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.coordinator.diagrams import main, mermaid, page
+from docs.generators.diagrams import main, mermaid, page
 from parley.coordinator.protocols import PROTOCOLS
 
 DIAGRAMS = Path(__file__).parents[2] / "docs" / "diagrams"

@@ -96,12 +96,6 @@ def test_a_seat_is_shown_the_reply_that_was_not_accepted() -> None:
     assert play.turn("panelist_1").ask.refused is msgspec.UNSET, "nothing came"
 
 
-def test_a_version_that_told_the_error_alone_still_does() -> None:
-    play = Play(version=4)
-    play.reply("panelist_1", {"answer": "Vilnius"})
-    assert play.turn("panelist_1").ask.error and play.turn("panelist_1").ask.refused is msgspec.UNSET
-
-
 def test_a_retry_is_a_new_turn_with_the_error_and_a_new_deadline() -> None:
     play = Play({"attempts": 3})
     first = play.turn("panelist_2")

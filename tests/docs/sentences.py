@@ -16,7 +16,7 @@ from tests.docs.blocks import ROOT
 
 LIMIT = 35
 """Words."""
-FOLDERS = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
+FOLDERS = ("schemas", "observability", "bus", "coordinator", "agents", "parley", "research/parley_research")
 PRINTING = ("echo", "say", "print", "warn", "note")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 _QUOTE = re.compile(r"^\s*>\s?")

@@ -1,4 +1,5 @@
-"""The encoder `sentence-transformers`: an extra, named where it is missing. benchmarks.encoders measures it."""
+"""The encoder `sentence-transformers`: an extra, named where it is missing. parley_research.benchmarks.encoders
+measures it."""
 
 import importlib.util
 

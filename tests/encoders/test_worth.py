@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmarks.encoders import DOC, auc, best_f1, found_at, objections, ranks, run, spearman
 from parley.agents.encoders.embedded import Embedded
 from parley.agents.protocols.critic.extractive_compare import by_encoder
 from parley.agents.protocols.critic.extractive_judge import alike
 from parley.schemas.protocols.critic import Settings
+from parley_research.benchmarks.encoders import DOC, auc, best_f1, found_at, objections, ranks, run, spearman
 
 HITS = np.array([True, True, False, False])
 

@@ -53,7 +53,7 @@ def shown(**more: Any) -> Shown:
     """A panelist's first turn."""
     given: dict[str, Any] = {
         "session": "s", "protocol": "consensus", "question": QUESTION, "seat": "panelist_1", "role": "panelist",
-        "kind": "answer", "round": 1, "brief": PanelBrief(iteration=1), "reply": Position,
+        "kind": "answer", "round": 1, "brief": PanelBrief(iteration=1, round_limit=5), "reply": Position,
     }  # fmt: skip
     return Shown(**{**given, **more})
 

@@ -130,7 +130,7 @@ def test_an_explanation_does_not_ask_for_an_agreement_that_nobody_sought(
 
 
 def test_no_module_of_the_packages_knows_it() -> None:
-    for package in ("schemas", "bus", "coordinator", "agents", "parley", "evaluation"):
+    for package in ("schemas", "bus", "coordinator", "agents", "parley"):
         for path in (ROOT / package).rglob("*.py"):
             assert "parley_poll" not in path.read_text() and '"poll"' not in path.read_text(), path
     assert not named('protocol == "poll"'), "the house test knows the protocols that ship, and this is none"

@@ -88,7 +88,7 @@ class Seen:
 
     def _files(self, module: str) -> Iterator[Path]:
         """The module's file, where it is of the checkout, and those of the packages that it lies in."""
-        place = self.root
+        place = self.root / "research" if module.startswith("parley_research") else self.root
         for part in module.split("."):
             place = place / part
             for file in (place.with_suffix(".py"), place / "__init__.py"):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.house.module_names import module_of
 from tests.house.stub import NoSuchSymbol, resolve
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +73,7 @@ def _row(number: int, cells: list[str]) -> Row:
         match = re.fullmatch(r"([\w/]+)\.py:([\w.]+)", text)
         if match is None:
             raise BadRow(f"row {number}: {text} is not path.py:symbol")
-        pairs.append((match[1].replace("/", ".").removesuffix(".__init__"), match[2]))
+        pairs.append((module_of(match[1]), match[2]))
     mark = re.sub(r"`[^`]*`", "", tests).strip(" ,")
     needs = re.fullmatch(r"\(needs ([^()`]+)\)", mark)
     if mark and needs is None:

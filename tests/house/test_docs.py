@@ -8,8 +8,8 @@ import pytest
 from parley.coordinator.protocols import PROTOCOLS
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("docs", "evaluation", "examples", "tests")
-THEIRS = ROOT / "evaluation" / "questions" / "documents"
+FOLDERS = ("docs", "research", "examples", "tests")
+THEIRS = ROOT / "research" / "parley_research" / "questions" / "documents"
 """Documents of others, as they are."""
 PAGES = sorted(
     page
@@ -18,7 +18,7 @@ PAGES = sorted(
 )
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(
-    r"`((?:tests|docs|bus|coordinator|agents|client|evaluation|parley|schemas|observability|examples|benchmarks|deploy)/[\w./-]+)`"
+    r"`((?:tests|docs|bus|coordinator|agents|client|research|parley|schemas|observability|examples|deploy)/[\w./-]+)`"
 )
 TEST = re.compile(r"`(?:tests/\w+/)?(test_\w+)::(test_\w+)`")
 

@@ -18,9 +18,10 @@ from parley.schemas import rooms
 from tests.small_model.server import PACKAGES as BESIDE
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
+RESEARCH = "research/parley_research"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
-QUOTED = ROOT / "evaluation" / "questions" / "documents"
+QUOTED = ROOT / "research" / "parley_research" / "questions" / "documents"
 """Texts of other people, code among them, that are read and never imported."""
 
 ON_THE_BUS = {
@@ -124,20 +125,23 @@ def distributions() -> dict[str, set[str]]:
     return {name: {d.lower().replace("_", "-") for d in found} for name, found in packages_distributions().items()}
 
 
-@pytest.mark.parametrize("folders", [PACKAGES, (*PACKAGES, "benchmarks", "deploy", "tests")], ids=["use", "work"])
+@pytest.mark.parametrize(
+    "folders", [PACKAGES, (*PACKAGES, RESEARCH, "deploy", "docs/generators", "tests")], ids=["use", "work"]
+)
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
-    extras = ["uvloop", "embeddings", "export", "pdf", "eval"] + ([] if folders == PACKAGES else ["dev"])
+    extras = ["uvloop", "embeddings", "export", "pdf"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
     declared |= {"nkeys", "referencing", "pydantic-core"}
-    declared |= {"crowdkit"}  # the module of crowd-kit, where that is not installed
-    if folders != PACKAGES:  # tests/small_model/serve.py runs in an environment of its own, which these make
+    if folders != PACKAGES:
+        declared |= {"crowd-kit", "crowdkit", "pandas"}  # an extra of parley-research
+        # tests/small_model/serve.py runs in an environment of its own, which these make
         declared |= {package.partition("==")[0] for package in BESIDE}
         declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own
     used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
-    foreign = used - sys.stdlib_module_names - {*PACKAGES, "benchmarks", "deploy", "tests"}
+    foreign = used - sys.stdlib_module_names - {*PACKAGES, "deploy", "docs", "parley_research", "tests"}
     bringers = {n: distributions().get(n, {n.lower().replace("_", "-")}) for n in foreign}
     assert {n: b for n, b in bringers.items() if not b & declared} == {}
 
@@ -160,7 +164,7 @@ GROUPS = {
     ("coordinator/protocols/__init__.py", "parley.protocols"), ("agents/protocols/__init__.py", "parley.kits"),
     ("parley/client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
-    ("evaluation/debates/registry.py", "parley.debate_methods"),
+    ("research/parley_research/debates/registry.py", "parley.debate_methods"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""
@@ -223,7 +227,7 @@ def test_help_imports_next_to_nothing() -> None:
 def test_tests_replace_nothing_of_ours_behind_its_back() -> None:
     users = {
         f"{path}:{node.lineno}"
-        for path, tree in sources("tests", "benchmarks")
+        for path, tree in sources("tests", RESEARCH)
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr == "setattr" and isinstance(node.value, ast.Name)
         if node.value.id == "monkeypatch"

@@ -8,22 +8,17 @@ from pathlib import Path
 import pytest
 
 from parley.coordinator.protocols import PROTOCOLS
+from tests.house.module_names import module_of
 from tests.house.test_imports import QUOTED
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
 NAMES = tuple(PROTOCOLS)
 REGISTRIES = {
     "coordinator/protocols/__init__.py",  # the default protocol, and the standing sessions
     "bus/channels.py",  # `critic` is a role there
-    "evaluation/extractive.py",  # measures one protocol's sessions
-    "evaluation/route.py",  # builds one protocol's question
-    "evaluation/defects/asking.py",  # asks for one protocol's reviews
-    "evaluation/defects/scoring.py",
 }
 """General modules that may name a protocol."""
-COMPARED = ("evaluation/debates/", "evaluation/learned/", "parley/debates/", "parley/cli/evaluations/")
-"""What compares protocols with each other on recorded debates names them."""
 MOST_FILES = 20
 WORDS_OF_ENGLISH = ("breaker", "competition", "consensus", "critic", "single")
 """Names that prose may hold: of a text only the name itself counts, and a setting of it (`consensus.threshold`)."""
@@ -90,7 +85,7 @@ def modules() -> Iterator[tuple[str, str]]:
 
 
 def test_general_modules_name_no_protocol() -> None:
-    found = {path: named(text) for path, text in modules() if not room(path) and not path.startswith(COMPARED)}
+    found = {path: named(text) for path, text in modules() if not room(path)}
     assert {path: names for path, names in found.items() if names and path not in REGISTRIES} == {}
     assert {path for path, names in found.items() if names} == REGISTRIES, "a registry that names none is none"
     assert len(REGISTRIES) <= 8
@@ -168,7 +163,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 def test_nothing_imports_in_a_circle() -> None:
     """Imports within functions counted."""
     texts = dict(modules())
-    known = {p.removesuffix(".py").removesuffix("/__init__").replace("/", "."): p for p in texts}
+    known = {module_of(p): p for p in texts}
     assert circles({path: imports(path, text, known) for path, text in texts.items()}) == []
 
 

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "evaluation", "parley")
-QUOTED = (ROOT / "docs" / "sources", ROOT / "evaluation" / "questions" / "documents")
+PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley", "research/parley_research")
+QUOTED = (ROOT / "docs" / "sources", ROOT / "research" / "parley_research" / "questions" / "documents")
 """Texts of other people, kept word for word."""
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements.lock").read_text()
 IMAGE_LOCK = (ROOT / "deploy" / "requirements.lock").read_text()
-INVENTED = ROOT / "evaluation" / "registries"
+INVENTED = ROOT / "research" / "parley_research" / "registries"
 """Specifications and prompts that others wrote, kept as they are."""
 
 
 def tracked() -> list[Path]:
     """The files of the tree that people write."""
     skipped = {".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "__pycache__", ".parley"}
-    skipped |= {"questions"}  # evaluation/questions: documents of others
+    skipped |= {"questions"}  # research/parley_research/questions: documents of others
     return [
         p
         for p in ROOT.rglob("*")
@@ -72,7 +72,7 @@ def test_a_lock_names_no_host_and_every_entry_has_a_hash(lock: str) -> None:
 def test_the_lock_has_every_dependency() -> None:
     project = CONFIG["project"]
     extras = project["optional-dependencies"]
-    large = {"embeddings", "export", "eval"}  # torch, or transformers: not in the lock
+    large = {"embeddings", "export"}  # torch, or transformers: not in the lock
     assert set(extras) == {"uvloop", "dev", "pdf"} | large
     wanted = project["dependencies"] + extras["uvloop"] + extras["dev"] + extras["pdf"]
     names = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}

@@ -10,8 +10,8 @@ from parley.agents.openai.held_schema import schema_of
 from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.protocols import KITS
 from parley.agents.secrets import Secret
-from parley.schemas.protocols.consensus import Analysis, Position
-from parley.schemas.protocols.critic import Rewritten
+from parley.schemas.protocols.consensus import Position
+from parley.schemas.protocols.critic import Judgement, Rewritten
 from parley.schemas.protocols.maci.messages import Blind
 from parley.schemas.turn import Caps
 from tests.llm.server import fails, model_server, says
@@ -166,7 +166,7 @@ def test_percent_is_not_guessed(p: tuple[float, float]) -> None:
 
 def test_a_number_of_another_range_is_not_rescaled() -> None:
     with pytest.raises(reply_schema.Unusable, match="score"):
-        reply_schema.parse('{"score": 870}', Analysis)
+        reply_schema.parse('{"score": 870}', Judgement)
     with pytest.raises(reply_schema.Unusable):
         reply_schema.parse('{"question": ""}', Rewritten)
 

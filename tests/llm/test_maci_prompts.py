@@ -41,7 +41,8 @@ OUTCOMES = ("Ash", "Birch", "Cedar")
 POST = numbered(("trees.md", "MARK-passage about bark."))
 RECORD = ruled(1, Span(passage="p1", quote="about bark"), claim="MARK-record")
 BELIEF = shares(Ash=0.7, Birch=0.3)
-ITEM = Item(item=3, claim="MARK-claim", reasons=("MARK-reason",), quotes=("MARK-quote",))
+SOURCE = Source(document="trees.md", around="MARK-around")
+ITEM = Item(item=3, claim="MARK-claim", reasons=("MARK-reason",), quotes=("MARK-quote",), sources=(SOURCE,))
 REPLIES = {
     "argue": {"arguments": [], "belief": [{"outcome": "Ash", "p": 1.0}], "changed": ""},
     "crit": {
@@ -54,7 +55,8 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
     """A turn of each kind that a language model may be asked; `text` stands wherever somebody's words may."""
     post, record = numbered((f"{text}.md", text)), ruled(1, Span(passage="p1", quote=text), claim=text)
     met = Rebutted(claim=text, reasons=(text,), quotes=(text,))
-    item = Item(item=1, claim=text, reasons=(text,), quotes=(text,), rebuts=met)
+    there = (Source(document=text, around=text),)
+    item = Item(item=1, claim=text, reasons=(text,), quotes=(text,), sources=there, rebuts=met)
     outcomes = (*OUTCOMES, text)
     held = (Share(outcome="Ash", p=0.6), Share(outcome=text, p=0.4))
     common: dict[str, Any] = {"question": f"Which tree? {text}", "error": text}
@@ -155,7 +157,7 @@ def test_a_prompt_asks_for_as_much_evidence_as_the_schema_allows(tokens: int, mo
 
 @pytest.mark.parametrize(
     ("protocol", "brief"),
-    [("single", AnswerBrief()), ("consensus", PanelBrief(iteration=1))],
+    [("single", AnswerBrief()), ("consensus", PanelBrief(iteration=1, round_limit=5))],
     ids=["single", "consensus"],
 )
 def test_a_prompt_offers_to_abstain_only_where_the_schema_allows_it(protocol: str, brief: Any) -> None:
@@ -251,7 +253,8 @@ def test_a_judge_sees_the_question_and_the_arguments_and_nothing_else() -> None:
 def test_hundreds_of_outcomes_fit() -> None:
     names = tuple(f"Syndrome {i} of a longer kind" for i in range(400))
     flat = tuple(Share(outcome=n, p=1 / 400) for n in names)
-    brief = anchor(names, flat, opponents=(flat,) * 7)
+    speakers = (*(Speaker(label=label) for label in "ABCDEFG"), Speaker(label="H", own=True))
+    brief = anchor(names, flat, opponents=(flat,) * 7, speakers=speakers)
     passages = numbered(*((f"d{i}.md", "word " * 100) for i in range(24)))
     prompt = build(shown("argue", brief, others=[passages], caps=Caps(input_tokens=24_000)))
     assert "cut" not in prompt.flags and prompt.input_tokens < 24_000

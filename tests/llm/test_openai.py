@@ -14,7 +14,7 @@ from parley.agents.models import Completion, ModelMisconfigured, ModelRefused, M
 from parley.agents.openai import probe
 from parley.agents.openai.model import OpenAIModel
 from parley.agents.secrets import Secret
-from parley.schemas.protocols.consensus import Analysis, Position
+from parley.schemas.protocols.consensus import Position
 from parley.schemas.turn import Caps, Usage
 from tests.llm.server import (
     ModelServer,
@@ -176,17 +176,6 @@ async def test_two_different_replies_in_one_text_are_not_chosen_from() -> None:
 async def test_a_refusal_is_not_repaired() -> None:
     error, server = await fault(says("", refusal="I cannot help with that"))
     assert isinstance(error, ModelRefused) and "cannot help" in error.why and len(server.requests) == 1
-
-
-async def test_maps_come_as_pairs_in_strict_mode() -> None:
-    pairs = [{"key": "facts", "value": 80}, {"key": "priority", "value": 60.5}]
-    lists = {"dimensions": pairs, "agreements": [], "key_disagreements": []}
-    full = {"score": 70, "comment": "", "convergence": "stable", "should_continue": True, **lists}
-    brief = {"iteration": 1, "positions": [], "shares": {}}
-    completion, server = await once(says(full), shown=asked(kind="score", brief=brief))
-    assert completion.body == Analysis(score=70.0, dimensions={"facts": 80.0, "priority": 60.5})
-    schema = server.requests[0].body["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["dimensions"]["items"]["required"] == ["key", "value"]
 
 
 # -- learning

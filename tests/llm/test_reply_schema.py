@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from parley.agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_
 from parley.agents.openai.live_text import LiveText
 from parley.agents.openai.reply_schema import How, Unusable, parse, strict_schema
 from parley.agents.protocols import KITS
-from parley.schemas.protocols.consensus import Analysis, Position
+from parley.schemas.protocols.consensus import Position
 from parley.schemas.wire import encode
 from tests.llm.support import FULL, POSITION
 
@@ -39,13 +40,22 @@ def test_every_schema_is_one_for_strict_mode(reply: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
+class Rating(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply with a map, as a protocol of another package may have one."""
+
+    score: float
+    dimensions: dict[str, float] = {}
+    agreements: tuple[str, ...] = ()
+
+
 def test_what_follows_the_strict_schema_is_read_back() -> None:
-    full = {"score": 5, "dimensions": [{"key": "facts", "value": 1}], "comment": "", "convergence": "stable"}
-    full |= {"agreements": ["a"], "key_disagreements": [], "should_continue": False}
-    jsonschema.validate(full, strict_schema(Analysis))
-    body, how = parse(json.dumps(full), Analysis)
+    full = {"score": 5, "dimensions": [{"key": "facts", "value": 1}], "agreements": ["a"]}
+    schema = strict_schema(Rating)
+    jsonschema.validate(full, schema)
+    assert schema["properties"]["dimensions"]["items"]["required"] == ["key", "value"]
+    body, how = parse(json.dumps(full), Rating)
     assert how is How.PLAIN and body.dimensions == {"facts": 1.0} and body.agreements == ("a",)
-    assert parse(json.dumps({**full, "dimensions": {"facts": 1}}), Analysis)[0] == body
+    assert parse(json.dumps({**full, "dimensions": {"facts": 1}}), Rating)[0] == body
 
 
 GOOD = json.dumps(FULL)

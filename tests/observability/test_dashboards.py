@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from deploy.watching.boards import BOARDS
 from deploy.watching.dashboards import SOURCE, render
-from parley.observability.watching.boards import BOARDS
-from parley.observability.watching.panels import Board
+from deploy.watching.panels import Board
 
 
 def _panels(made: Any) -> list[Any]:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from deploy.watching.__main__ import files
-from parley.observability.watching.alerts import ALERTS, Alert
-from parley.observability.watching.boards import outcomes
-from parley.observability.watching.page import general, runbooks
-from parley.observability.watching.rules import RUNBOOK, groups, hurried, render
-from parley.observability.watching.slos import SLOS, WINDOWS, Slo
+from deploy.watching.alerts import ALERTS, Alert
+from deploy.watching.boards import outcomes
+from deploy.watching.page import general, runbooks
+from deploy.watching.rules import RUNBOOK, groups, hurried, render
+from parley.observability.slos import SLOS, WINDOWS, Slo
 
 ROOT = Path(__file__).parents[2]
 PROMTOOL = shutil.which("promtool")

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
+from deploy.watching.boards import expressions, outcomes
+from deploy.watching.panels import RANGE, RATE
+from deploy.watching.rules import groups, render
 from parley.bus.embedded import find_server
-from parley.observability.watching.boards import expressions, outcomes
-from parley.observability.watching.panels import RANGE, RATE
-from parley.observability.watching.rules import groups, render
 from parley.stack.lease import Lease
 from parley.stack.rows import SHARED, AgentRow, Counting, Stack, rows_of_all
 from tests.llm.server import ModelServer, model_server, says

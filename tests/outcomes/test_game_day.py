@@ -15,6 +15,8 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
+from deploy.watching.boards import outcomes
+from deploy.watching.rules import groups, hurried, render
 from parley.agents.models.base import Completion, Emit, ModelUnavailable
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.known import children
@@ -23,8 +25,6 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.observability.health import HealthServer
 from parley.observability.metrics import Metrics
 from parley.observability.outcomes import Outcomes
-from parley.observability.watching.boards import outcomes
-from parley.observability.watching.rules import groups, hurried, render
 from tests.outcomes.prometheus import MISSING, PROMETHEUS, query, start
 from tests.outcomes.test_bus_state import free_port
 from tests.support.engine import Engine, engine, until

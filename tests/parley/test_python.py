@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import parley
-from parley import api_page
+from docs.generators import api_page
 from parley.client.show.told import to_api
 from tests.client.test_face import result_of
 

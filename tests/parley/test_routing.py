@@ -12,20 +12,20 @@ import msgspec
 import psutil
 import pytest
 
-from evaluation.loaders import DATA
-from evaluation.routing import Report
 from parley.agents.experts import builtin
 from parley.agents.protocols.madp.reactions import own_score
 from parley.client.errors import BadInput
 from parley.client.protocols.madp.routing import TaskRouter
 from parley.client.protocols.routing import Route
 from parley.routing import commands as routing_commands
-from parley.routing import evaluate as routing_eval
 from parley.routing.many import HelperLost, route_many
-from parley.routing.route import Wanted, read_prompts, router, task_of, words
+from parley.routing.route import Wanted, read_prompts, task_of, words
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley.schemas.routing import Task
 from parley.schemas.wire import InvalidValue, decode
+from parley_research import routing_run as routing_eval
+from parley_research.loaders import DATA
+from parley_research.routing import Report
 from tests.support.forks import run as command
 
 ROOT = Path(__file__).parents[2]
@@ -62,19 +62,6 @@ def test_who_matches_best_leads_and_nobody_leads_what_nobody_knows() -> None:
     assert nobody.lead is None and nobody.candidates == () and "no expert matches" in nobody.rationale
     assert "anybody, the general-purpose expert, would take it" in nobody.rationale
     assert "general-purpose expert, would" not in routed("zzzz qqqq", (HEDGES, PIPES), keyword=True).rationale
-
-
-@pytest.mark.parametrize(
-    ("prompt", "depth"),
-    [
-        ("write a test for this function", "quick"),
-        ("add JWT auth", "standard"),
-        ("improve performance", "extended"),
-        ("redesign the data layer", "extended"),
-    ],
-)
-def test_the_source_s_own_examples_are_as_deep_as_it_says(prompt: str, depth: str) -> None:
-    assert asyncio.run(router(builtin()).route_all((Task(prompt=prompt),)))[0].depth == depth
 
 
 def test_degraded_as_the_source_scores_it_and_without_claims() -> None:
@@ -367,23 +354,7 @@ def test_a_public_set_that_is_not_there_is_left_out_loudly(tmp_path: Path, capsy
     assert "LEFT OUT: clinc150 is not in" in said and "LEFT OUT: marge_experts is not in" in said
 
 
-def test_the_figures_as_a_page(tmp_path: Path) -> None:
-    file = golden(
-        tmp_path,
-        {"prompt": "tune the slow SQL query", "lead": "database-engineer", "depth": ["instant"], "kind": "plain"},
-        {"prompt": "the React component renders twice", "lead": "sre", "depth": ["quick"], "kind": "terse"},
-    )
-    reports = routing_eval.evaluate(file, "test", None, None, [])
-    page = tmp_path / "page.md"
-    routing_eval.write_page(reports, page)
-    text = page.read_text()
-    assert "## golden.jsonl" in text and "| sre → frontend-engineer | 1 |" in text
-    assert "| better | 50.0 [9.5, 90.5] |" in text and "Not measured: clinc150, nlbse24_issues, marge_experts." in text
-    with pytest.raises(BadInput, match="--page: cannot write"):
-        routing_eval.write_page(reports, tmp_path / "no" / "page.md")
-
-
 def test_the_shipped_set_names_the_shipped_experts_only() -> None:
-    from evaluation.routing_data import golden as shipped
+    from parley_research.routing_data import golden as shipped
 
     assert len(shipped("test", builtin()).cases) + len(shipped("dev", builtin()).cases) >= 300

@@ -32,6 +32,14 @@ def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
     assert found.protocol == "madp"
 
 
+def test_a_higher_layer_is_over_a_lower_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text("consensus: {round_limit: 3}\nmaci: {round_limit: 3}\n")
+    monkeypatch.setenv("PARLEY__CONSENSUS__ROUND_LIMIT", "4")
+    assert load(path).of("consensus") == {"round_limit": 4} and load(path).of("maci") == {"round_limit": 3}
+    assert load(path, {"consensus": {"round_limit": 5}}).of("consensus") == {"round_limit": 5}
+
+
 @pytest.mark.parametrize(
     ("text", "key", "near"),
     [
@@ -161,11 +169,6 @@ def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_
         load(None, {"critic": {"round_limit": 2}})
     (tmp_path / "parley.yaml").write_text("")
     assert load(None, {"critic": {"round_limit": 1}}).of("critic") == {"round_limit": 1}, "the default is no wish"
-
-
-def test_a_setting_that_does_nothing_any_more_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"^critic\.raise_by: from version 4 of critic on it does nothing"):
-        load(None, {"critic": {"raise_by": 15}})
 
 
 def test_two_options_that_contradict_each_other_are_both_named() -> None:

@@ -1,8 +1,6 @@
-"""Every attack of `parley bus check`: it succeeds on a naive bus, is refused on ours, and its row turns red when one
-permission is loosened."""
+"""Every attack succeeds on a naive bus, is refused on ours, and its row turns red when one permission is loosened."""
 
 import asyncio
-import json
 import os
 import re
 import signal
@@ -12,19 +10,16 @@ from typing import Any
 
 import pytest
 
-from parley.attacks.actor import Actor
-from parley.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Row, Scene, writes
 from parley.bus import accounts, artifacts, rights, streams, subjects
 from parley.bus.connection import connect
-from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import ArtifactRefused, UnknownSession
 from parley.bus.posts import Reader
 from parley.bus.rendered import renewed
-from parley.bus_admin import check as bus_check
-from parley.client.errors import BadInput, Unreachable
 from tests.conftest import Eventually
+from tests.security.attacks.actor import Actor
+from tests.security.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Scene, writes
+from tests.security.attacks.trial import distinct, trial
 from tests.security.support import PINS, QUEUES, READERS, VIEWERS, Target, allowed, naive
-from tests.support.forks import run
 
 HEADERS = (
     "wipes a subject by a rollup header",
@@ -43,24 +38,15 @@ one client is let read another's sessions, below."""
 KNOWN_KEY = b"\0" * 32
 
 
-async def command(*words: str) -> tuple[int, str, str]:
-    """The command line in a process of its own: exit status, standard output, standard error."""
-    return await asyncio.to_thread(run, *words)
-
-
 async def test_every_attack_is_refused(tmp_path: Path) -> None:
-    """As the command runs it, on a bus with a moderator; and its exit status where one permission is loosened."""
-    async with Target(tmp_path / "bus") as target:
+    """On a bus with a moderator."""
+    async with Target(tmp_path) as target:
         await target.up()
-        every, few = tmp_path / "keys", tmp_path / "few"
-        target.save(every)
-        code, out, err = await command("bus", "check", "--nats", target.server.url, "--dir", str(every), "--json")
-        found = json.loads(out)
-        assert [r for r in found["rows"] if r["outcome"] != REFUSED] == []
-        assert (code, found["passed"]) == (0, True) and "attacks begin" in err
-        assert found["different"] >= 1_000, "an attack by a kind of user"
-        assert found["distinct"] >= 120, "whomever they are aimed at"
-        everybody = {
+        rows = await trial(target.server.url, target.credentials)
+        assert [r for r in rows if r.outcome != REFUSED] == []
+        assert len({(r.group, r.attack) for r in rows}) >= 1_000, "an attack by a kind of user"
+        assert len(distinct((r.attack for r in rows), target.credentials)) >= 120, "whomever they are aimed at"
+        assert {r.who for r in rows} == {
             *QUEUES,
             "client",
             "client_2",
@@ -72,18 +58,10 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
             "viewer_2",
             "gateway",
         }
-        assert {row["who"] for row in found["rows"]} == everybody
-        kinds = {row["how"].split("(")[0].split(":")[0].strip() for row in found["rows"]}
+        kinds = {r.how.split("(")[0].split(":")[0].strip() for r in rows}
         assert {"permissions violation", "the moderator refused", "the answer stayed in its own account"} <= kinds
         assert {"answered as if there were no such session", "it heard its own, and not the other's"} <= kinds
         await nothing_is_left(target)
-        target.save(few, "moderator", "con_1", "owner")
-        target.change(allowed("con_1", "publish", "$SRV.PING", accounts.publics(target.credentials)))
-        code, out, _ = await command("bus", "check", "--nats", target.server.url, "--dir", str(few))
-        assert code == 1
-        red = [line for line in out.splitlines()[:-1] if REFUSED not in line]
-        assert [line.split("  ")[0] for line in red] == ["con_1"], red
-        assert "asks which services there are (PING)" in red[0]
 
 
 async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path, eventually: Eventually) -> None:
@@ -108,29 +86,8 @@ async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path, eventual
             assert (await asked).outcome == REFUSED
 
 
-def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    nowhere = "nats://127.0.0.1:1"
-    with pytest.raises(BadInput, match="is no folder"):
-        bus_check.run(nowhere, tmp_path / "absent")
-    with pytest.raises(BadInput, match="holds no credentials"):
-        bus_check.run(nowhere, tmp_path)
-    users = accounts.mint(accounts.table({"con_1": "con"}))
-    users["con_1"].save(tmp_path / "con_1.json")
-    with pytest.raises(Unreachable, match="no NATS server answers"):
-        bus_check.run(nowhere, tmp_path)
-    with EmbeddedServer(tmp_path / "bus", accounts.table({"con_1": "con"}), accounts.publics(users)) as server:
-        with pytest.raises(BadInput, match="no credentials of a moderator"):
-            bus_check.run(server.url, tmp_path)
-        accounts.mint(accounts.table({"con_1": "con"}))["con_1"].save(tmp_path / "con_1.json")
-        with pytest.raises(BadInput, match="fewer users than its folder holds keys of"):
-            bus_check.run(server.url, tmp_path)
-    (tmp_path / "con_1.json").write_text("{")
-    with pytest.raises(BadInput, match=r"con_1\.json"):
-        bus_check.run(nowhere, tmp_path)
-
-
 async def nothing_is_left(target: Target) -> None:
-    """What the check put on the bus is gone, but for its session, which says that it was cancelled."""
+    """What the attacks put on the bus is gone, but for its session, which says that it was cancelled."""
     connection = await target.connect("moderator")
     for stream, wanted in (("IN", 0), ("WORK", 0), ("TIMER", 0)):
         info = await connection.api(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})
@@ -149,12 +106,12 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
         def but_reload(attack: str) -> bool:
             return attack not in (*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER, RELOAD) and not RENAMED.match(attack)
 
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url, target.credentials, guess=lambda sid: sid,
             only=("con_1", "client", "audit", "metrics", "viewer"), pick=but_reload,
         )  # fmt: skip
         assert [r for r in rows if r.outcome != SUCCEEDED] == []
-        rows += await bus_check.check(
+        rows += await trial(
             target.server.url, target.credentials, only=("con_1",), pick=lambda attack: attack == RELOAD
         )
         assert rows[-1].outcome == SUCCEEDED
@@ -164,11 +121,11 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
             every.add(attack)
             return False
 
-        await bus_check.check(target.server.url, target.credentials, pick=name)
+        await trial(target.server.url, target.credentials, pick=name)
     assert len({(r.who, r.attack) for r in rows}) > 300
-    shown = bus_check.distinct((r.attack for r in rows), target.credentials)
+    shown = distinct((r.attack for r in rows), target.credentials)
     assert len(shown) >= 120
-    left = bus_check.distinct((a for a in every if not RENAMED.match(a)), target.credentials)
+    left = distinct((a for a in every if not RENAMED.match(a)), target.credentials)
     assert left - shown == {*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER}
 
 
@@ -177,7 +134,7 @@ async def test_a_granted_reader_attacks_those_alone_whom_it_may_not_read(tmp_pat
     tried: dict[str, set[str]] = {}
     async with Target(tmp_path) as target:
         await target.up()
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url, target.credentials, only=("audit", "auditor", "client"),
             pick=lambda attack: attack.startswith(("asks for the history of public of", "cancels a session of")),
         )  # fmt: skip
@@ -215,19 +172,19 @@ async def test_headers_reach_others_where_streams_take_them(tmp_path: Path) -> N
             configs["OUTCOMES"] |= taken
             for name, config in configs.items():
                 await moderator.api(f"STREAM.CREATE.{name}", config)
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url, target.credentials, only=("client",), pick=lambda attack: attack in HEADERS
         )
         assert [(r.attack, r.outcome) for r in rows] == [(a, SUCCEEDED) for a in HEADERS]
         wanted = [a for a in OBSERVERS_HEADERS if "schedule" not in a]  # its target would have to be in the stream
-        rows = await bus_check.check(target.server.url, target.credentials, only=("metrics",), pick=wanted.__contains__)
+        rows = await trial(target.server.url, target.credentials, only=("metrics",), pick=wanted.__contains__)
         assert [(r.attack, r.outcome) for r in rows] == [(a, SUCCEEDED) for a in wanted]
 
 
 async def test_the_only_client_attacks_a_session_of_the_owner(tmp_path: Path) -> None:
     async with Target(tmp_path, clients=("client",), readers={}) as target:
         await target.up()
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url, target.credentials, only=("client",),
             pick=lambda attack: attack.endswith("of a session of owner"),
         )  # fmt: skip
@@ -352,10 +309,9 @@ async def test_a_row_turns_red_when_one_permission_is_loosened(tmp_path: Path) -
         keys = accounts.publics(target.credentials)
         for what, (user, side, subject, attack) in MUTATIONS.items():
             target.change(allowed(user, side, subject, keys))
-            rows = await bus_check.check(target.server.url, target.credentials, only=(user,), pick=attack.__eq__)
+            rows = await trial(target.server.url, target.credentials, only=(user,), pick=attack.__eq__)
             assert len(rows) == 1, (what, attack)
             assert [r.outcome for r in rows] in ([LET_THROUGH], [SUCCEEDED]), (what, rows)
-            assert not bus_check.good(rows)
 
 
 async def test_what_both_fences_let_through_is_heard(tmp_path: Path) -> None:
@@ -371,7 +327,7 @@ async def test_what_both_fences_let_through_is_heard(tmp_path: Path) -> None:
 
     async with Target(tmp_path, change) as target:
         await target.up()
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url,
             target.credentials,
             only=("con_1",),
@@ -400,7 +356,7 @@ async def test_what_the_accounts_let_a_client_read_of_another_is_heard(tmp_path:
         )
         keys = accounts.publics(target.credentials)
         target.change(lambda config: config.update(renewed(config, looser, keys)))
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url, target.credentials, only=("client",),
             pick=lambda attack: "client_2" in attack and attack.startswith(("hears", "asks for")),
         )  # fmt: skip
@@ -429,7 +385,7 @@ async def test_what_moderators_answer_of_anothers_session_is_told(tmp_path: Path
 
     async with Target(tmp_path, change) as target:
         await target.up()
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url, target.credentials, only=("client",),
             pick=lambda attack: attack.startswith("asks for") and attack.endswith("of a session of client_2"),
         )  # fmt: skip
@@ -445,26 +401,9 @@ async def test_without_a_moderator_it_says_what_could_not_be_tried(tmp_path: Pat
         async with await connect(target.server.url, target.credentials["moderator"], name="t") as moderator:
             await streams.ensure_streams(moderator, storage="memory")
         words = "answers an open turn with a forged token"
-        rows = await bus_check.check(target.server.url, target.credentials, only=("con_1",), pick=words.__eq__)
+        rows = await trial(target.server.url, target.credentials, only=("con_1",), pick=words.__eq__)
         assert [(r.attack, r.outcome) for r in rows] == [(words, NOT_RUN)]
         assert "is a moderator running" in rows[0].how
-        assert not bus_check.good(rows)
-
-
-def test_a_table_and_a_document_have_every_row() -> None:
-    rows = [
-        Row(who="con_1", group="CON", attack="hears posts of team_pro", outcome=REFUSED, how="permissions violation"),
-        Row(who="con_1", group="CON", attack="writes the log (step)", outcome=SUCCEEDED, how="it arrived"),
-    ]
-    lines = list(bus_check.table(rows))
-    assert "con_1  hears posts of team_pro  refused" in lines[0]
-    assert lines[-1] == "2 attacks (2 distinct) by 1 users: 1 refused, 1 SUCCEEDED"
-    document = json.loads(json.dumps(bus_check.document("nats://x", rows)))
-    assert (document["passed"], document["attacks"], len(document["rows"])) == (False, 2, 2)
-    same = [rows[0], Row(who="pro_1", group="PRO", attack="hears posts of team_con", outcome=REFUSED, how="")]
-    assert bus_check.document("nats://x", same)["distinct"] == 1, "on another channel it is the same attack"
-    assert bus_check.good(rows[:1])
-    assert not bus_check.good([]), "nothing tried is nothing shown"
 
 
 async def test_the_server_tells_readers_apart_whatever_they_claim(tmp_path: Path) -> None:
@@ -496,7 +435,7 @@ async def test_a_bus_that_has_just_started_is_waited_for(tmp_path: Path) -> None
     queues = {**QUEUES, "pro_2_human": "pro"}
     async with Target(tmp_path / "bus", queues=queues) as target:
         checking = asyncio.ensure_future(
-            bus_check.check(
+            trial(
                 target.server.url, target.credentials, only=("pro_2_human", "client"),
                 pick=lambda attack: "its own consumer" in attack or attack == "swallows a timer by its id",
             )

@@ -1,11 +1,11 @@
-"""The attacks of `parley bus check` on a log of several streams: each is attacked, and held as the only one is."""
+"""The attacks on a log of several streams: each is attacked, and held as the only one is."""
 
 from pathlib import Path
 
-from parley.attacks.jetstream import OBSERVED
-from parley.attacks.scene import REFUSED, SUCCEEDED
 from parley.bus.storage.partitions import Partitions
-from parley.bus_admin import check as bus_check
+from tests.security.attacks.jetstream import OBSERVED
+from tests.security.attacks.scene import REFUSED, SUCCEEDED
+from tests.security.attacks.trial import trial
 from tests.security.support import Target, naive
 
 USERS = ("con_1", "client", "auditor", "metrics", "viewer", "gateway")
@@ -20,7 +20,7 @@ def of_log(attack: str) -> bool:
 async def test_every_stream_of_the_log_is_attacked_and_held(tmp_path: Path) -> None:
     async with Target(tmp_path, partitions=3) as target:
         await target.up()
-        rows = await bus_check.check(target.server.url, target.credentials, only=USERS, pick=of_log)
+        rows = await trial(target.server.url, target.credentials, only=USERS, pick=of_log)
         assert [r for r in rows if r.outcome != REFUSED] == []
         for stream in THREE.streams[1:]:
             mine = {r.attack for r in rows if r.who == "con_1" and r.attack.endswith(f"({stream})")}
@@ -37,7 +37,7 @@ async def test_every_stream_of_the_log_is_attacked_and_held(tmp_path: Path) -> N
 async def test_they_succeed_where_one_account_holds_everybody(tmp_path: Path) -> None:
     async with Target(tmp_path, naive, partitions=3) as target:
         await target.up()
-        rows = await bus_check.check(
+        rows = await trial(
             target.server.url, target.credentials, only=("con_1",), pick=lambda attack: attack.endswith("(LOG-2)")
         )
         assert len(rows) >= 12 and [r for r in rows if r.outcome != SUCCEEDED] == []

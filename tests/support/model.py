@@ -19,7 +19,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.models.base import Completion, Emit
-from parley.schemas.protocols.consensus import Analysis, Conclusion, Position, Synthesis
+from parley.schemas.protocols.consensus import Conclusion, Position
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
 from tests.support.compared import comparison
@@ -101,12 +101,6 @@ class StubModel:
         if shown.kind == "conclude":
             answer, why = "the agreed answer", f"all say so{seen}"
             return Conclusion(group=shown.brief.label, reasoning=why, answer=answer)
-        if shown.kind == "score":
-            return Analysis(
-                score=score, key_disagreements=() if agreed else ("the answer",), should_continue=not agreed
-            )
-        if shown.kind == "synthesize":
-            return Synthesis(answer="the agreed answer", reasoning=f"all say so{seen}", confidence=0.9)
         answer = "the agreed answer" if agreed else f"the answer of {shown.seat}"
         moved = shown.kind == "revise" and shown.own is not None and shown.own.answer != answer
         return Position(

@@ -12,7 +12,7 @@ from parley.schemas.session import Seat
 from parley.settings import Settings, load
 from parley.web.asking import document
 from parley.web.offers import Offer, Offers, opening_of
-from tests.learned.test_file import past
+from tests.research.learned.test_file import past
 
 TWO = "seats:\n  {0}_1: {{role: panelist}}\n  {0}_2: {{role: panelist}}\n  analyst: {{}}\n"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from parley.agents.extractive.turn_method import TurnMethod, reads
-from parley.agents.protocols.consensus.extractive_analyst import compare, conclude, score, synthesize
+from parley.agents.protocols.consensus.extractive_analyst import compare, conclude
 from parley.agents.protocols.consensus.extractive_panelist import position
 
 METHODS: Mapping[str, TurnMethod] = {
@@ -11,6 +11,4 @@ METHODS: Mapping[str, TurnMethod] = {
     "revise": TurnMethod(position),
     "compare": reads(lambda shown, _: (compare(shown), False), lambda body: body.comment),
     "conclude": reads(lambda shown, _: (conclude(shown), False)),
-    "score": reads(lambda shown, _: (score(shown), False), lambda body: f"{body.score:g}: {body.comment}"),
-    "synthesize": reads(lambda shown, _: (synthesize(shown), False)),
 }

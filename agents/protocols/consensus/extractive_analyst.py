@@ -15,23 +15,16 @@ from parley.agents.extractive.same_answer import grouped
 from parley.agents.extractive.stance import is_negated
 from parley.agents.retrieval.corpus import clean, sentence, stems
 from parley.schemas.protocols.consensus import (
-    Analysis,
     AnswerGroup,
     CompareBrief,
     Comparison,
     ConcludeBrief,
     Conclusion,
     Position,
-    ScoreBrief,
-    Synthesis,
-    SynthesisBrief,
     Weighted,
 )
 from parley.schemas.text import normalise, same
 
-STRONG = 90.0  # seed, "ConsensusAnalyzer": ready for synthesis
-PROGRESS = 2.0
-"""Points by which a score must differ from the last to be called improving or diverging."""
 MAX_LABEL = 200
 """Characters of a label."""
 SHOWN = 160
@@ -57,29 +50,8 @@ class _Group:
         return sum(v.weight for v in self.voices)
 
 
-def score(shown: Shown) -> Analysis:
-    """The agreement of the positions named in the brief."""
-    brief: ScoreBrief = shown.brief
-    voices = _voices(shown, brief.positions)
-    groups = _groups(voices)
-    dimensions = _dimensions(voices)
-    shares = brief.shares or {"facts": 0.6, "approach": 0.25, "priority": 0.15}
-    total = sum(shares.get(d, 0.0) for d in dimensions) or 1.0
-    points = round(sum(shares.get(d, 0.0) * v for d, v in dimensions.items()) / total, 1)
-    moved = any(v.position.change != "kept" for v in voices)
-    return Analysis(
-        score=points,
-        dimensions=dimensions,
-        agreements=_agreements(groups, voices),
-        key_disagreements=_disagreements(groups),
-        comment=_comment(groups, voices),
-        should_continue=points < STRONG and (brief.iteration == 1 or moved),
-        convergence=_convergence(points, brief.trend),
-    )
-
-
 def compare(shown: Shown) -> Comparison:
-    """The same for the protocol's version 4: equal words are the same answer, and the moderator counts."""
+    """Which positions give the same answer, and how near the rest are. The moderator counts."""
     brief: CompareBrief = shown.brief
     voices = _voices(shown, brief.positions)
     groups = _groups(voices)
@@ -103,25 +75,12 @@ def _label(group: _Group, known: Mapping[str, str]) -> str:
 def conclude(shown: Shown) -> Conclusion:
     """The panel's answer with the best that was quoted for it, and what others held."""
     brief: ConcludeBrief = shown.brief
-    synthesis = _synthesis(shown, brief)
-    return Conclusion(group=brief.label, reasoning=synthesis.reasoning, answer=synthesis.answer)
-
-
-def synthesize(shown: Shown) -> Synthesis:
-    """The same for versions before 4."""
-    brief: SynthesisBrief = shown.brief
-    return _synthesis(shown, brief)
-
-
-def _synthesis(shown: Shown, brief: SynthesisBrief | ConcludeBrief) -> Synthesis:
     groups = _groups(_voices(shown, brief.positions))
     if not groups:
-        return Synthesis(answer=brief.answer or "No answer", reasoning="No seat took a position.", confidence=0.0)
+        return Conclusion(group=brief.label, reasoning="No seat took a position.", answer=brief.answer or "No answer")
     answer = brief.answer or groups[0].answer
     holding = next((g for g in groups if any(same(v.position.answer, answer) for v in g.voices)), groups[0])
-    total = sum(g.weight for g in groups)
-    share = holding.weight / total
-    confidence = sum(v.weight * v.position.confidence for v in holding.voices) / holding.weight * share
+    share = holding.weight / sum(g.weight for g in groups)
     tied = any(g is not holding and g.weight >= holding.weight for g in groups)
     apart = "There is no consensus but a tie; one side stands" if tied else "There is no consensus; most weight stands"
     how = "The panel agrees" if brief.converged else apart
@@ -134,7 +93,7 @@ def _synthesis(shown: Shown, brief: SynthesisBrief | ConcludeBrief) -> Synthesis
         quotes = _best_quotes(other)[:1]
         who = "The other side" if tied else "A minority"
         parts.append(f"{who} answers {_shown(other.answer)}" + (f", on {quotes[0]}" if quotes else "") + ".")
-    return Synthesis(answer=answer, reasoning=" ".join(parts), confidence=round(min(1.0, confidence), 3))
+    return Conclusion(group=brief.label, reasoning=" ".join(parts), answer=answer)
 
 
 def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
@@ -238,12 +197,6 @@ def _comment(groups: Sequence[_Group], voices: Sequence[_Voice]) -> str:
     n = len(groups)
     what = f"{len(voices)} positions with {n} answer{'' if n == 1 else 's'}; {moved} moved."
     return what + " Counted without a language model."
-
-
-def _convergence(points: float, trend: Sequence[float]) -> str:
-    if not trend or abs(points - trend[-1]) < PROGRESS:
-        return "stable"
-    return "improving" if points > trend[-1] else "diverging"
 
 
 def _shown(answer: str) -> str:

@@ -1,6 +1,4 @@
-"""Kinds of turns of the consensus protocol: panelists answer and revise, the analyst compares and concludes.
-
-`score` and `synthesize` are the analyst's in sessions of versions before 4."""
+"""Kinds of turns of the consensus protocol: panelists answer and revise, the analyst compares and concludes."""
 
 from typing import Any
 
@@ -10,7 +8,6 @@ from parley.agents.context import Shown
 from parley.agents.protocols import abstaining
 from parley.agents.protocols.kit import Kind
 from parley.schemas.protocols.consensus import (
-    Analysis,
     Assessment,
     CompareBrief,
     Comparison,
@@ -18,14 +15,11 @@ from parley.schemas.protocols.consensus import (
     Conclusion,
     PanelBrief,
     Position,
-    ScoreBrief,
-    Synthesis,
-    SynthesisBrief,
 )
 
 POSTS = {
     "position": Position,
-    "analysis": Analysis,
+    "analysis": Comparison,
     "assessment": Assessment,
     "synthesis": Conclusion,
     "answer": Position,
@@ -67,7 +61,7 @@ def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
 
 def _round(shown: Shown) -> dict[str, str]:
     brief: PanelBrief | CompareBrief = shown.brief
-    return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
+    return {"of": f" of at most {brief.round_limit}"}
 
 
 def _panelist(shown: Shown) -> dict[str, str]:
@@ -78,8 +72,7 @@ def _panelist(shown: Shown) -> dict[str, str]:
 
 def _stand(brief: PanelBrief) -> dict[str, Any]:
     """Where the panel stands. What it is told of the rounds is in the task."""
-    standing = {"so_far": brief.so_far, "consensus_status": brief.consensus_status}
-    return {name: msgspec.to_builtins(x) for name, x in standing.items() if x is not None and x is not msgspec.UNSET}
+    return {} if brief.so_far is None else {"so_far": msgspec.to_builtins(brief.so_far)}
 
 
 _REASONED = (
@@ -104,6 +97,4 @@ KINDS = {
         brief=ConcludeBrief, reply=Conclusion, posts=POSTS, head="analyst", narrow=_concludes,
         order=("reasoning", "answer", "group"),
     ),
-    "score": Kind(brief=ScoreBrief, reply=Analysis, posts=POSTS, head="analyst"),
-    "synthesize": Kind(brief=SynthesisBrief, reply=Synthesis, posts=POSTS, head="analyst"),
 }  # fmt: skip

@@ -48,13 +48,12 @@ def _judges(shown: Shown) -> dict[str, dict[str, Any]]:
 def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
     """All three rulings, whatever the state of the debate allows: a judge that is held to the others could not say that
     it contradicts the debate."""
-    brief: VerdictBrief = shown.brief
-    return {"ruling": {"enum": [""] if brief.overturned_by is msgspec.UNSET else list(RULINGS)}}
+    return {"ruling": {"enum": list(RULINGS)}}
 
 
 def _round(shown: Shown) -> dict[str, str]:
     brief: AnswerBrief = shown.brief
-    return {"of": f" of at most {brief.round_limit}" if brief.round_limit is not msgspec.UNSET else ""}
+    return {"of": f" of at most {brief.round_limit}"}
 
 
 def _objections(brief: AnswerBrief) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def _met(brief: ArgueBrief, read: ShownEvidence, evidence: Sequence[OutcomeEvide
     posts = [
         post
         for post, a in read.record
-        if post in (brief.rebuttable or ()) and any(quotes_line(s.quote, s.passage, x) for s in a.spans for x in good)
+        if post in brief.rebuttable and any(quotes_line(s.quote, s.passage, x) for s in a.spans for x in good)
     ]
     return max(posts, default=None)
 

@@ -91,17 +91,14 @@ def _argue(brief: ArgueBrief) -> dict[str, Any]:
         "outcomes": brief.outcomes,
         "ordered": brief.ordered,
         "your belief": _belief(brief.belief),
-        "what you said before": brief.earlier or (),
+        "what you said before": brief.earlier,
         **_speakers(brief),
         **({"posts that you may rebut": brief.rebuttable} if brief.rebuttable else {}),
     }
 
 
 def _speakers(brief: ArgueBrief) -> dict[str, Any]:
-    """Who holds what, and whose the arguments of the record are. A version that had no labels told its own posts."""
-    if brief.speakers is msgspec.UNSET:
-        others: Any = [_belief(b) for b in brief.opponents]
-        return {"what the other debaters hold": others, "posts that are your own arguments": brief.own}
+    """Who holds what, and whose the arguments of the record are."""
     labels = [s.label for s in brief.speakers if not s.own]
     return {
         "what the other debaters hold": {k: _belief(b) for k, b in zip(labels, brief.opponents, strict=True)},
@@ -174,8 +171,6 @@ def _item(item: Item) -> dict[str, Any]:
     shown: dict[str, Any] = {"item": item.item, "claim": item.claim, "reasons": item.reasons}
     if item.rebuts is not msgspec.UNSET:
         shown["rebuts"] = msgspec.to_builtins(item.rebuts)
-    if item.sources is msgspec.UNSET:
-        return {**shown, "quotes": item.quotes}
     evidence = [
         {"document": s.document, "quotation": quote, "passage": s.around}
         for quote, s in zip(item.quotes, item.sources, strict=True)

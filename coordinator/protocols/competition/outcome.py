@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.protocols.competition.rules import (
-    LEAVES_IT_OPEN,
     best,
     due,
     fines,
@@ -89,7 +88,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         swing=swing(tallies),
         silent=tuple(_silent(x, f) for x in s.silent),
         unscored=unscored(s, v, ()),
-        to_score=len(due(s, v)) if v.opened.version >= LEAVES_IT_OPEN else msgspec.UNSET,
+        to_score=len(due(s, v)),
     )
     return msgspec.to_builtins(result), tuple(_stage(n, s, v) for n in range(s.stage + 1))
 

@@ -467,8 +467,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="competition",
-    version=3,
-    oldest=2,
+    version=1,
     settings=Settings,
     state=State,
     table=TABLE,
@@ -488,7 +487,7 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=3,
+    shows_refused=1,
     fixed=True,
     readers=(PRO, CON),
 )  # fmt: skip

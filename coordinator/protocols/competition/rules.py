@@ -39,8 +39,6 @@ from parley.schemas.wire import figure
 
 LOWEST, HIGHEST = 1.0, 10.0
 """Of a speech's score: marks are in this range, and weights add up to 1."""
-LEAVES_IT_OPEN = 3
-"""Since this version nobody has won where speeches that could not be scored might turn it."""
 OVERTIME, CONSECUTIVE = "overtime", "consecutive"
 OF_ACT: dict[str, tuple[Act, ...]] = {
     "counter_question": ("answer",),
@@ -177,7 +175,7 @@ def _open(s: State, v: View, says: Says) -> bool:
 
 def winner(s: State, v: View, says: Says = ()) -> str:
     """pro | con | draw, by points or by votes; empty where not every stage was played, nothing was scored or voted on
-    both times, or the speeches that could not be scored might turn it (since version 3)."""
+    both times, or the speeches that could not be scored might turn it."""
     if not s.complete:
         return ""
     if format_of(v).decided_by == "votes":
@@ -185,7 +183,7 @@ def winner(s: State, v: View, says: Says = ()) -> str:
         totals: dict[str, float] = dict(swing(tallies)) if all(t.ballots for t in tallies) else {}
     else:
         totals = points(s, v, says).team if any(marks(v, says, x) for x in s.lines) else {}
-        if v.opened.version >= LEAVES_IT_OPEN and _open(s, v, says):
+        if _open(s, v, says):
             return ""
     if not totals:
         return ""

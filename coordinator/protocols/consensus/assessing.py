@@ -11,7 +11,6 @@ from parley.coordinator.protocols.consensus.state import (
     State,
     changes_by,
     disagreements,
-    groups,
     labels_by_words,
     last_held,
     position,
@@ -19,9 +18,9 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from parley.coordinator.protocols.consensus.turns import PUBLIC, by_meaning, moves
+from parley.coordinator.protocols.consensus.turns import PUBLIC, moves
 from parley.coordinator.table import View
-from parley.schemas.protocols.consensus import DIMENSIONS, Analysis, Assessment, Comparison, Side
+from parley.schemas.protocols.consensus import DIMENSIONS, Assessment, Comparison, Side
 from parley.schemas.text import normalise, squeeze
 from parley.schemas.wire import raw
 
@@ -34,27 +33,16 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
     """Assess the round without an analyst."""
     current, w = voters(v, s.held), weights(v)
     parts = lexical.dimensions(list(current.values()), [w[seat] for seat in current])
-    if by_meaning(v):
-        labels = labels_by_words(s, v, {seat: s.held[seat] for seat in current})
-        s = msgspec.structs.replace(s, called={**s.labels, **labels})
-        answer_groups = sides(s, v)
-        return compared(
-            s, v, Comparison(
-                comment="words were compared: no analyst",
-                agreements=(answer_groups[0].answer[:1_000],) if len(answer_groups) == 1 else (),
-                key_disagreements=tuple(d[:1_000] for d in disagreements(answer_groups)[:20]),
-                groups=(), approach=parts["approach"], priority=parts["priority"],
-                argued=tuple(m.post for m in moves(s, current)),
-            ), "lexical_fallback", (),
-        )  # fmt: skip
-    answer_groups = groups(current, w)
-    return assess(
-        s, v, Analysis(
-            score=score(parts, shares(v)),
-            dimensions={name: round(value, 2) for name, value in parts.items()},
-            agreements=(answer_groups[0].answer,) if len(answer_groups) == 1 else (),
-            key_disagreements=disagreements(answer_groups),
-            comment="lexical score: no analyst",
+    labels = labels_by_words(s, v, {seat: s.held[seat] for seat in current})
+    s = msgspec.structs.replace(s, labels={**s.labels, **labels})
+    answer_groups = sides(s, v)
+    return compared(
+        s, v, Comparison(
+            comment="words were compared: no analyst",
+            agreements=(answer_groups[0].answer[:1_000],) if len(answer_groups) == 1 else (),
+            key_disagreements=tuple(d[:1_000] for d in disagreements(answer_groups)[:20]),
+            groups=(), approach=parts["approach"], priority=parts["priority"],
+            argued=tuple(m.post for m in moves(s, current)),
         ), "lexical_fallback", (),
     )  # fmt: skip
 
@@ -65,10 +53,11 @@ def shares(v: View) -> dict[str, float]:
 
 
 def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tuple[State, Says, Assessment]:
-    """Name the answers, and compute the score; returns as `assess`."""
+    """Name the answers, compute the score, and post the assessment of the round after `before`. Returns (state, posts,
+    assessment)."""
     spelled = {normalise(label): label for label in s.labels.values()}
     named = {str(post): spelled.setdefault(normalise(g.label), squeeze(g.label)) for g in c.groups for post in g.posts}
-    s = msgspec.structs.replace(s, called={**s.labels, **named})
+    s = msgspec.structs.replace(s, labels={**s.labels, **named})
     moved = {
         seat: QUOTATION if position(v, post).moved_by else ARGUMENT if post in c.argued else UNEXPLAINED
         for seat, post in s.rounds[-1].posts.items()
@@ -85,15 +74,30 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
         "approach": c.approach,
         "priority": c.priority,
     }
-    analysis = Analysis(
-        score=score(parts, shares(v)),
+    scored = score(parts, shares(v))
+    trend = (*s.trend(), scored)
+    changes = {seat: position(v, post).change for seat, post in played.posts.items()}
+    assessment = Assessment(
+        score=scored,
+        band=band(scored),
+        direction=direction(trend, v.settings.stuck_progress),
+        source=source,
         dimensions={name: round(value, 2) for name, value in parts.items()},
         agreements=c.agreements,
         key_disagreements=c.key_disagreements,
+        trend=trend,
+        changes={**changes, **dict.fromkeys(played.missing, "missing")},
+        flips_without_evidence=played.bare_flips,
         comment=c.comment,
+        groups=tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups),
+        moved=played.moved,
     )
-    named_sides = tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups)
-    return assess(s, v, analysis, source, before, named_sides)
+    assessment_post = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
+    n = v.next_post + len(before)
+    played = msgspec.structs.replace(
+        played, assessment=n, score=scored, source=source, key_disagreements=c.key_disagreements
+    )
+    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
 
 
 def _changed(s: State, seat: str, post: int) -> bool:
@@ -103,42 +107,11 @@ def _changed(s: State, seat: str, post: int) -> bool:
     return bool(before and now) and before != now
 
 
-def assess(
-    s: State, v: View, a: Analysis, source: str, before: Says, named_sides: tuple[Side, ...] | None = None
-) -> tuple[State, Says, Assessment]:
-    """Post the assessment of the round after `before`. Returns (state, posts, assessment)."""
-    played = s.rounds[-1]
-    trend = (*s.trend(), a.score)
-    changes = {seat: position(v, post).change for seat, post in played.posts.items()}
-    assessment = Assessment(
-        score=a.score,
-        band=band(a.score),
-        direction=direction(trend, v.settings.stuck_progress),
-        source=source,
-        dimensions=a.dimensions,
-        agreements=a.agreements,
-        key_disagreements=a.key_disagreements,
-        trend=trend,
-        changes={**changes, **dict.fromkeys(played.missing, "missing")},
-        flips_without_evidence=played.bare_flips,
-        comment=a.comment,
-        should_continue=a.should_continue if source == "analyst" and named_sides is None else None,
-        groups=msgspec.UNSET if named_sides is None else named_sides,
-        moved=msgspec.UNSET if named_sides is None else played.moved,
-    )
-    assessment_post = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
-    n = v.next_post + len(before)
-    played = msgspec.structs.replace(
-        played, assessment=n, score=a.score, source=source, key_disagreements=a.key_disagreements
-    )
-    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
-
-
 def figures(s: State, v: View) -> dict[str, Any]:
     """What every certificate holds."""
     trend = s.trend()
     more: dict[str, Any] = {}
-    if by_meaning(v) and all(post < v.next_post for post in s.held.values()):  # else they are posted in this very step
+    if all(post < v.next_post for post in s.held.values()):  # else they are posted in this very step
         answer_groups = sides(s, v)
         more = {"groups": {g.label: len(g.seats) for g in answer_groups}, "changed": changes_by(s)}
     return {

@@ -3,39 +3,32 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from parley.coordinator.protocols.consensus.state import Group, State, groups, position, sides, voters, weights
+from parley.coordinator.protocols.consensus.state import Group, State, position, sides
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Synthesis
+from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position
 from parley.schemas.session import Document
-from parley.schemas.text import normalise, same, squeeze, stands_in
+from parley.schemas.text import normalise, squeeze, stands_in
 from parley.schemas.wire import decode
 
 Fault = tuple[str, str]
 """What is wrong, and what to do about it."""
-BY_MEANING = 4
-"""The first version in which a change is checked against the analyst's groups, and not against the answers' words."""
-SAYS_THE_WAY_OUT = 3
-"""The first version in which a fault says what to do about it."""
 
 
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
-    """The first fault of a position or a synthesis; empty if there is none."""
+    """The first fault of a reply; empty if there is none."""
     if isinstance(body, Position):
         fault, way_out = _position(turn, body, view) or ("", "")
-        return f"{fault}; {way_out}" if way_out and view.opened.version >= SAYS_THE_WAY_OUT else fault
+        return f"{fault}; {way_out}" if way_out else fault
     if isinstance(body, Comparison):
         return _partition(turn, body)
     if isinstance(body, Conclusion):
         return _concludes(state, turn, body, view)
-    if isinstance(body, Synthesis):
-        return _panel_answer(state, body, view)
     return ""
 
 
 def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    fault = _quotes(p, view) or _moved(turn, p, view) or _first(turn, p, view)
-    return fault or (_argument(turn, p) if view.opened.version >= BY_MEANING else _change(turn, p, view))
+    return _quotes(p, view) or _moved(turn, p, view) or _first(turn, p, view) or _argument(turn, p)
 
 
 def _document(view: View, name: str) -> Document | None:
@@ -67,28 +60,6 @@ def _first(turn: OpenTurn, p: Position, view: View) -> Fault | None:
     if p.change == "kept" or _earlier(turn, view):
         return None
     return f"change: {p.change}, but you have no earlier position", "say kept"
-
-
-def _change(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    """What a seat says about its change of position must be true of its answers' words."""
-    own = _earlier(turn, view)
-    if own is None or p.abstains:
-        return None
-    unchanged = same(p.answer, own.answer)
-    if p.change == "kept" and not unchanged:
-        return (
-            f"change: kept, but the answer was {own.answer!r} and now is {p.answer!r}",
-            "repeat the former word for word and put what you would add into reasoning, or say partly",
-        )
-    if p.change == "adopted":
-        if unchanged:
-            return f"change: adopted, but the answer is still {own.answer!r}", "say kept"
-        if not any(same(p.answer, position(view, n).answer) for n in turn.ask.sees):
-            return (
-                f"change: adopted, but none of the positions that you were shown answers {p.answer!r}",
-                "use the very words of one of them, or say partly",
-            )
-    return None
 
 
 def _moved(turn: OpenTurn, p: Position, view: View) -> Fault | None:
@@ -165,10 +136,3 @@ def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
         f"group: the answer that prevailed is {answer_groups[0].label!r}, and you word {other!r};"
         " word the one that prevailed, and put what speaks for the other into reasoning"
     )
-
-
-def _panel_answer(state: State, s: Synthesis, view: View) -> str:
-    """A synthesis may word the panel's answer better. It must not put another seat's answer in its place."""
-    answer_groups = groups(voters(view, state.held), weights(view))
-    wrong = normalise(s.answer) in {normalise(g.answer) for g in answer_groups[1:]}
-    return f"answer: the panel's answer is {answer_groups[0].answer!r}; {s.answer!r} is a minority's" if wrong else ""

@@ -33,14 +33,7 @@ def measured(session: Session, view: View) -> Measured:
 
 
 def _flips(s: State) -> dict[str, int]:
-    """Before version 4 it is only known which of them nothing explains; the others are counted as argued."""
-    counts: Counter[str] = Counter()
-    for r in s.rounds:
-        if r.moved:
-            counts.update(_BECAUSE[by] for by in r.moved.values())
-        else:
-            counts["unexplained"] += len(r.bare_flips)
-            counts["argued"] += len(r.flips) - len(r.bare_flips)
+    counts = Counter(_BECAUSE[by] for r in s.rounds for by in r.moved.values())
     return {because: n for because, n in counts.items() if n}
 
 
@@ -62,7 +55,7 @@ def _unanimous(s: State, view: View, r: Round) -> bool:
     positions = voters(view, r.posts)
     if len(positions) < len(view.seats(PANELIST)):
         return False
-    return len(groups(positions, weights(view), labelled(s, view, r.posts))) == 1
+    return len(groups(positions, weights(view), labelled(s, r.posts))) == 1
 
 
 def _unchanged(s: State, view: View, r: Round) -> bool:

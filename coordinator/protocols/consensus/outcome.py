@@ -21,7 +21,7 @@ from parley.coordinator.protocols.consensus.state import (
 from parley.coordinator.table import View
 from parley.schemas import log
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import Assessment, Conclusion, MinorityReport, Outcome, Position, Synthesis
+from parley.schemas.protocols.consensus import Assessment, Conclusion, MinorityReport, Outcome, Position
 from parley.schemas.wire import decode
 
 _MOST_PASSAGES = 5
@@ -33,27 +33,26 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     """(Outcome as builtins, one object a round).
 
     The prevailing answer is the weighted plurality's. Its confidence is that of the seats that hold it (their weighted
-    median; before version 4 the weighted mean) times their share of the voters' weight."""
+    median) times their share of the voters' weight."""
     votes = voters(view, state.held)
     answer_groups = sides(state, view)
     size = sum(len(bytes(view.posts[n].body)) for r in state.rounds for n in r.posts.values())
-    by_meaning = view.opened.version > 3
     rounds = tuple(_round(r, view, state.labels, size <= _FULL_BYTES) for r in state.rounds)
     flips = sum(len(r.bare_flips) for r in state.rounds)
     if not answer_groups:
         nothing = Outcome(
             answer="", confidence=0.0, reasoning="", source="none", minority=(), first_round_majority=None,
-            flips_without_evidence=flips, passages=_bearing(state, view) if view.opened.version > 2 else (),
+            flips_without_evidence=flips, passages=_bearing(state, view),
         )  # fmt: skip
         return _without_empty(nothing), rounds
     best = answer_groups[0]
     spoken = votes[best.seats[0]]
     synthesis, departing = _worded(state, view, answer_groups)
-    more: dict[str, Any] = {}
-    if by_meaning:
-        more = {"label": best.label, "agree": len(best.seats), "changed": changes_by(state), "departing": departing}
     result = Outcome(
-        **more,
+        label=best.label,
+        agree=len(best.seats),
+        changed=changes_by(state),
+        departing=departing,
         answer=synthesis.answer if synthesis else spoken.answer,
         confidence=round(confidence(answer_groups), 4),
         reasoning=synthesis.reasoning if synthesis else spoken.reasoning,
@@ -66,19 +65,16 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     return _without_empty(result), rounds
 
 
-def _worded(state: State, view: View, answer_groups: list[Group]) -> tuple[Synthesis | Conclusion | None, str]:
+def _worded(state: State, view: View, answer_groups: list[Group]) -> tuple[Conclusion | None, str]:
     """(What the analyst wrote of the panel's answer, or None; another answer that it wrote in its place)."""
     if state.synthesis is None:
         return None, ""
-    body = view.posts[state.synthesis].body
-    if view.opened.version <= 3:
-        return decode(body, Synthesis), ""
-    conclusion = decode(body, Conclusion)
+    conclusion = decode(view.posts[state.synthesis].body, Conclusion)
     return (None, conclusion.answer) if departs(conclusion, answer_groups) else (conclusion, "")
 
 
 def _without_empty(outcome: Outcome) -> dict[str, Any]:
-    """As builtins; without `passages` if there are none: sessions before version 3 have the same form."""
+    """As builtins; without `passages` if there are none."""
     fields: dict[str, Any] = _builtins(outcome)
     return fields if outcome.passages else {name: value for name, value in fields.items() if name != "passages"}
 
@@ -105,9 +101,9 @@ def first_round_majority(state: State, view: View) -> str | None:
     if not state.rounds:
         return None
     first = voters(view, state.rounds[0].posts)
-    for g in groups(first, dict.fromkeys(first, 1.0), labelled(state, view, state.rounds[0].posts)):
+    for g in groups(first, dict.fromkeys(first, 1.0), labelled(state, state.rounds[0].posts)):
         if 2 * len(g.seats) > len(first):
-            return g.answer if view.opened.version <= 3 else g.label
+            return g.label
     return None
 
 
@@ -137,7 +133,7 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
         }
         if str(post) in labels:
             positions[seat]["label"] = labels[str(post)]
-        if r.moved and seat in r.moved:
+        if seat in r.moved:
             positions[seat]["moved"] = r.moved[seat]
         if full:
             positions[seat] |= {

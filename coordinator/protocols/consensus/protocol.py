@@ -4,8 +4,7 @@ limit.
 Source: seeds/iterative-debate.md. One round is: all panelists (`answer`, then `revise`), whose positions are posted
 together when the last is in; the analyst (`compare`), who says which of them are the same answer; the moderator's
 score, assessment and decision. Where too few answer the blind round because the others abstain, nothing is scored: who
-abstained reads the answers in the next round. Up to version 3 equal words were the same answer, and the analyst gave
-the score (`score`, `synthesize`).
+abstained reads the answers in the next round.
 
     ANSWERING -> [REVISING ->] SCORING -> (REVISING -> SCORING)* -> SYNTHESIZING -> DONE
 
@@ -17,7 +16,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from parley.coordinator.protocols.consensus.assessing import assess, by_words, compared, figures
+from parley.coordinator.protocols.consensus.assessing import by_words, compared, figures
 from parley.coordinator.protocols.consensus.check import check
 from parley.coordinator.protocols.consensus.measures import COUNTED
 from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
@@ -28,9 +27,7 @@ from parley.coordinator.protocols.consensus.state import (
     Phase,
     Round,
     State,
-    is_flip,
     position,
-    round_limit_names,
     shown_order,
     voters,
     weights,
@@ -41,19 +38,14 @@ from parley.coordinator.protocols.consensus.turns import (
     CONCLUDE,
     PUBLIC,
     REVISE,
-    SCORE,
-    SYNTHESIZE,
     analyst,
     ask_analyst,
     ask_conclusion,
     ask_revise,
-    by_meaning,
     caps,
-    round_limit,
 )
 from parley.coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.consensus import (
-    Analysis,
     Assessment,
     Comparison,
     Conclusion,
@@ -61,14 +53,10 @@ from parley.schemas.protocols.consensus import (
     Position,
     Settings,
     SoFar,
-    Status,
-    Synthesis,
 )
 from parley.schemas.wire import decode, raw
 
 Says = tuple[Wish, ...]
-SHUFFLED = 5
-"""The first version in which positions of a round are posted in an order drawn by seed: no number gives a seat away."""
 
 
 # ---------------------------------------------------------------- asking
@@ -76,7 +64,7 @@ SHUFFLED = 5
 
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    brief = raw(PanelBrief(iteration=1, round_limit=round_limit(v)))
+    brief = raw(PanelBrief(iteration=1, round_limit=v.settings.round_limit))
     asks = (AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=brief, caps=caps(v.settings)) for s in v.seats(PANELIST))
     return State(phase=Phase.ANSWERING), tuple(asks)
 
@@ -86,10 +74,7 @@ def _start(v: View) -> Step:
 
 def _on_position(s: State, e: Answered, v: View) -> Step:
     """A position came. It is kept back until the round's last seat has answered or missed."""
-    body: Position = e.body
-    if not by_meaning(v):
-        body = msgspec.structs.replace(body, argument=msgspec.UNSET)
-    s = msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(body)})
+    s = msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)})
     return (s, ()) if v.open_turns else _close_round(s, v)
 
 
@@ -107,7 +92,7 @@ def _close_round(s: State, v: View) -> Step:
             s, asks = ask_revise(s, v, speaking, None)
             return s, (*says, *asks)
         measured = {**figures(s, v), "positions": len(speaking)}
-        silent = not speaking and len(current) >= v.settings.quorum and v.opened.version > 2
+        silent = not speaking and len(current) >= v.settings.quorum
         stop = Stop(reason="unanswered" if silent else "quorum", certificate=raw(measured))
         if s.short:
             stop = Stop(reason="budget", certificate=raw({**measured, "what": s.short}))
@@ -117,27 +102,23 @@ def _close_round(s: State, v: View) -> Step:
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
     """Whether seats that abstained in the blind round may still make up the quorum once they read the others'
-    quotations: with dealt documents one seat may hold the only one that answers. Versions 1 and 2 did not wait for
-    them."""
+    quotations: with dealt documents one seat may hold the only one that answers."""
     settings: Settings = v.settings
     first = s.round == 1 and settings.round_limit > 1 and not s.short
-    return v.opened.version > 2 and first and 0 < speaking < heard and heard >= settings.quorum
+    return first and 0 < speaking < heard and heard >= settings.quorum
 
 
 def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
     """Post all positions of this round at once. Returns (state, posts, current position of every seat that has one)."""
     fresh = [seat for seat in weights(v) if seat in s.pending]
-    order = shown_order(v, s.round, "", fresh) if v.opened.version >= SHUFFLED else fresh
+    order = shown_order(v, s.round, "", fresh)
     posts = {seat: v.next_post + order.index(seat) for seat in fresh}
     before = {seat: position(v, post) for seat, post in s.held.items()}
     now = {seat: decode(s.pending[seat], Position) for seat in fresh}
-    flips = () if by_meaning(v) else tuple(seat for seat in fresh if is_flip(before.get(seat), now[seat]))
     played = Round(
         number=s.round,
         posts=posts,
         missing=tuple(seat for seat in weights(v) if seat not in s.pending),
-        flips=flips,
-        bare_flips=tuple(seat for seat in flips if not now[seat].moved_by),
     )
     says = tuple(
         SayOn(channel=PUBLIC, kind="position", round=s.round, body=s.pending[seat], seat=seat) for seat in order
@@ -152,10 +133,7 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
 def _on_scored(s: State, e: Answered, v: View) -> Step:
     """Post what the analyst found, and assess the round by it."""
     shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
-    if isinstance(e.body, Comparison):
-        s, says, assessment = compared(s, v, e.body, "analyst", (shown,))
-    else:
-        s, says, assessment = assess(s, v, e.body, "analyst", (shown,))
+    s, says, assessment = compared(s, v, e.body, "analyst", (shown,))
     return _decide(s, v, assessment, says)
 
 
@@ -174,17 +152,9 @@ def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
         limits = {"stuck_rounds": settings.stuck_rounds, "stuck_progress": settings.stuck_progress}
         return _conclude(s, v, "stuck", says, limits)
     if s.round >= settings.round_limit:
-        reason, setting = round_limit_names(v)
-        return _conclude(s, v, reason, says, {setting: settings.round_limit})
-    status: Status | SoFar
-    if by_meaning(v):
-        status = SoFar(agreements=a.agreements, key_disagreements=a.key_disagreements, comment=a.comment)
-    else:
-        status = Status(
-            current_score=a.score, trend=a.trend, direction=a.direction, band=a.band,
-            key_disagreements=a.key_disagreements,
-        )  # fmt: skip
-    s, asks = ask_revise(s, v, voters(v, s.held), status)
+        return _conclude(s, v, "round_limit", says, {"round_limit": settings.round_limit})
+    so_far = SoFar(agreements=a.agreements, key_disagreements=a.key_disagreements, comment=a.comment)
+    s, asks = ask_revise(s, v, voters(v, s.held), so_far)
     return s, (*says, *asks)
 
 
@@ -230,20 +200,19 @@ def _on_no_synthesis(s: State, e: Missed | Unaffordable, v: View) -> Step:
 
 
 def _plan(v: View) -> Plan:
-    """One round: every panelist, the analyst's score, its synthesis."""
+    """One round: every panelist, the analyst's comparison, its conclusion."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     last = analyst(v)
-    compare, conclude = (COMPARE, CONCLUDE) if by_meaning(v) else (SCORE, SYNTHESIZE)
-    ends = (Planned(last, compare, most), Planned(last, conclude, most))
+    ends = (Planned(last, COMPARE, most), Planned(last, CONCLUDE, most))
     return Plan(
         rounds=rounds,
         least=(*(Planned(seat, ANSWER, most) for seat in panel), *ends),
         most=(
             *(Planned(seat, ANSWER, most, attempts) for seat in panel),
             *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
-            Planned(last, compare, most, rounds * attempts),
-            Planned(last, conclude, most, attempts),
+            Planned(last, COMPARE, most, rounds * attempts),
+            Planned(last, CONCLUDE, most, attempts),
         ),
     )
 
@@ -275,8 +244,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="consensus",
-    version=5,
-    oldest=1,
+    version=1,
     settings=Settings,
     state=State,
     table=TABLE,
@@ -286,8 +254,6 @@ PROTOCOL = Protocol(
         REVISE: Position,
         COMPARE: Comparison,
         CONCLUDE: Conclusion,
-        SCORE: Analysis,
-        SYNTHESIZE: Synthesis,
     },
     roles=ROLES,
     channel=PUBLIC,
@@ -300,7 +266,7 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     counted=COUNTED,
-    shows_refused=5,
+    shows_refused=1,
     ends_round=ends_round,
     trusts=PANELIST,
 )

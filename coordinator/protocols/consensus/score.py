@@ -1,6 +1,6 @@
 """consensus: what a score is made of and means: dimensions, band, direction, and when a session is stuck.
 
-From version 4 on the score is computed, from who holds the same answer and from what the analyst says of the rest:
+The score is computed, from who holds the same answer and from what the analyst says of the rest:
 
     facts      the chance that two seats, drawn by weight, hold the same answer                 0 to 100
     approach   the analyst's: would they do the same?                                           0 to 100

@@ -43,8 +43,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """Seats whose answer changed."""
     bare_flips: tuple[str, ...] = ()
     """Those of them that changed without new evidence, and without an argument that the analyst found."""
-    moved: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    """Seats whose answer changed -> quotation | argument | unexplained; unset before version 4."""
+    moved: dict[str, str] = {}
+    """Seats whose answer changed -> quotation | argument | unexplained; empty until the round is compared."""
     assessment: int | None = None
     """None: the round was not scored; too few seats answered, or the session ended."""
     score: float | None = None
@@ -64,15 +64,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()
     synthesis: int | None = None
-    called: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    """Number of a position's post -> the name of its answer; unset before version 4, and before a comparison."""
+    labels: dict[str, str] = {}
+    """Number of a compared position's post -> what its answer is called. Equal labels, same answer."""
     short: str = ""
     """The limit of the budget that kept a seat from being asked again; empty: none did."""
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Number of a position's post -> what its answer is called. Equal labels, same answer."""
-        return self.called or {}
 
     def label(self, post: int) -> str:
         """The name of a position's answer; empty: it has not been compared."""
@@ -93,15 +88,9 @@ class Group(msgspec.Struct, frozen=True):
     weight: float
     """Sum of the holders' weights."""
     confidence: float
-    """Weighted median of the holders' confidence, 0 to 1; before version 4 their weighted mean."""
+    """Weighted median of the holders' confidence, 0 to 1."""
     label: str
-    """The name of the answer; before version 4 the words by which answers are compared."""
-
-
-def round_limit_names(view: View) -> tuple[str, str]:
-    """(Reason of the stop after the last round, name of the setting in its certificate). Version 1 had other names, and
-    its sessions keep them."""
-    return ("cap", "max_rounds") if view.opened.version == 1 else ("round_limit", "round_limit")
+    """The name of the answer."""
 
 
 def position(view: View, post: int) -> Position:
@@ -137,29 +126,24 @@ def shown_order(view: View, round_: int, reader: str, seats: Iterable[str]) -> l
     return sorted(seats, key=key)
 
 
-def groups(
-    positions: Mapping[str, Position], weight: Mapping[str, float], labels: Mapping[str, str] | None = None
-) -> list[Group]:
+def groups(positions: Mapping[str, Position], weight: Mapping[str, float], labels: Mapping[str, str]) -> list[Group]:
     """Positions by answer; the heaviest group first, then the more confident, then the one whose seat was opened
     first.
 
     Parameters
     ----------
     labels
-        Seat -> what its answer is called; a seat without one: its words decide. None: a session before version 4.
+        Seat -> what its answer is called; a seat without one: its words decide.
     """
     by_answer: dict[str, list[str]] = {}
     for seat, p in positions.items():
-        label = (labels or {}).get(seat) or normalise(p.answer)
+        label = labels.get(seat) or normalise(p.answer)
         by_answer.setdefault(label, []).append(seat)
     answer_groups = []
     for label, seats in by_answer.items():
         total = sum(weight[s] for s in seats)
         sure = [positions[s].confidence for s in seats]
-        if labels is None:
-            confidence = sum(weight[s] * positions[s].confidence for s in seats) / total
-        else:
-            confidence = weighted_median(sure, [weight[s] for s in seats])
+        confidence = weighted_median(sure, [weight[s] for s in seats])
         ranked = tuple(sorted(seats, key=lambda s: -positions[s].confidence))
         answer_groups.append(Group(positions[ranked[0]].answer, ranked, total, confidence, label))
     return sorted(answer_groups, key=lambda g: (-g.weight, -g.confidence))
@@ -167,13 +151,11 @@ def groups(
 
 def sides(state: State, view: View) -> list[Group]:
     """The current positions by answer; empty if nobody holds one."""
-    return groups(voters(view, state.held), weights(view), labelled(state, view, state.held))
+    return groups(voters(view, state.held), weights(view), labelled(state, state.held))
 
 
-def labelled(state: State, view: View, posts: Mapping[str, int]) -> dict[str, str] | None:
-    """Seat -> the name of its answer, for compared positions; None before version 4."""
-    if view.opened.version < 4:
-        return None
+def labelled(state: State, posts: Mapping[str, int]) -> dict[str, str]:
+    """Seat -> the name of its answer, for compared positions."""
     return {seat: label for seat, post in posts.items() if (label := state.label(post))}
 
 
@@ -189,13 +171,6 @@ def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[
     return labels
 
 
-def is_flip(before: Position | None, now: Position) -> bool:
-    """Whether a seat changed its answer. To abstain, or to answer again after that, is no change."""
-    if before is None or before.abstains or now.abstains:
-        return False
-    return normalise(before.answer) != normalise(now.answer)
-
-
 def last_held(state: State, seat: str) -> int | None:
     """The seat's position before the present round."""
     earlier = [r.posts[seat] for r in state.rounds[:-1] if seat in r.posts]
@@ -204,7 +179,7 @@ def last_held(state: State, seat: str) -> int | None:
 
 def changes_by(state: State) -> dict[str, int]:
     """quotation | argument | unexplained -> changes of answer in all rounds."""
-    return dict(Counter(by for played in state.rounds for by in (played.moved or {}).values()))
+    return dict(Counter(by for played in state.rounds for by in played.moved.values()))
 
 
 def disagreements(answer_groups: Sequence[Group]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from parley.coordinator.protocols.consensus.state import (
     ANALYST,
     Phase,
     State,
-    groups,
     position,
     shown_order,
     sides,
@@ -20,32 +19,22 @@ from parley.coordinator.protocols.consensus.state import (
 )
 from parley.coordinator.table import Step, View
 from parley.schemas.protocols.consensus import (
-    DIMENSIONS,
     CompareBrief,
     ConcludeBrief,
     Moved,
     Named,
     PanelBrief,
     Position,
-    ScoreBrief,
     Settings,
     SoFar,
-    Status,
     Stood,
-    SynthesisBrief,
 )
 from parley.schemas.stops import STOPS
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
 ANSWER, REVISE, COMPARE, CONCLUDE = "answer", "revise", "compare", "conclude"
-SCORE, SYNTHESIZE = "score", "synthesize"
-"""Output tokens of the analyst, up to version 3."""
 PUBLIC = "public"
-TELLS_ROUNDS = 3
-"""The first version in which a panelist is told how many rounds there may be."""
-BY_MEANING = 4
-"""The first version in which the analyst says which positions are the same answer."""
 
 
 def caps(settings: Settings) -> Caps:
@@ -58,33 +47,19 @@ def analyst(v: View) -> str:
     return v.seats(ANALYST)[0].seat
 
 
-def round_limit(v: View) -> int | msgspec.UnsetType:
-    """What a panelist is told of the rounds to come; unset before version 3."""
-    return v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
-
-
-def by_meaning(v: View) -> bool:
-    """Whether the analyst says which positions are the same answer."""
-    return v.opened.version >= BY_MEANING
-
-
-def ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | SoFar | None) -> Step:
-    """The next round: every seat is shown every other's current position, without names, its own, and the status.
+def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
+    """The next round: every seat is shown every other's current position, without names, its own, and what the analyst
+    found.
 
     Parameters
     ----------
     speaking
         Seats that hold an answer.
-    status
+    so_far
         None: the round before was not scored.
     """
     n = s.round + 1
-    if by_meaning(v):
-        assert not isinstance(status, Status)
-        brief = raw(PanelBrief(iteration=n, round_limit=round_limit(v), so_far=status))
-    else:
-        assert not isinstance(status, SoFar)
-        brief = raw(PanelBrief(iteration=n, consensus_status=status, round_limit=round_limit(v)))
+    brief = raw(PanelBrief(iteration=n, round_limit=v.settings.round_limit, so_far=so_far))
     speaking = tuple(speaking)
     asks = []
     for me in weights(v):
@@ -99,12 +74,7 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], status: Status | SoFa
 
 
 def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
-    """Ask the analyst to compare the positions; up to version 3, to score them. `current`: seat -> position, of those
-    with an answer."""
-    return _ask_compare(s, v, current) if by_meaning(v) else _ask_score(s, v, current)
-
-
-def _ask_compare(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
+    """Ask the analyst to compare the positions. `current`: seat -> position, of those with an answer."""
     order = shown_order(v, s.round, analyst(v), current)
     moved = moves(s, current)
     brief = CompareBrief(
@@ -131,25 +101,8 @@ def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
     return tuple(Moved(post=post, by=p.argument) for post, p in positions if p.argument)
 
 
-def _ask_score(s: State, v: View, speaking: Iterable[str]) -> AskSeat:
-    order = shown_order(v, s.round, analyst(v), speaking)
-    brief = ScoreBrief(
-        iteration=s.round,
-        positions=weighted(v, s.held, order),
-        shares={name: getattr(v.settings, name) for name in DIMENSIONS},
-        trend=s.trend(),
-        key_disagreements=s.rounds[-2].key_disagreements if len(s.rounds) > 1 else (),
-    )
-    return AskSeat(
-        seat=analyst(v), kind=SCORE, round=s.round, brief=raw(brief), sees=tuple(s.held[p] for p in order),
-        caps=caps(v.settings),
-    )  # fmt: skip
-
-
 def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
     """Ask the analyst to word the answer that prevailed. `reason`: why the session stops."""
-    if not by_meaning(v):
-        return _ask_synthesis(s, v, reason)
     order = shown_order(v, len(s.rounds) + 1, analyst(v), voters(v, s.held))
     best = sides(s, v)[0]
     brief = ConcludeBrief(
@@ -181,7 +134,7 @@ def _stood(s: State, v: View) -> tuple[Stood, ...]:
                 continue
             if label not in best or (p.confidence > best[label][0].confidence and best[label][1] == played.number):
                 best[label] = p, played.number
-            if p.argument and (played.moved or {}).get(seat) == "argument" and s.label(p.argument.post) == label:
+            if p.argument and played.moved.get(seat) == "argument" and s.label(p.argument.post) == label:
                 moving.setdefault(label, position(v, p.argument.post))
             if before.get(seat, label) != label:
                 reasons_left.setdefault(before[seat], []).append(p.change_reason)
@@ -196,19 +149,3 @@ def _stood(s: State, v: View) -> tuple[Stood, ...]:
         )
         for x in ranked
     )
-
-
-def _ask_synthesis(s: State, v: View, reason: str) -> AskSeat:
-    speaking = voters(v, s.held)
-    order = shown_order(v, len(s.rounds) + 1, analyst(v), speaking)
-    brief = SynthesisBrief(
-        reason=reason,
-        converged=STOPS[reason].converged,
-        positions=weighted(v, s.held, order),
-        answer=groups(speaking, weights(v))[0].answer,
-        key_disagreements=s.rounds[-1].key_disagreements,
-    )
-    return AskSeat(
-        seat=analyst(v), kind=SYNTHESIZE, round=len(s.rounds), brief=raw(brief), sees=tuple(s.held[p] for p in order),
-        caps=caps(v.settings), stream=v.settings.stream, final=True,
-    )  # fmt: skip

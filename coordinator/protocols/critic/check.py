@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from parley.coordinator.protocols.critic.confidence import final_state, overturning
+from parley.coordinator.protocols.critic.confidence import overturning
 from parley.coordinator.protocols.critic.state import State, answer
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.citation import Citation
@@ -21,13 +21,9 @@ from parley.schemas.protocols.critic import (
     Similarities,
     Verdict,
 )
-from parley.schemas.text import same, squeeze, stands_in
+from parley.schemas.text import same, stands_in
 from parley.schemas.wire import decode
 
-KEEPS_THE_QUESTION = 3
-"""The first version in which a rewriting is looked at for what the question is about."""
-KEEPS_AS_ASKED = 4
-"""The first version in which the judge may keep a question that is neutral already."""
 _WORD = re.compile(r"\w+")
 
 
@@ -52,8 +48,6 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 def _ruled(turn: OpenTurn, body: Verdict, state: State, view: View) -> str:
     """A verdict rules, and in the sense of the debate: what contradicts it is refused once, and given again it is shown
     as departing and not taken (outcome)."""
-    if not final_state(view):
-        return ""
     if not body.ruling:
         return f"ruling: missing; say what you do to the answer that stands: {', '.join(RULINGS)}"
     return departs(body, state, view) if turn.ask.attempt == 1 else ""
@@ -92,17 +86,12 @@ def departs(verdict: Verdict, s: State, v: View) -> str:
 
 
 def _own_words(r: Rewritten, view: View) -> str:
-    """Before version 4 the user's own question never enters the debate (seed, "Architecture"); from then on it does
-    where the judge keeps it as neutral. One about something else never does."""
-    original = squeeze(view.opened.question).casefold()
-    if view.opened.version >= KEEPS_AS_ASKED and same(r.question, view.opened.question):
+    """The judge may keep the user's own question as neutral. One about something else is no rewriting."""
+    if same(r.question, view.opened.question):
         return ""
-    if squeeze(r.question).casefold() == original:
-        return "question: this is the question word for word; put it in neutral, precise words"
-    if view.opened.version >= KEEPS_THE_QUESTION:
-        wanted = _subjects(original)
-        if wanted and wanted.isdisjoint(_subjects(r.question)):
-            return "question: this asks something else; keep what the question is about, and ask it in neutral words"
+    wanted = _subjects(view.opened.question)
+    if wanted and wanted.isdisjoint(_subjects(r.question)):
+        return "question: this asks something else; keep what the question is about, and ask it in neutral words"
     return ""
 
 
@@ -112,17 +101,17 @@ def _subjects(text: str) -> frozenset[str]:
 
 
 def _quotes(citations: tuple[Citation, ...], view: View) -> str:
-    """Every quotation stands in the document that it names, white space aside. From version 4 on with a way out."""
+    """Every quotation stands in the document that it names, white space aside."""
     names = ", ".join(repr(d.name) for d in view.opened.documents[:5])
     other = f"name one that you hold ({names}), or leave it out" if names else "there are none: leave it empty"
-    no_such, no_quote = (f"; {other}", "; or leave it out") if final_state(view) else ("", "")
     for c in citations:
         document = next((d for d in view.opened.documents if d.name == c.document), None)
         if document is None:
-            return f"citations: there is no document {c.document!r}{no_such}"
+            return f"citations: there is no document {c.document!r}; {other}"
         if not stands_in(c.quote, document.text):
             return (
-                f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}{no_quote}"
+                f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r};"
+                " or leave it out"
             )
     return ""
 

@@ -12,8 +12,6 @@ from parley.coordinator.protocols.critic.state import Round, State, answer
 from parley.coordinator.table import View
 from parley.schemas.protocols.critic import Objection
 
-FINAL_STATE = 4
-"""The first version in which confidence is computed from the final state, and worthless objections are closed."""
 WORTHLESS = 95.0
 """Score from which an objection has nothing to it."""
 UNJUDGED = 0.5
@@ -21,11 +19,6 @@ UNJUDGED = 0.5
 _GROUND = 90.0
 _SURVIVED = 6.0
 _QUOTED = 3.0
-
-
-def final_state(view: View) -> bool:
-    """Whether a session's confidence is computed from its final state."""
-    return view.opened.version >= FINAL_STATE
 
 
 def confidence(open_weights: Iterable[float], *, survived: int, tested: int, quotes: bool, start: float) -> float:

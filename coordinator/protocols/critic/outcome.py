@@ -6,7 +6,7 @@ import msgspec
 
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.protocols.critic.check import departs
-from parley.coordinator.protocols.critic.confidence import final_state, survived
+from parley.coordinator.protocols.critic.confidence import survived
 from parley.coordinator.protocols.critic.state import (
     LABEL_NOTE,
     Round,
@@ -31,13 +31,13 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
     bodies = [*(p.body for p in v.posts), *(w.body for w in says if isinstance(w, SayOn))]
     comparisons = [decode(bodies[n], Comparison) for r in s.rounds for n in r.comparisons]
     biases = [r.bias for r in s.rounds if r.bias is not None]
-    certificate: dict[str, Any] = {
+    return {
         "confidence": s.confidence,
         "threshold": v.settings.threshold,
         "label": label(s.confidence),
         "label_note": LABEL_NOTE,
         "round": len(s.rounds),
-        "max_rounds" if v.opened.version == 1 else "round_limit": v.settings.round_limit,
+        "round_limit": v.settings.round_limit,
         "trend": s.trend(),
         "objections": len(s.profile),
         "open_objections": s.open_objections(),
@@ -47,11 +47,9 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "source": s.now.source if s.rounds else "",
         "missing": [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing],
         "judge_bias": _bias(biases) if v.settings.measure_bias else None,
+        "rounds_survived": survived(s)[0],
+        "worthless": [o.number for o in s.profile if o.closed],
     }
-    if final_state(v):
-        certificate["rounds_survived"] = survived(s)[0]
-        certificate["worthless"] = [o.number for o in s.profile if o.closed is True]
-    return certificate
 
 
 def _bias(biases: list[Bias]) -> dict[str, Any]:
@@ -69,7 +67,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     why = departs(written, s, v) if written is not None else ""
     last = None if why else written
     more: dict[str, Any] = {}
-    if last is not None and final_state(v):
+    if last is not None:
         more = {"ruling": last.ruling, "assumptions": last.assumptions}
     elif written is not None and why:
         more = {"departing": written.answer, "departs": why}

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
-from parley.coordinator.protocols.critic.check import KEEPS_AS_ASKED, check
-from parley.coordinator.protocols.critic.confidence import WORTHLESS, final_state, of_state
+from parley.coordinator.protocols.critic.check import check
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state
 from parley.coordinator.protocols.critic.measures import COUNTED
 from parley.coordinator.protocols.critic.outcome import figures, outcome
 from parley.coordinator.protocols.critic.seats import ROLES, seat
@@ -87,10 +87,6 @@ def _say(kind: str, round_: int, body: object, seat_: str = "") -> SayOn:
 # ---------------------------------------------------------------- the question
 
 
-FALLS_BACK = 3
-"""The first version in which a question that is not rewritten is debated as it was asked."""
-
-
 def _start(v: View) -> Step:
     """The judge rewrites the question; nobody else is shown it."""
     return State(phase=Phase.REWRITING, confidence=v.settings.start), (ask_rewrite(v),)
@@ -98,7 +94,7 @@ def _start(v: View) -> Step:
 
 def _on_rewritten(s: State, e: Answered, v: View) -> Step:
     """From here on there is no other question than this. A neutral one may be kept as it was asked."""
-    if v.opened.version >= KEEPS_AS_ASKED and same(e.body.question, v.opened.question):
+    if same(e.body.question, v.opened.question):
         as_asked = Rewritten(question=v.opened.question, note="kept as asked")
         return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, as_asked, e.seat),))
     says = (Rephrase(question=e.body.question), _say("question", 0, e.body, e.seat))
@@ -107,7 +103,7 @@ def _on_rewritten(s: State, e: Answered, v: View) -> Step:
 
 def _on_not_rewritten(s: State, e: Missed, v: View) -> Step:
     """The question stands as it was asked, and the post says so; nothing is asked further where the budget is short."""
-    if e.short or v.opened.version < FALLS_BACK:
+    if e.short:
         return _fail(s, e, v, "the judge did not rewrite the question")
     original = Rewritten(
         question=v.opened.question, note=f"as it was asked, since no rewriting could be used: {e.why}"[:4_000]
@@ -273,42 +269,41 @@ def _counted(s: State, v: View) -> Judgement | None:
 def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, Says]:
     """Append the round's objection to the profile, count confidence, and post both behind `says`; None: unjudged."""
     raised_post = raised(v, s.now.objection)
-    moved = Moved(confidence=s.confidence)
+    moved = Moved()
     if j is not None:
-        moved = move(s, j, raised_post is not None, v.settings)
+        moved = move(s, j, raised_post is not None)
         s = replace(s, profile=tuple(_ruled(o, j) for o in s.profile))
     if raised_post is not None:
         new = Objection(
             number=raised_post.number, round=s.now.number, text=raised_post.objection, citations=raised_post.citations
         )
-        s = replace(s, profile=(*s.profile, _weighed(new, j, moved.weight) if final_state(v) else new))
+        s = replace(s, profile=(*s.profile, _weighed(new, j, moved.weight)))
     source = "unjudged" if j is None else "judge"
     s = s.mark(source=source)
-    if final_state(v):
-        moved = replace(moved, confidence=of_state(s, v))
-    trend = (*s.trend(), moved.confidence)
+    confidence = of_state(s, v)
+    trend = (*s.trend(), confidence)
     tally = Tally(
-        confidence=moved.confidence, trend=trend, direction=direction(trend, v.settings.start),
-        label=label(moved.confidence), answered=moved.answered, reopened=moved.reopened,
+        confidence=confidence, trend=trend, direction=direction(trend, v.settings.start),
+        label=label(confidence), answered=moved.answered, reopened=moved.reopened,
         found=raised_post.number if raised_post else 0, weight=moved.weight, profile=s.profile, source=source,
         missing=s.now.missing,
         bias=s.now.bias,
     )  # fmt: skip
-    s = replace(s, confidence=moved.confidence)
-    s = s.mark(confidence=moved.confidence, tally=v.next_post + sum(isinstance(w, SayOn) for w in says))
+    s = replace(s, confidence=confidence)
+    s = s.mark(confidence=confidence, tally=v.next_post + sum(isinstance(w, SayOn) for w in says))
     return s, (*says, _say("tally", s.now.number, tally))
 
 
 def _ruled(o: Objection, j: Judgement) -> Objection:
-    return o if o.closed is True else replace(o, answered=o.number in j.answered)
+    return o if o.closed else replace(o, answered=o.number in j.answered)
 
 
 def _weighed(o: Objection, j: Judgement | None, weight: float) -> Objection:
     """With its weight and what it contradicts; one that has nothing to it is closed at once."""
-    if j is not None and j.contradicts:
-        o = replace(o, contradicts=j.contradicts)
     if j is None:
-        return replace(o, closed=False)
+        return o
+    if j.contradicts:
+        o = replace(o, contradicts=j.contradicts)
     worthless = j.score >= WORTHLESS
     return replace(o, weight=weight, closed=worthless, answered=worthless)
 
@@ -317,7 +312,7 @@ def _decide(s: State, v: View, says: Says) -> Step:
     """Nothing new, confident enough and not too early, the last round, or another one: in this order."""
     if s.now.exhausted:
         return _conclude(s, v, "objections_exhausted", says)
-    early = final_state(v) and s.now.number < v.settings.min_rounds
+    early = s.now.number < v.settings.min_rounds
     if s.confidence >= v.settings.threshold and not early:
         return _conclude(s, v, "confidence", says)
     if s.now.number >= v.settings.round_limit:
@@ -434,8 +429,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="critic",
-    version=4,
-    oldest=1,
+    version=1,
     settings=Settings,
     state=State,
     table=TABLE,
@@ -455,6 +449,6 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=4,
+    shows_refused=1,
     readers=(ANSWERER, CRITIC),
 )  # fmt: skip

@@ -12,10 +12,6 @@ from parley.schemas.session import OpenSession, Seat
 ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1), Role(HELPER, 1))
 
 
-FORMER = ("raise_by", "lower_by")
-"""Settings of versions before 4. A new session may not set them; recorded ones are read with them."""
-
-
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
     """Answerer, critic, judge and helper: those that the request names, else the first queue alive for each role.
 
@@ -37,14 +33,6 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
 def contradiction(settings: Mapping[str, Any]) -> tuple[str, str] | None:
     """(setting, why) of what cannot be meant in settings as they were given; None: nothing. A default is no wish:
     `round_limit` alone may be below that of `min_rounds`."""
-    for name in FORMER:
-        if name in settings:
-            why = (
-                f"critic.{name}: from version 4 of critic on it does nothing: confidence follows from the final state,"
-                " not from steps; leave it out. What ends a debate is critic.threshold, and critic.start is the"
-                " confidence before anything was tested"
-            )
-            return name, why
     least, most = (_number(settings.get(name)) for name in ("min_rounds", "round_limit"))
     if least is None or most is None or least <= most:
         return None

@@ -1,4 +1,4 @@
-"""critic: the state of a session, and how the judge's confidence moves. Confidence is in points, 0 to 100."""
+"""critic: the state of a session, and what a judged round changes in it. Confidence is in points, 0 to 100."""
 
 from enum import StrEnum, auto
 from hashlib import blake2b
@@ -7,17 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from parley.coordinator.table import View
-from parley.schemas.protocols.critic import (
-    Answer,
-    Bias,
-    Comparison,
-    Judgement,
-    Objection,
-    Past,
-    Raised,
-    Settings,
-    Verdict,
-)
+from parley.schemas.protocols.critic import Answer, Bias, Comparison, Judgement, Objection, Past, Raised, Verdict
 from parley.schemas.wire import decode
 
 ANSWERER, CRITIC, JUDGE, HELPER = "answerer", "critic", "judge", "helper"
@@ -103,7 +93,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     def at_issue(self) -> tuple[Objection, ...]:
         """The profile without what was closed as worthless: what an answer has to meet."""
-        return tuple(o for o in self.profile if o.closed is not True)
+        return tuple(o for o in self.profile if not o.closed)
 
     def trend(self) -> tuple[float, ...]:
         """Confidence after each round, the oldest first."""
@@ -162,23 +152,20 @@ def answer_first(view: View, round_: int) -> bool:
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """What one judged round does to confidence."""
+    """What one judged round does to the profile."""
 
-    confidence: float
     answered: tuple[int, ...] = ()
     reopened: tuple[int, ...] = ()
     weight: float = 0.0
 
 
-def move(s: State, j: Judgement, objects: bool, settings: Settings) -> Moved:
-    """Confidence after a round (seed, "State Management"): up for each objection newly met, down for each no longer
-    met, and down for a new one by its weight, the share of 100 that the answer lacks against it. 0 to 100.
-
-    From version 4 on this confidence is not used (confidence.py), the rest is."""
+def move(s: State, j: Judgement, objects: bool) -> Moved:
+    """Objections newly met and no longer met, and what a new one weighs: the share of 100 that the answer lacks against
+    it."""
     met = set(j.answered)
-    answered = tuple(o.number for o in s.at_issue() if o.number in met and not o.answered)
-    reopened = tuple(o.number for o in s.at_issue() if o.number not in met and o.answered)
     weight = (100 - j.score) / 100 if objects else 0.0
-    points = settings.raise_by * (len(answered) - len(reopened)) - settings.lower_by * weight
-    confidence = round(min(100.0, max(0.0, s.confidence + points)), 2)
-    return Moved(confidence=confidence, answered=answered, reopened=reopened, weight=round(weight, 4))
+    return Moved(
+        answered=tuple(o.number for o in s.at_issue() if o.number in met and not o.answered),
+        reopened=tuple(o.number for o in s.at_issue() if o.number not in met and o.answered),
+        weight=round(weight, 4),
+    )

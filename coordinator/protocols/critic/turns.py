@@ -5,10 +5,8 @@ stands and its profile. The judge sees the round's pair. The helper sees texts o
 worthless is shown to critic and helper, so that it is not raised again, and at the end to the judge.
 """
 
-import msgspec
-
 from parley.coordinator.commands import AskSeat
-from parley.coordinator.protocols.critic.confidence import final_state, overturning
+from parley.coordinator.protocols.critic.confidence import overturning
 from parley.coordinator.protocols.critic.state import (
     ANSWERER,
     CRITIC,
@@ -36,8 +34,6 @@ from parley.schemas.wire import raw
 
 REWRITE, ANSWER, CRITIQUE, PRESS = "rewrite", "answer", "critique", "press"
 COMPARE, JUDGING, VERDICT = "compare", "judge", "verdict"
-TELLS_ROUNDS = 3
-"""Since this version the answerer is told how many rounds there may be."""
 
 
 def caps(v: View) -> Caps:
@@ -56,8 +52,7 @@ def _at_issue(s: State) -> tuple[Past, ...]:
 
 def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
-    most = v.settings.round_limit if v.opened.version >= TELLS_ROUNDS else msgspec.UNSET
-    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s), round_limit=most)
+    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s), round_limit=v.settings.round_limit)
     return AskSeat(
         seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
         stream=v.settings.stream,
@@ -101,7 +96,7 @@ def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
     assert s.answer is not None, "a verdict is on an answer"
     brief = VerdictBrief(
         reason=reason, converged=STOPS[reason].converged, confidence=s.confidence, label=label(s.confidence),
-        profile=s.profile, overturned_by=overturning(s) if final_state(v) else msgspec.UNSET,
+        profile=s.profile, overturned_by=overturning(s),
     )  # fmt: skip
     return AskSeat(
         seat=seat_of(v, JUDGE), kind=VERDICT, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),

@@ -107,13 +107,10 @@ def _case(c: Case, state: State, view: View) -> str:
 
 def _rebuts(c: Case, brief: ArgueBrief) -> str:
     """Only an argument of another debater that was shown may be rebutted."""
-    rebuttable = brief.rebuttable or ()
     for a in c.arguments:
-        if a.rebuts and a.rebuts not in rebuttable:
-            named = ", ".join(map(str, rebuttable))
-            allowed = (
-                f"posts of the others' arguments are {named}" if rebuttable else "there is none of another debater yet"
-            )
+        if a.rebuts and a.rebuts not in brief.rebuttable:
+            named = ", ".join(map(str, brief.rebuttable))
+            allowed = f"posts of the others' arguments are {named}" if named else "there is none of another debater yet"
             return f"arguments.rebuts: got {a.rebuts}; {allowed}; leave it out where the argument rebuts none"
     return ""
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from parley.coordinator.protocols.maci.state import Round, State, body_of, control
+from parley.coordinator.protocols.maci.state import Round, State, body_of
 from parley.coordinator.schedulers import controller, stop_rule
 from parley.coordinator.table import Counted, Measured, Session, View
 from parley.schemas.belief import Belief
@@ -47,7 +47,7 @@ def _decided(belief: tuple[float, ...]) -> bool:
 
 def _rules(view: View, rounds: tuple[Signals, ...]) -> dict[str, int]:
     """Other stop rules, by the dials of the session. Those of the debate's reading are not known in the paper's."""
-    config = control(view)
+    config = view.settings
     holds: dict[str, Callable[[int], bool]] = {
         NO_DEBATE: lambda t: True,
         UNANIMITY: lambda t: isinstance(rounds[t].sharing, int) and rounds[t].sharing == len(rounds[t].weights),

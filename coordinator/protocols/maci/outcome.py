@@ -13,10 +13,7 @@ from parley.coordinator.protocols.maci.state import (
     Round,
     State,
     body_of,
-    control,
-    minds_move,
     passages,
-    settles,
 )
 from parley.coordinator.schedulers import start
 from parley.coordinator.signals import regime
@@ -68,7 +65,7 @@ def figures(s: State, v: View) -> dict[str, Any]:
             if JUDGE in w.roles and not w.draining and w.queue not in judging
         },
         "cross_family": cross_family(v),
-        **({"judges": {"wanted": v.settings.judges, "seated": len(v.seats(JUDGE))}} if minds_move(v) else {}),
+        "judges": {"wanted": v.settings.judges, "seated": len(v.seats(JUDGE))},
         **({"advocates": advocates} if (advocates := _advocates(s)) else {}),
     }
 
@@ -77,7 +74,7 @@ def _advocates(s: State) -> list[dict[str, Any]]:
     """The devil's advocate of each round, and which of its arguments were admitted."""
     advocates = []
     for r in s.rounds:
-        if r.attacks is not msgspec.UNSET:
+        if r.attacks is not None:
             seat = s.dials.rounds[r.number].advocate
             admitted = sum(entry.seat == seat for entry in r.admitted)
             advocates.append({"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted})
@@ -95,11 +92,11 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     full = sum(len(bytes(v.posts[n].body)) for n in posts) <= _FULL_BYTES
     mixture = s.control.rounds[-1].mixture if s.control else {}
     best = top(s.control, v.settings.top_k) if s.control else ()
-    known = bool(best) and (len(leading(mixture)) == 1 or not settles(v))
+    known = bool(best) and len(leading(mixture)) == 1
     result = Outcome(
         answer=best[0].outcome if known else "",
         confidence=best[0].p if known else 0.0,
-        calibrated=False if minds_move(v) else msgspec.UNSET,
+        calibrated=False,
         source="mixture" if best else "none",
         mixture=mixture,
         top=best,
@@ -121,11 +118,11 @@ def _regime(s: State, v: View) -> dict[str, Any]:
     if s.control is None:
         return {}
     blind = s.control.rounds[0]
-    bins = start.bins(control(v))
+    bins = start.bins(v.settings)
     citing = sum(bool(body_of(v, post, Blind).spans) for post in s.blind.values())
     sources = {p.document for p in passages(s, v)}
     classified = regime.classify(
-        control(v), outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
+        v.settings, outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
         overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
     )  # fmt: skip
     regime_fields: dict[str, Any] = msgspec.to_builtins(classified)

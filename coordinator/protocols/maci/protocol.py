@@ -31,11 +31,8 @@ from parley.coordinator.protocols.maci.state import (
     State,
     body_of,
     caps,
-    control,
     only_seat,
     passages,
-    round_limit_name,
-    settles,
     shares,
     steered,
 )
@@ -151,7 +148,7 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Blind]]:
         s, pending={}, debaters=replied, left_out=tuple(name for name in seats if name not in replied),
         blind={name: v.next_post + i for i, name in enumerate(replied)},
     )  # fmt: skip
-    return remember(s, v, 0, blind), says, blind
+    return remember(s, 0, blind), says, blind
 
 
 def _on_merged(s: State, e: Answered, v: View) -> Step:
@@ -207,7 +204,7 @@ def _begin(
 
 def _next_round(s: State, v: View, says: Says) -> Step:
     s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=())
-    s = replace(s, advocate=advocate(s, v, s.round) or msgspec.UNSET)
+    s = replace(s, advocate=advocate(s, v, s.round))
     return s, (*says, *ask_argue(s, v))
 
 
@@ -257,14 +254,14 @@ def _close_round(s: State, v: View) -> Step:
     scored = _scored(s, v, arguments)
     judged = maci_round.judge(s, v, arguments, tuple(scored.values()))
     says, admitted, refused = _posts(s, v, debaters, scored, arguments, judged)
-    dials = controller.advance(control(v), s.dials, maci_round.observe(s, v, debaters, judged))
+    dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged))
     closed = Round(
         number=s.round, post=0, admitted=admitted, refused=refused, missing=s.missing,
         unjudged=bool(arguments) and not scored, unmeasured=bool(arguments) and s.similar is None,
-        attacks=len(debaters[s.advocate].arguments) if s.advocate and s.advocate in debaters else msgspec.UNSET,
+        attacks=len(debaters[s.advocate].arguments) if s.advocate in debaters else None,
     )  # fmt: skip
     s = replace(s, control=dials, arguments=s.arguments + len(arguments), pending={}, scores={}, similar=None)
-    return _decide(remember(s, v, s.round, debaters), v, says, closed)
+    return _decide(remember(s, s.round, debaters), v, says, closed)
 
 
 def _scored(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> dict[str, tuple[Score, ...]]:
@@ -304,7 +301,7 @@ def _posts(
 def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
     """Post the round's signals; then stop or go on, as the controller says."""
     short = end.what if end else v.affords(next_round(s, v))
-    verdict = controller.verdict(control(v), s.dials, short, round_limit_name(v), settles=settles(v))
+    verdict = controller.verdict(v.settings, s.dials, short)
     closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))
     says = (*says, _say(PUBLIC, "signals", closed.number, _signals(s, v, closed, verdict)))
     s = replace(s, rounds=(*s.rounds, closed), spent=maci_round.tokens(v), missing=())
@@ -326,7 +323,7 @@ def _signals(s: State, v: View, closed: Round, verdict: Verdict | None) -> Post:
         next_cl=None if verdict else dials.cl,
         next_tau_q=None if verdict else dials.tau_q,
         next_tau_crit=None if verdict else dials.tau_crit,
-        next_advocate=(not verdict and advocate(s, v, closed.number + 1)) or msgspec.UNSET,
+        next_advocate="" if verdict else advocate(s, v, closed.number + 1),
     )
 
 
@@ -406,7 +403,7 @@ def _drop(s: State, e: Unaffordable, v: View) -> Step:
     running = s.round >= len(s.rounds)
     says = tuple(_say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
     s = replace(s, pending={}, scores={}, similar=None, dropped=s.round if running else None)
-    verdict = controller.verdict(control(v), s.dials, e.what, round_limit_name(v), settles=settles(v))
+    verdict = controller.verdict(v.settings, s.dials, e.what)
     assert verdict is not None, "what does not fit the budget ends it"
     return _conclude(s, v, verdict, says, over=e.seconds)
 
@@ -475,8 +472,7 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="maci",
-    version=4,
-    oldest=1,
+    version=1,
     settings=Settings,
     state=State,
     table=TABLE,
@@ -495,6 +491,6 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=3, readers=(HELPER,), ends_round=ends_round,
+    shows_refused=1, readers=(HELPER,), ends_round=ends_round,
     trusts=DEBATER, steers=steered,
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from parley.coordinator.budget import least, reservation
-from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps, control, minds_move
+from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals import crit, policy
 from parley.coordinator.signals.beliefs import parse_belief
@@ -75,7 +75,7 @@ def measured(s: State, v: View, arguments: Iterable[NumberedArgument]) -> tuple[
 
 def _recorded(s: State, v: View) -> tuple[Span, ...]:
     """Quotations of the record before the round, the oldest first. The paper's reading uses the round alone."""
-    if control(v).reading == "paper":
+    if v.settings.reading == "paper":
         return ()
     return tuple(span for entry in s.record for span in body_of(v, entry.post, Ruled).spans)
 
@@ -83,7 +83,7 @@ def _recorded(s: State, v: View) -> tuple[Span, ...]:
 def _stood(s: State, v: View) -> float:
     """Q if nothing was measured: that of the record before the round, which the paper's reading does not use."""
     last = s.dials.rounds[-1]
-    return last.q if last.round and control(v).reading != "paper" else 0.0
+    return last.q if last.round and v.settings.reading != "paper" else 0.0
 
 
 def _key(span: Span) -> tuple[str, str]:
@@ -131,8 +131,7 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
         rule = Ruled(
             id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
-            rebuts=arg.rebuts or msgspec.UNSET,
-            rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else msgspec.UNSET,
+            rebuts=arg.rebuts or None, rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else "",
         )  # fmt: skip
         ruled.append(rule)
     members = {m for a, r in zip(arguments, ruled, strict=True) if r.admitted for m in a.members}
@@ -152,7 +151,7 @@ def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> c
     """What the controller observes of the round. A debater that missed keeps its belief. The evidence is that of the
     record with this round; in the paper's reading, what was cited in the round."""
     spans = {seat: [span for a in case.arguments for span in a.spans] for seat, case in case_of.items()}
-    if control(v).reading == "debate":
+    if v.settings.reading == "debate":
         spans = {seat: [] for seat in s.debaters}
         for entry in s.record:
             spans[entry.seat] += body_of(v, entry.post, Ruled).spans
@@ -164,9 +163,9 @@ def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> c
         crit=judged.crit,
         crit_mean=judged.crit_mean,
         crit_variance=judged.crit_variance,
-        judges=judged.judges if minds_move(v) else msgspec.UNSET,
+        judges=judged.judges,
         q=judged.q,
-        advocate=s.advocate if s.advocate and s.advocate in case_of else "",
+        advocate=s.advocate if s.advocate in case_of else "",
         arguments=len(judged.ruled),
         reached_q=tuple(r.q for r in judged.ruled if r.q is not None),
         reached_crit=tuple(r.crit for r in judged.ruled if r.crit is not None),
@@ -228,7 +227,7 @@ def begin(s: State, v: View, observation: controller.Observation) -> controller.
     over."""
     settings = v.settings
     return controller.begin(
-        control(v), s.outcomes, observation, ordered=settings.ordered, positions=settings.positions,
+        settings, s.outcomes, observation, ordered=settings.ordered, positions=settings.positions,
         trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)), arms=policy.arms(v.opened),
     )  # fmt: skip
 

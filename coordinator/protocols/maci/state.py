@@ -11,7 +11,6 @@ import msgspec
 
 from parley.coordinator.schedulers import controller
 from parley.coordinator.schedulers import learned as learning
-from parley.coordinator.schedulers.stop_rule import ROUND_LIMIT
 from parley.coordinator.table import View
 from parley.schemas.afterwards.policy import Policy
 from parley.schemas.belief import Belief, Share
@@ -25,12 +24,6 @@ DEBATER, JUDGE, ANALYST, HELPER = "debater", "judge", "analyst", "helper"
 LEAST_DEBATERS = 2
 NONE_OF_THESE = "none of these"
 """Added to a single proposal: with one outcome nothing can be measured."""
-
-_MINDS_MOVE = 3
-"""The first version in which a stated belief stands, agreement ends a debate, and every judge is another worker."""
-
-_SETTLES = 4
-"""The first version in which a debate with several most probable outcomes has no answer, and has not converged."""
 
 T = TypeVar("T")
 
@@ -79,8 +72,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """There were arguments, but no judge replied."""
     unmeasured: bool = False
     """There were arguments, but no similarities."""
-    attacks: int | msgspec.UnsetType = msgspec.UNSET
-    """Arguments of the round's devil's advocate; unset: there was none, or it missed its turn."""
+    attacks: int | None = None
+    """Arguments of the round's devil's advocate; None: there was none, or it missed its turn."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,10 +121,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the closing plan."""
     ended: str = ""
     """The reason of the stop decision."""
-    said: dict[str, tuple[Earlier, ...]] | msgspec.UnsetType = msgspec.UNSET
-    """Debater -> its own words of each round, which it is shown again; unset before version 3."""
-    advocate: str | msgspec.UnsetType = msgspec.UNSET
-    """Devil's advocate of the running round; unset: nobody, as before version 3."""
+    said: dict[str, tuple[Earlier, ...]] = {}
+    """Debater -> its own words of each round, which it is shown again."""
+    advocate: str = ""
+    """Devil's advocate of the running round; empty: nobody."""
 
     @property
     def record(self) -> tuple[AdmittedArgument, ...]:
@@ -171,29 +164,6 @@ def caps(v: View) -> Caps:
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
 
 
-def minds_move(v: View) -> bool:
-    """Whether the session is of version 3 or later: what a debater states stands, and it is shown what it said."""
-    return v.opened.version >= _MINDS_MOVE
-
-
-def settles(v: View) -> bool:
-    """Whether the session is of version 4 or later: it converges on one answer, or not at all."""
-    return v.opened.version >= _SETTLES
-
-
-def control(v: View) -> Settings:
-    """The settings by which the controller works."""
-    return in_force(v.settings, v.opened.version)
-
-
-def in_force(settings: Settings, version: int) -> Settings:
-    """The settings by which the controller works in a session of this version. Before version 3 there was one reading,
-    the paper's."""
-    if version >= _MINDS_MOVE:
-        return settings
-    return msgspec.structs.replace(settings, reading="paper", agreement=False)
-
-
 def steered(settings: Settings, learned: Policy) -> Policy | None:
     """What a session uses of the learned policy: the arms of the bandit that it has, without matrices that its policy
     does not use. None: nothing."""
@@ -201,8 +171,3 @@ def steered(settings: Settings, learned: Policy) -> Policy | None:
     if settings.policy != "linucb":
         arms = tuple(msgspec.structs.replace(arm, inverse=(), earned=()) for arm in arms)
     return msgspec.structs.replace(learned, arms=arms) if arms or learned.settings else None
-
-
-def round_limit_name(v: View) -> str:
-    """The reason of the stop after the last round. Version 1 had another name, and a session of it keeps that."""
-    return "max_rounds" if v.opened.version == 1 else ROUND_LIMIT

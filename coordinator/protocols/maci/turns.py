@@ -21,8 +21,6 @@ from parley.coordinator.protocols.maci.state import (
     State,
     body_of,
     caps,
-    control,
-    minds_move,
     only_seat,
     passages,
     shares,
@@ -77,7 +75,7 @@ def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
 
 def _subject(v: View) -> Subject | msgspec.UnsetType:
     """The text of the prototype. Open outcomes are not in it: when passages are looked for there are none yet."""
-    if not control(v).by_relevance:
+    if not v.settings.by_relevance:
         return msgspec.UNSET
     return Subject(outcomes=v.settings.outcomes, relevant_from=v.settings.relevant_from)
 
@@ -108,32 +106,30 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
     settings, dials = v.settings, s.dials
     shares_of = {seat: shares(s.outcomes, dials.beliefs[seat]) for seat in s.debaters}
     gist_of = {seat: gist(belief) for seat, belief in shares_of.items()}
-    labelled = drawn(v, 0, "labels", s.debaters) if minds_move(v) else ()
-    near = control(v).reading == "debate" and dials.rounds[-1].jsd <= settings.near_consensus
+    labelled = drawn(v, 0, "labels", s.debaters)
+    near = settings.reading == "debate" and dials.rounds[-1].jsd <= settings.near_consensus
     asks = []
     for me in s.debaters:
-        others = labelled or drawn(v, s.round, me, s.debaters)
         quiet = near and me != s.advocate
         brief = ArgueBrief(
             round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl,
-            tone=QUIET if quiet else tone(dials.cl), quiet=quiet or msgspec.UNSET,
+            tone=QUIET if quiet else tone(dials.cl), quiet=quiet,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=shares_of[me],
-            opponents=tuple(gist_of[seat] for seat in others if seat != me),
+            opponents=tuple(gist_of[seat] for seat in labelled if seat != me),
             own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.max_arguments,
-            speakers=_speakers(s, labelled, me) if labelled else msgspec.UNSET,
-            earlier=(s.said or {}).get(me, ()) if labelled else msgspec.UNSET,
-            against=dials.rounds[-1].shared if me == s.advocate else msgspec.UNSET,
+            speakers=_speakers(s, labelled, me), earlier=s.said.get(me, ()),
+            against=(dials.rounds[-1].shared or "") if me == s.advocate else "",
             rebuttable=rebuttable(s, v, me),
         )  # fmt: skip
         asks.append(AskSeat(seat=me, kind=ARGUE, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
     return tuple(asks)
 
 
-def rebuttable(s: State, v: View, me: str) -> tuple[int, ...] | msgspec.UnsetType:
-    """Posts of admitted arguments that this debater may rebut: those of the others. Unset in the paper's reading, in
+def rebuttable(s: State, v: View, me: str) -> tuple[int, ...]:
+    """Posts of admitted arguments that this debater may rebut: those of the others. None in the paper's reading, in
     which no judge is shown what another debater said (E.4)."""
-    if control(v).reading == "paper":
-        return msgspec.UNSET
+    if v.settings.reading == "paper":
+        return ()
     return tuple(entry.post for entry in s.record if entry.seat != me)
 
 
@@ -145,13 +141,10 @@ def _speakers(s: State, labelled: tuple[str, ...], me: str) -> tuple[Speaker, ..
     )
 
 
-def remember(s: State, v: View, round_: int, replies: Mapping[str, Blind | Case]) -> State:
+def remember(s: State, round_: int, replies: Mapping[str, Blind | Case]) -> State:
     """The state with what debaters said in a round: each is shown its own words again."""
-    if not minds_move(v):
-        return s
-    known = s.said or {}
-    now = {seat: (*known.get(seat, ()), _earlier(round_, body)) for seat, body in replies.items()}
-    return msgspec.structs.replace(s, said={**known, **now})
+    now = {seat: (*s.said.get(seat, ()), _earlier(round_, body)) for seat, body in replies.items()}
+    return msgspec.structs.replace(s, said={**s.said, **now})
 
 
 def _earlier(round_: int, body: Blind | Case) -> Earlier:
@@ -164,7 +157,7 @@ def _earlier(round_: int, body: Blind | Case) -> Earlier:
 def advocate(s: State, v: View, round_: int) -> str:
     """The devil's advocate of the coming round, drawn by seed and round; empty: none, since the debaters do not
     agree."""
-    return drawn(v, round_, "advocate", s.debaters)[0] if controller.agrees(control(v), s.dials) else ""
+    return drawn(v, round_, "advocate", s.debaters)[0] if controller.agrees(v.settings, s.dials) else ""
 
 
 def gist(belief: Belief) -> Belief:
@@ -199,11 +192,11 @@ def ask_judges(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> tu
 
 def _items(s: State, v: View, round_: int, judge: str, arguments: tuple[NumberedArgument, ...]) -> CritBrief:
     items = []
-    known = {p.id: p for p in passages(s, v)} if minds_move(v) else {}
+    known = {p.id: p for p in passages(s, v)}
     for i, numbered in enumerate(item_order(v, round_, judge, arguments), 1):
         a = numbered.argument
         quotes = tuple(span.quote for span in a.spans)
-        sources = tuple(_source(known[span.passage], span.quote) for span in a.spans) if known else msgspec.UNSET
+        sources = tuple(_source(known[span.passage], span.quote) for span in a.spans)
         items.append(
             Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes, sources=sources, rebuts=_rebutted(v, a))
         )

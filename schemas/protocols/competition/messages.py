@@ -326,7 +326,7 @@ class Ballot(msgspec.Struct, frozen=True, kw_only=True):
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """Post of a speech on `public`, with what the clock says of it."""
 
-    seat: str = ""
+    seat: str
     """Who spoke: whoever is shown the post is told, since sides are what a debate is about."""
     stage: str
     act: Act
@@ -414,7 +414,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """By team: votes won between the two votes."""
     silent: tuple[str, ...] = ()
     """Turns that came to nothing: seat, what was asked, and in which stage."""
-    unscored: tuple[int, ...] = ()
+    unscored: tuple[int, ...]
     """Posts of speeches that the judge was to score and did not; they add nothing to the totals."""
-    to_score: int | msgspec.UnsetType = msgspec.UNSET
-    """How many speeches the judge was to score; unset before version 3."""
+    to_score: int
+    """How many speeches the judge was to score."""

@@ -52,8 +52,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     claim: Annotated[str, chars(2_000, least=1)]
     reasons: Annotated[tuple[Annotated[str, chars(4_000, least=1)], ...], items(10)] = ()
     spans: Annotated[tuple[Span, ...], items(20)] = ()
-    rebuts: int | msgspec.UnsetType | None = msgspec.UNSET
-    """Number of the post of another debater's argument that this one answers; None or unset: it stands alone."""
+    rebuts: int | None = None
+    """Number of the post of another debater's argument that this one answers; None: it stands alone."""
 
     def __post_init__(self) -> None:
         not_empty("arguments.claim", self.claim, 2_000)
@@ -209,15 +209,15 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of the shown posts that are this debater's own arguments."""
     most: int
     """Arguments at most."""
-    earlier: tuple[Earlier, ...] | msgspec.UnsetType = msgspec.UNSET
-    """What this debater said itself, the blind round first; unset before version 3, as the next two."""
-    quiet: bool | msgspec.UnsetType = msgspec.UNSET
+    earlier: tuple[Earlier, ...]
+    """What this debater said itself, the blind round first."""
+    quiet: bool = False
     """The debaters hold nearly the same, and `tone` says so in the place of what the level asks for."""
-    speakers: tuple[Speaker, ...] | msgspec.UnsetType = msgspec.UNSET
+    speakers: tuple[Speaker, ...]
     """Everybody, with one label through the whole debate, in the order of the labels, as `opponents`."""
-    against: str | msgspec.UnsetType = msgspec.UNSET
-    """The answer that all share and this debater is to argue against, as devil's advocate; unset: it is none."""
-    rebuttable: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    against: str = ""
+    """The answer that all share and this debater is to argue against, as devil's advocate; empty: it is none."""
+    rebuttable: tuple[int, ...] = ()
     """Numbers of the shown posts that an argument may name in `rebuts`: the other debaters' admitted arguments."""
 
 
@@ -278,8 +278,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     quotes: tuple[str, ...]
     rebuts: Rebutted | msgspec.UnsetType = msgspec.UNSET
     """Its opposing reasons (E.1); unset: it stands alone."""
-    sources: tuple[Source, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Where each of the quotations stands, in their order; unset before version 3."""
+    sources: tuple[Source, ...]
+    """Where each of the quotations stands, in their order."""
 
 
 class CritBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -334,8 +334,8 @@ class Ruled(Argument, frozen=True, kw_only=True):
     admitted: bool
     scores: tuple[Score, ...] = ()
     """One a judge, in the order of the judges' seats; on public none: they are the judges'."""
-    rebuts_id: str | msgspec.UnsetType = msgspec.UNSET
-    """`a3`, of what it rebuts."""
+    rebuts_id: str = ""
+    """`a3`, of what it rebuts; empty: it stands alone."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -351,8 +351,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """In force in the next round, with the two gates."""
     next_tau_q: float | None = None
     next_tau_crit: float | None = None
-    next_advocate: str | msgspec.UnsetType = msgspec.UNSET
-    """Who is to argue in the next round against the answer that all share; unset: nobody."""
+    next_advocate: str = ""
+    """Who is to argue in the next round against the answer that all share; empty: nobody."""
 
 
 # ---------------------------------------------------------------- plan (analyst)
@@ -418,8 +418,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The mixture's most probable outcome; empty: there is none."""
     confidence: float
     """Its probability."""
-    calibrated: bool | msgspec.UnsetType = msgspec.UNSET
-    """Whether something has held these probabilities against what came true; unset before version 3."""
+    calibrated: bool
+    """Whether something has held these probabilities against what came true."""
     source: str
     """mixture | none"""
     mixture: dict[str, float]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from parley.attacks.scene import NOT_RUN, REFUSED, SUCCEEDED
 from parley.bus import rights, subjects
 from parley.bus.accounts import MAX_PAYLOAD
 from parley.bus.cluster.leaf import PORTS
@@ -23,6 +22,8 @@ from parley.schemas.post import Post, ReadPosts
 from parley.schemas.result import Result
 from parley.schemas.wire import decode, encode
 from tests.conftest import Eventually
+from tests.security.attacks.scene import NOT_RUN, REFUSED, SUCCEEDED
+from tests.security.attacks.trial import distinct, summed, trial
 from tests.support.edge import Edge, configured, unguarded
 from tests.support.engine import QUEUES, until
 from tests.support.model import read_journal
@@ -115,13 +116,14 @@ async def test_attacks_through_a_leaf_node_are_refused(tmp_path: Path) -> None:
     async with Edge(tmp_path, ("panelist_1", "helper")) as edge:
         await edge.moderator()
         via = dict.fromkeys(edge.at_edge, edge.leaf.url)
-        said: list[str] = []
-        rows = await asyncio.to_thread(bus_check.run, edge.server.url, edge.keys, via, said.append)
-        assert said[0] == f"{edge.server.url}: attacks begin"
-        assert said[-1] == f"{edge.server.url}: {len(rows)} attacks tried done, {len(rows)} of them refused"
+        everybody = {name: c for name, c in edge.credentials.items() if name != "moderator"}  # of moderator-1
+        rows = await trial(edge.server.url, everybody, only=tuple(via), via=via)
         assert {row.who for row in rows} == set(via)
         assert [row for row in rows if row.outcome != REFUSED] == []
-    print(list(bus_check.table(rows))[-1])
+        found = await asyncio.to_thread(bus_check.run, edge.server.url, edge.keys, via)
+        assert bus_check.good(found), found
+        assert {row.users for row in found if row.attack != bus_check.COMPARED} == {len(via)}
+    print(summed(rows))
 
 
 async def test_the_bus_alone_stands_against_a_hostile_leaf_node(tmp_path: Path, eventually: Eventually) -> None:
@@ -134,14 +136,18 @@ async def test_the_bus_alone_stands_against_a_hostile_leaf_node(tmp_path: Path, 
         def first(attack: str) -> bool:
             """Of those that differ in a name alone."""
             before = len(tried)
-            tried.update(bus_check.distinct([attack], edge.credentials))
+            tried.update(distinct([attack], edge.credentials))
             return len(tried) > before
 
         via = {"panelist_1": edge.leaf.url}
-        rows = await bus_check.check(edge.server.url, edge.credentials, only=tuple(via), via=via, pick=first)
+        rows = await trial(edge.server.url, edge.credentials, only=tuple(via), via=via, pick=first)
         of_bus = [row for row in rows if '"name":"parley-leaf-' not in row.how]  # the leaf node tells of itself
         assert [row for row in of_bus if row.outcome == SUCCEEDED] == [] and len(of_bus) > 100
-        print(list(bus_check.table(rows))[-1], [row for row in rows if row.outcome == NOT_RUN])
+        print(summed(rows), [row for row in rows if row.outcome == NOT_RUN])
+
+        found = await asyncio.to_thread(bus_check.run, edge.server.url, edge.keys, via)
+        assert not bus_check.good(found), "the leaf node does not enforce the table"
+        assert {row.outcome for row in found if row.attack != bus_check.COMPARED} == {bus_check.THROUGH}
 
         forged = {"Nats-Request-Info": json.dumps({"acc": "PANEL:panelist_3"})}
         named: list[str] = []

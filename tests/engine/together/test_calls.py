@@ -16,7 +16,7 @@ MOST = {"N3R3": 190, "N8R5": 130}
 @pytest.mark.timeout(120)
 def test_a_reply_costs_the_moderator_so_many_calls(tmp_path: Path) -> None:
     told = tmp_path / "bench.json"
-    bench = [sys.executable, "-m", "benchmarks", "calls", "--quick", "--json", str(told)]
+    bench = [sys.executable, "-m", "parley_research.benchmarks", "calls", "--quick", "--json", str(told)]
     done = subprocess.run(bench, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr
     calls = json.loads(told.read_text())["calls"]
@@ -29,7 +29,7 @@ def test_a_reply_costs_the_moderator_so_many_calls(tmp_path: Path) -> None:
 def test_a_part_that_breaks_costs_no_other_its_figures(tmp_path: Path) -> None:
     """No stack starts with an empty PATH: the part that needs one is named, and the other's figures are there."""
     told = tmp_path / "bench.json"
-    bench = [sys.executable, "-m", "benchmarks", "calls", "controller", "--quick", "--json", str(told)]
+    bench = [sys.executable, "-m", "parley_research.benchmarks", "calls", "controller", "--quick", "--json", str(told)]
     done = subprocess.run(bench, capture_output=True, text=True, timeout=110, check=False, env={"PATH": str(tmp_path)})
     assert done.returncode == 1
     assert "not measured: calls: it broke" in done.stdout

@@ -22,7 +22,7 @@ def figures(rows: list[str]) -> list[int]:
 
 def test_the_table_of_the_page_is_measured() -> None:
     """A few words more or less in a specification leave it as it is."""
-    command = [sys.executable, "-m", "benchmarks.coordination"]
+    command = [sys.executable, "-m", "parley_research.benchmarks.coordination"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     heads = [line for line in done.stdout.splitlines() if line.startswith("depth")]
     assert len(heads) == 1 and heads[0] in PAGE

@@ -118,15 +118,27 @@ async def test_the_model_is_not_asked(shown: Shown) -> None:
     assert done == await computed(shown) and not server.requests
 
 
-async def test_it_is_not_asked_where_the_reader_is_sure_and_read_is_every_task() -> None:
-    """What words alone would say is sure may not be: where there is a model to ask, every task is read."""
-    shown = turn(SURE)
-    done, server = await asked(shown, says(ANSWER))
-    by_words: Matched = (await computed(shown)).body
-    assert not server.requests and done.body.matcher == by_words.matcher
-    first, before = done.body.candidates[0], by_words.candidates[0]
-    assert first.expert == before.expert == "database-engineer"
-    assert first.confidence > 0.8 and first.confidence != before.confidence
+async def test_it_is_not_asked_where_the_matcher_is_sure() -> None:
+    done, server = await asked(turn(SURE), says(ANSWER))
+    first = done.body.candidates[0]
+    assert not server.requests and first.expert == "database-engineer" and first.confidence > 0.8
+
+
+@pytest.mark.parametrize(
+    ("prompt", "lead", "support"),
+    [
+        ("fix the failing tests", "implementation-engineer", ["qa-engineer"]),
+        ("the tests fail, fix the code", "implementation-engineer", []),
+        ("improve performance", "sre", ["database-engineer", "implementation-engineer"]),
+        ("add JWT auth", "security-architect", ["implementation-engineer"]),
+    ],
+)
+async def test_wordings_of_the_source_are_the_models_to_read(prompt: str, lead: str, support: list[str]) -> None:
+    always = msgspec.structs.replace(ASKING, below=1.0)
+    said = {**ANSWER, "lead": lead, "support": support, "confidence": 0.9}
+    done, server = await asked(turn(prompt, asking=always), says(said))
+    assert len(server.requests) == 1 and done.body.candidates[0].expert == lead
+    assert set(support) <= {c.expert for c in done.body.candidates[1:]}
 
 
 async def test_in_the_degraded_mode_it_is_not_asked() -> None:

@@ -177,6 +177,7 @@ def test_quotations_stand_in_documents_that_the_seat_holds() -> None:
     p.scores()
     p.says("con_1", citations=(Citation(document="pro.txt", quote="sold to infants"),))
     assert p.ask("con_1").error == "citations: you have no document 'pro.txt'"
+    assert "pro.txt" in str(p.ask("con_1").refused), "it is shown what was refused"
 
 
 def test_documents_that_are_dealt_to_nobody_go_to_all_debaters() -> None:

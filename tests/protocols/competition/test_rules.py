@@ -256,6 +256,7 @@ def test_a_speech_that_is_not_to_be_scored_is_not_but_its_time_counts() -> None:
     assert len(p.posts("fine")) == 1
     p.auto("judge")
     assert p.outcome["team_totals"] == {"pro": -5, "con": 0} and p.outcome["unscored"] == []
+    assert p.outcome["to_score"] == 0
 
 
 # ---------------------------------------------------------------- votes

@@ -18,7 +18,7 @@ from parley.client.protocols.competition.decided import decided
 from parley.client.protocols.competition.plot import draw
 from parley.client.protocols.competition.presenter import CompetitionPresenter
 from parley.client.protocols.competition.story import Due, Story, due, fold
-from parley.client.protocols.competition.transcript import in_short
+from parley.client.protocols.competition.transcript import in_short, unscored_words
 from parley.client.records import Record
 from parley.client.session_view import seen
 from parley.client.show import explain, page, transcript
@@ -62,8 +62,8 @@ def posted(kind: str, body: object, channel: str = "public", seat: str = "pro_1"
 
 def said(text: str = LONG, n: float = 60, limit: int = 100, **more: Any) -> Said:
     values: dict[str, Any] = {
-        "stage": "Opening", "act": "speech", "text": text, "words": n, "limit": limit, "seconds": n * 0.6,
-        "overtime": n > limit,
+        "seat": "pro_1", "stage": "Opening", "act": "speech", "text": text, "words": n, "limit": limit,
+        "seconds": n * 0.6, "overtime": n > limit,
     }  # fmt: skip
     return Said(**{**values, **more})
 
@@ -400,9 +400,15 @@ def test_the_results_verdict_is_its_answer() -> None:
 def ended(**more: Any) -> Outcome:
     values: dict[str, Any] = {
         "format": "short", "winner": "pro", "decided_by": "points", "complete": True, "best": (), "violations": {},
-        "team_totals": {"pro": 10.0, "con": 9.0}, "individual_totals": {}, "fines": (),
+        "team_totals": {"pro": 10.0, "con": 9.0}, "individual_totals": {}, "fines": (), "unscored": (),
+        "to_score": 16,
     }  # fmt: skip
     return Outcome(**{**values, **more})
+
+
+@pytest.mark.parametrize(("to_score", "words"), [(16, "1 of 16 speeches"), (1, "1 of 1 speech")])
+def test_a_speech_without_marks_is_told_among_those_that_were_to_have_some(to_score: int, words: str) -> None:
+    assert unscored_words(ended(unscored=(3,), to_score=to_score)) == f"{words} could not be scored"
 
 
 def test_a_side_that_leads_by_more_speeches_and_not_by_the_mean_is_named() -> None:

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-import msgspec
-
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
@@ -50,14 +48,13 @@ class Play(BasePlay):
         there: Sequence[Announcement] | None = None,
         seed: int = 7,
         timeout_s: float = 120.0,
-        version: int = CONSENSUS.version,
     ) -> None:
         request = OpenSession(
             question=question, protocol="consensus", settings={"panel": panel, **(settings or {})},
             documents=tuple(documents), budget=budget or Budget(), seats=tuple(seats), turn_timeout_s=timeout_s,
         )  # fmt: skip
         opened = admit(CONSENSUS, request, tuple(workers(panel) if there is None else there), seed, "client")
-        super().__init__(CONSENSUS, msgspec.structs.replace(opened, version=version))
+        super().__init__(CONSENSUS, opened)
 
     # -- events
     def fail(self, seat: str, times: int = 2) -> log.Entry:

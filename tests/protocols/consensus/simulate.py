@@ -152,7 +152,7 @@ def turn_shown(
     )
     turn = Turn(
         id="1-0", token="t", seat=seat, role="panelist", kind=kind,
-        brief=raw({"iteration": round_} if brief is None else brief), sees=tuple(range(len(others))),
+        brief=raw({"iteration": round_, "round_limit": 5} if brief is None else brief), sees=tuple(range(len(others))),
         own=None if own is None else len(others), documents=tuple(DocumentRef(id=d.id, name=d.name) for d in documents),
         deadline_ns=1, caps=Caps(), attempt=attempt, error=error, refused=refused,
     )  # fmt: skip

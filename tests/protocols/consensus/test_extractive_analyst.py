@@ -4,8 +4,18 @@ from typing import Any
 
 import pytest
 
+from parley.coordinator.protocols.consensus.score import facts, score
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import Analysis, Change, Position, ScoreBrief, SynthesisBrief, Weighted
+from parley.schemas.protocols.consensus import (
+    Change,
+    CompareBrief,
+    Comparison,
+    ConcludeBrief,
+    Conclusion,
+    Named,
+    Position,
+    Weighted,
+)
 from tests.protocols.consensus.simulate import ask, turn_shown
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}
@@ -21,107 +31,131 @@ def position(answer: str, *quotes: str, confidence: float = 0.8, change: Change 
     )  # fmt: skip
 
 
-def scored(*positions: Position, weights: tuple[float, ...] = (), **brief: Any) -> Analysis:
-    """The analysis of these positions."""
+def compared(*positions: Position, weights: tuple[float, ...] = (), **brief: Any) -> Comparison:
+    """The comparison of these positions."""
     given = weights or (1.0,) * len(positions)
     wanted = tuple(Weighted(post=n, weight=w) for n, w in enumerate(given))
-    asked = ScoreBrief(**{"iteration": 1, "positions": wanted, "shares": SHARES, **brief})
-    analysis = ask(turn_shown("q or p?", kind="score", seat="analyst", others=positions, brief=asked))
-    assert isinstance(analysis, Analysis)
-    return analysis
+    asked = CompareBrief(**{"iteration": 1, "round_limit": 5, "positions": wanted, **brief})
+    comparison = ask(turn_shown("q or p?", kind="compare", seat="analyst", others=positions, brief=asked))
+    assert isinstance(comparison, Comparison)
+    return comparison
+
+
+def points(comparison: Comparison) -> float:
+    """What it comes to, with seats of equal weight."""
+    sides = [[1.0] * len(g.posts) for g in comparison.groups]
+    parts = {"facts": facts(sides), "approach": comparison.approach, "priority": comparison.priority}
+    return score(parts, SHARES)
+
+
+def concluded(*positions: Position, answer: str, converged: bool = False) -> Conclusion:
+    """The conclusion of these positions, of which this answer prevailed."""
+    brief = ConcludeBrief(
+        reason="round_limit", converged=converged, label="canary first", answer=answer, stood=(),
+        positions=tuple(Weighted(post=n, weight=1.0) for n in range(len(positions))),
+    )  # fmt: skip
+    conclusion = ask(turn_shown("q?", kind="conclude", seat="analyst", others=positions, brief=brief))
+    assert isinstance(conclusion, Conclusion)
+    return conclusion
 
 
 def test_one_answer_on_shared_evidence_is_strong_agreement() -> None:
-    analysis = scored(*(position("Canary", *SHARED) for _ in range(3)))
-    assert analysis.score >= 90
-    assert analysis.key_disagreements == () and not analysis.should_continue
-    assert any("“Canary”" in a for a in analysis.agreements)
+    comparison = compared(*(position("Canary", *SHARED) for _ in range(3)))
+    assert points(comparison) >= 90
+    assert [g.posts for g in comparison.groups] == [(0, 1, 2)] and comparison.key_disagreements == ()
+    assert "3 of 3 answer “Canary”." in comparison.agreements
+    assert any(SHARED[0] in a for a in comparison.agreements), "what more than one quotes"
 
 
 def test_one_answer_on_different_evidence_still_counts_as_agreement() -> None:
-    analysis = scored(position("Canary", "One."), position("canary.", "Two."), position("The canary", "Three."))
-    assert analysis.score >= 90
+    comparison = compared(position("Canary", "One."), position("canary.", "Two."), position("The canary", "Three."))
+    assert len(comparison.groups) == 1 and points(comparison) >= 90
 
 
 @pytest.mark.parametrize(
     "answers", [("Canary", "Blue-green", "Big-bang"), ("Yes", "No", "It depends"), ("A", "B", "C")]
 )
 def test_three_answers_are_no_agreement(answers: tuple[str, ...]) -> None:
-    analysis = scored(*(position(a, *SHARED) for a in answers))
-    assert analysis.score < 50
-    assert len(analysis.key_disagreements) == 2
-    assert all(any(a in d for d in analysis.key_disagreements) for a in answers)
+    comparison = compared(*(position(a, *SHARED) for a in answers))
+    assert points(comparison) < 50
+    assert sorted(g.label for g in comparison.groups) == sorted(answers)
+    assert len(comparison.key_disagreements) == 2
+    first, *others = (g.label for g in comparison.groups)
+    for other, told in zip(others, comparison.key_disagreements, strict=True):
+        assert told.startswith(f"“{first}” or “{other}”")
+
+
+def test_a_disagreement_names_what_is_quoted_for_either_side() -> None:
+    comparison = compared(position("A", "One."), position("A", "One."), position("B", "Two."))
+    assert comparison.key_disagreements == ("“A” or “B”: “One.” (d.md) against “Two.” (d.md)",)
 
 
 @pytest.mark.parametrize(
     ("one", "two"), [("Use Kubernetes", "Do not use Kubernetes"), ("30 days", "90 days"), ("Yes", "No")]
 )
 def test_contraries_that_share_their_words_do_not_agree(one: str, two: str) -> None:
-    assert scored(position(one, *SHARED), position(two, *SHARED)).score < 50
+    comparison = compared(position(one, *SHARED), position(two, *SHARED))
+    assert len(comparison.groups) == 2 and points(comparison) < 50
 
 
-def test_answers_with_other_figures_do_not_agree() -> None:
-    near = scored(position("It is kept for 30 days"), position("They keep it for 30 days")).score
-    far = scored(position("It is kept for 30 days"), position("It is kept for 35 days")).score
-    assert far < near < 90
+def test_answers_with_other_figures_are_further_apart() -> None:
+    near = compared(position("It is kept for 30 days"), position("They keep it for 30 days"))
+    far = compared(position("It is kept for 30 days"), position("It is kept for 35 days"))
+    assert far.approach < near.approach
+
+
+def test_shared_evidence_brings_positions_nearer() -> None:
+    near, far = SHARED[0], "Nothing was lost in May."
+    apart = compared(position("A", near), position("A", far)).approach
+    assert apart < compared(position("A", near), position("A", near)).approach == 100
 
 
 def test_two_of_three_lie_between() -> None:
-    two = scored(position("A", "x y"), position("A", "x y"), position("B", "z")).score
-    assert scored(position("A"), position("B"), position("C")).score < two < 90
+    two = points(compared(position("A", "x y"), position("A", "x y"), position("B", "z")))
+    assert points(compared(position("A"), position("B"), position("C"))) < two < 90
 
 
 def test_weights_count() -> None:
-    heavy = scored(position("A"), position("A"), position("B"), weights=(2.0, 2.0, 0.5)).score
-    light = scored(position("A"), position("A"), position("B"), weights=(0.5, 0.5, 2.0)).score
-    assert heavy > light
+    heavy = compared(position("A"), position("A"), position("B"), weights=(2.0, 2.0, 0.5))
+    light = compared(position("A"), position("A"), position("B"), weights=(0.5, 0.5, 2.0))
+    assert heavy.approach > light.approach
+    assert (heavy.groups[0].label, light.groups[0].label) == ("A", "B"), "the weightiest first"
 
 
-def test_shares_of_the_dimensions_count() -> None:
-    positions = (position("A", *SHARED), position("B", *SHARED))
-    facts = scored(*positions, shares={"facts": 1.0, "approach": 0.0, "priority": 0.0}).score
-    priority = scored(*positions, shares={"facts": 0.0, "approach": 0.0, "priority": 1.0}).score
-    assert facts == 0.0 < priority
+def test_an_answer_keeps_the_name_that_it_had() -> None:
+    named = (Named(label="CANARY", answer="Canary"),)
+    labels = {g.label for g in compared(position("Canary"), position("Big-bang"), labels=named).groups}
+    assert labels == {"CANARY", "Big-bang"}
 
 
-def test_who_abstains_is_not_scored() -> None:
+def test_who_abstains_is_not_compared() -> None:
     silent = Position(answer="", reasoning="nothing", confidence=0.0, abstains=True)
-    assert scored(position("A", "x"), position("A", "x"), silent).score >= 90
+    comparison = compared(position("A", "x"), position("A", "x"), silent)
+    assert [g.posts for g in comparison.groups] == [(0, 1)] and points(comparison) >= 90
 
 
-@pytest.mark.parametrize(
-    ("before", "word"), [((), "stable"), ((20.0,), "improving"), ((99.9,), "diverging"), ((20.0, 51.0), "stable")]
-)
-def test_convergence_is_told_by_the_last_score(before: tuple[float, ...], word: str) -> None:
-    analysis = scored(position("A", "x"), position("A", "x"), position("B", "y"), trend=before)
-    assert 50 < analysis.score < 52
-    assert analysis.convergence == word
+def test_the_comment_counts_answers_and_who_moved() -> None:
+    comment = compared(position("A"), position("B", change="adopted")).comment
+    assert comment == "2 positions with 2 answers; 1 moved. Counted without a language model."
 
 
-def test_it_would_stop_when_nobody_moves() -> None:
-    assert scored(position("A"), position("B"), iteration=1).should_continue
-    assert not scored(position("A"), position("B"), iteration=2).should_continue
-    assert scored(position("A"), position("B", change="adopted"), iteration=2).should_continue
-
-
-def test_a_synthesis_explains_the_panels_answer_and_keeps_the_minority() -> None:
+def test_a_conclusion_explains_the_panels_answer_and_keeps_the_minority() -> None:
     positions = [position("Canary", *SHARED), position("Canary", SHARED[0]), position("Big-bang", "It is cheap.")]
-    brief = SynthesisBrief(
-        reason="round_limit",
-        converged=False,
-        positions=tuple(Weighted(post=n, weight=1.0) for n in range(3)),
-        answer="Canary",
-    )
-    synthesis = ask(turn_shown("q?", kind="synthesize", seat="analyst", others=positions, brief=brief))
-    assert synthesis.answer == "Canary"
-    assert "no consensus" in synthesis.reasoning
-    assert (
-        SHARED[0] in synthesis.reasoning and "Big-bang" in synthesis.reasoning and "It is cheap." in synthesis.reasoning
-    )
-    assert synthesis.confidence == pytest.approx(0.8 * 2 / 3, abs=1e-3)
+    conclusion = concluded(*positions, answer="Canary")
+    assert (conclusion.answer, conclusion.group) == ("Canary", "canary first")
+    assert conclusion.reasoning.startswith("There is no consensus; most weight stands on “Canary”: 2 of 3 seats, 67% ")
+    assert SHARED[0] in conclusion.reasoning
+    assert "A minority answers “Big-bang”, on “It is cheap.” (d.md)." in conclusion.reasoning
 
 
-def test_a_synthesis_of_nothing_says_so() -> None:
-    brief = SynthesisBrief(reason="round_limit", converged=False, positions=(), answer="")
-    synthesis = ask(turn_shown("q?", kind="synthesize", seat="analyst", brief=brief))
-    assert synthesis.confidence == 0.0 and "No seat" in synthesis.reasoning
+def test_a_conclusion_says_whether_the_panel_agrees_or_is_tied() -> None:
+    agreed = concluded(position("A"), position("A"), answer="A", converged=True).reasoning
+    assert agreed.startswith("The panel agrees on “A”: 2 of 2 seats, 100% of the weight.")
+    tied = concluded(position("A"), position("B"), answer="A").reasoning
+    assert tied.startswith("There is no consensus but a tie; one side stands on “A”")
+    assert "The other side answers “B”." in tied
+
+
+def test_a_conclusion_of_nothing_says_so() -> None:
+    conclusion = concluded(answer="")
+    assert (conclusion.answer, conclusion.reasoning) == ("No answer", "No seat took a position.")

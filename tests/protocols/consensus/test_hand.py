@@ -15,7 +15,7 @@ HAND = Path(__file__).parent / "hand"
 
 
 class Hand(Play):
-    """One recorded session, played again in version 4."""
+    """One recorded session, played again."""
 
     def __init__(self, name: str) -> None:
         case = json.loads((HAND / f"{name}.json").read_text(encoding="utf-8"))

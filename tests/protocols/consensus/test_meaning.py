@@ -5,7 +5,7 @@ import pytest
 from parley.client.protocols.consensus.presenter import ConsensusPresenter
 from parley.client.show.transcript import Teller
 from parley.coordinator.protocols.consensus.score import facts, weighted_median
-from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief, Position
+from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief
 from parley.schemas.wire import decode
 from tests.outcomes.played import counted, values
 from tests.protocols.consensus.play import Play, cite, document, says
@@ -210,7 +210,3 @@ def test_without_an_analyst_equal_words_are_equal_answers() -> None:
     play.answers("Vilnius", "Vilnius", changed)
     play.fail("analyst")
     assert play.last("assessment")["moved"] == {"panelist_3": "argument"}  # nobody could look: it is believed
-
-
-def test_positions_of_version_3_have_no_argument() -> None:
-    assert decode(b'{"answer":"a","reasoning":"r","confidence":0.5}', Position).argument is not None

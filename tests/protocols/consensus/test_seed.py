@@ -402,7 +402,7 @@ def test_evaluation() -> None:
     assert told["key_disagreements"] == ["the city"]
     assert told["dimensions"] == {"facts": 0, "approach": 70, "priority": 80}
     assert told["score"] == pytest.approx(0.25 * 70 + 0.15 * 80)
-    assert (told["direction"], told["should_continue"]) == ("improving", None)
+    assert told["direction"] == "improving"
 
 
 def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
@@ -423,7 +423,7 @@ def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
         ({"threshold": 101}, "consensus.threshold: got 101"),
         ({"threshold": 0}, "allowed is above 0 to 100"),
         ({"round_limit": 0}, "consensus.round_limit: got 0, allowed is 1 to 50"),
-        ({"max_round": 3}, "consensus.max_round: no such setting; did you mean consensus.round_limit?"),
+        ({"round_limits": 3}, "consensus.round_limits: no such setting; did you mean consensus.round_limit?"),
         ({"round_limit": "many"}, "consensus.round_limit"),
         ({"facts": 1.0}, "they must add up to 1"),
     ],

@@ -3,12 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.protocols.critic.confidence import FINAL_STATE
-from parley.coordinator.protocols.critic.seats import FORMER
 from parley.schemas import log
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.critic import (
@@ -55,18 +51,14 @@ class Play(BasePlay):
         seed: int = 7,
         rewritten: bool = True,
         question: str = ASKED,
-        version: int = CRITIC.version,
         **more: Any,
     ) -> None:
-        given = dict(settings or {})
-        former = {name: given.pop(name) for name in FORMER if name in given and version < FINAL_STATE}
         request = OpenSession(
-            question=question, protocol="critic", settings=given, documents=tuple(documents),
+            question=question, protocol="critic", settings=dict(settings or {}), documents=tuple(documents),
             budget=budget or Budget(), seats=tuple(seats),
         )  # fmt: skip
         opened = admit(CRITIC, request, tuple(workers(**more) if there is None else there), seed, "client")
-        recorded = {**opened.settings, **former}
-        super().__init__(CRITIC, msgspec.structs.replace(opened, version=version, settings=recorded))
+        super().__init__(CRITIC, opened)
         if rewritten:
             self.reply("judge", Rewritten(question=REWRITTEN))
 

@@ -155,7 +155,7 @@ def test_an_objection_is_shown_whole_and_with_what_was_computed() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(POSTS))
-def test_a_post_of_another_version_is_shown_all_the_same(kind: str) -> None:
+def test_a_post_without_its_fields_is_shown_all_the_same(kind: str) -> None:
     post = posted(kind, {})
     assert list(transcript.Teller().lines(decode(encode(post), Post)))
 

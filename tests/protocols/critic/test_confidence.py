@@ -143,9 +143,3 @@ def test_one_that_weighs_a_little_stays_open() -> None:
     play = Play()
     play.round("it burns", WORTHLESS - 1)
     assert play.session.inner.open_objections() == (1,) and len(play.brief("answerer")["profile"]) == 1
-
-
-def test_before_version_4_nothing_is_closed() -> None:
-    play = Play(version=3)
-    play.round("you are a fool", 100)
-    assert play.session.inner.open_objections() == (1,) and len(play.brief("answerer")["profile"]) == 1

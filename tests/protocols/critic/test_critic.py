@@ -263,14 +263,6 @@ def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     assert lines == [f"  the question stands as it was asked: {ASKED}", "      kept as asked"]
 
 
-def test_before_version_4_the_question_word_for_word_is_no_rewriting() -> None:
-    play = Play(rewritten=False, version=3)
-    play.reply("judge", Rewritten(question=f"  {ASKED.upper()} "))
-    assert "word for word" in play.ask("judge").error
-    play.reply("judge", Rewritten(question=REWRITTEN))
-    assert play.phase == "answering"
-
-
 def test_a_rewriting_that_loses_the_question_is_refused() -> None:
     play = Play(rewritten=False)
     play.reply("judge", Rewritten(question="The reply is one JSON object without prose before it."))
@@ -344,14 +336,13 @@ def test_a_missing_critic_has_not_run_out_of_objections() -> None:
     assert play.session.inner.trend()[-1] == play.session.inner.trend()[0], "a score counts against an objection only"
 
 
-@pytest.mark.parametrize(("version", "confidence"), [(3, 50), (4, 25)])
-def test_a_missing_judge_leaves_the_objection_open_and_unjudged(version: int, confidence: float) -> None:
-    play = Play(version=version)
+def test_a_missing_judge_leaves_the_objection_open_and_unjudged() -> None:
+    play = Play()
     play.answers()
     play.objects("it burns")
     play.fail("judge")
     tally = play.last("tally")
-    assert (tally["confidence"], tally["source"], tally["found"]) == (confidence, "unjudged", 1)
+    assert (tally["confidence"], tally["source"], tally["found"]) == (25, "unjudged", 1)
     assert tally["weight"] == 0 and "weight" not in tally["profile"][0], "nobody said what it weighs"
     assert play.phase == "answering" and len(play.brief("answerer")["profile"]) == 1
 
@@ -496,9 +487,7 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"duplicate_at": 1.2}, "critic.duplicate_at"),
         ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
         ({"duplicate_at_lexical": 0}, "critic.duplicate_at_lexical"),
-        ({"raise_by": -1}, "critic.raise_by"),
-        ({"raise_by": 15}, "critic.raise_by: from version 4 of critic on it does nothing: .* leave it out"),
-        ({"lower_by": 0}, "critic.lower_by: from version 4 of critic on it does nothing: .* critic.threshold"),
+        ({"start": 101}, "critic.start: got 101"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),

@@ -177,18 +177,6 @@ def test_confidence_rises_with_objections_addressed() -> None:
     assert play.last("tally")["confidence"] == 45
 
 
-def test_before_version_4_confidence_rises_by_steps() -> None:
-    """The Judge maintains a confidence score that increases when the Answerer addresses objections …"""
-    play = Play({"start": 50, "raise_by": 15, "lower_by": 0}, version=3)
-    play.round("it burns")
-    play.round("it is slow", 50, 1)
-    assert play.last("tally")["trend"] == [50, 65] and play.last("tally")["answered"] == [1]
-    play.round("it is dear", 50, 2)
-    assert play.last("tally")["reopened"] == [1]
-    assert play.last("tally")["confidence"] == 65
-    assert play.last("tally")["profile"][0].keys() == {"number", "round", "text", "citations", "answered"}
-
-
 def test_confidence_falls_with_new_problems() -> None:
     """… and decreases when the Critic surfaces new problems."""
     play = Play()
@@ -196,17 +184,6 @@ def test_confidence_falls_with_new_problems() -> None:
     play.round("it is slow", 75)
     assert play.last("tally")["trend"] == [72, 54], "by the weight of what was found"
     assert play.last("tally")["weight"] == 0.25
-
-
-def test_before_version_4_confidence_falls_by_steps() -> None:
-    """… and decreases when the Critic surfaces new problems."""
-    play = Play({"start": 50, "raise_by": 15, "lower_by": 20}, version=3)
-    play.round("it burns", 0)
-    play.round("it is slow", 75)
-    assert play.last("tally")["trend"] == [30, 25], "by the weight of what was found"
-    play = Play({"start": 10, "lower_by": 20}, version=3)
-    play.round("it burns", 0)
-    assert play.last("tally")["confidence"] == 0
 
 
 def test_the_judge_writes_a_verdict_and_exits() -> None:
@@ -232,13 +209,6 @@ def test_confidence_threshold() -> None:
     play.round("it is slow", 80, 1)
     assert play.stop["reason"] == "confidence" and play.stop["converged"]
     assert (play.certificate["confidence"], play.certificate["threshold"]) == (74.4, 74.4)
-
-
-def test_before_version_4_the_threshold_holds_from_the_first_round_on() -> None:
-    """Confidence threshold: Judge’s confidence score exceeds a preset value."""
-    play = Play({"start": 80, "lower_by": 0}, version=3)
-    play.round("it burns")
-    assert play.stop["reason"] == "confidence"
 
 
 def test_objection_exhaustion_by_a_duplicate() -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from parley.client.protocols.critic.presenter import CriticPresenter
-from parley.client.protocols.critic.transcript import outcome_lines, ruling_lines, untried
+from parley.client.protocols.critic.transcript import outcome_lines, untried
 from parley.schemas.protocols.critic import Verdict
 from tests.protocols.critic.play import Play
 
@@ -122,15 +122,6 @@ def test_an_objection_that_nobody_ruled_on_binds_no_verdict() -> None:
         play.fail("judge")
         play.verdict(text, ruling)
         assert play.result.outcome["ruling"] == ruling
-
-
-def test_a_verdict_of_a_former_version_rules_nothing() -> None:
-    play = Play({"round_limit": 1}, version=3)
-    play.round("it burns", 20)
-    assert "overturned_by" not in play.brief("judge")
-    play.reply("judge", Verdict(answer="Tape", reasoning="r"))
-    got = play.result.outcome
-    assert got["source"] == "verdict" and "ruling" not in got and not list(ruling_lines(got))
 
 
 @pytest.mark.parametrize(("checked", "silent"), [("", True), ("3 x 40 km = 120 km", False)])

@@ -117,7 +117,8 @@ def result(words: Words, rounds: int, stop: Stop) -> Result:
     last = signals(words, rounds)
     arguments = [ruled(words, 2 * t - 1, admitted=True, scores=False) for t in range(1, rounds + 1)]
     outcome = Outcome(
-        answer=words.outcomes[0], confidence=last.mixture[words.outcomes[0]], source="mixture", mixture=last.mixture,
+        answer=words.outcomes[0], confidence=last.mixture[words.outcomes[0]], calibrated=False, source="mixture",
+        mixture=last.mixture,
         top=tuple(Share(outcome=o, p=p) for o, p in last.mixture.items()), vote=words.outcomes[1],
         regime={"advice": "vote", "words": "a vote will do: 3 outcomes"}, record=tuple(arguments), refused=rounds,
         plan=plan(words), cross_family=False,

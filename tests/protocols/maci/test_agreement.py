@@ -17,7 +17,7 @@ from parley.coordinator.schedulers import controller
 from parley.coordinator.schedulers.controller import advance, begin
 from parley.coordinator.schedulers.tone import QUIET, tone
 from parley.schemas.control import Control
-from parley.schemas.protocols.maci.messages import Argument, Blind, Span
+from parley.schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, Span
 from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import (
     AGAINST,
@@ -46,7 +46,7 @@ def advocates(play: Play) -> dict[int, list[str]]:
     told: dict[int, list[str]] = {}
     for ask in play.asks("argue"):
         told.setdefault(ask.round, [])
-        if b'"against"' in bytes(ask.brief):
+        if decode(ask.brief, ArgueBrief).against:
             told[ask.round].append(ask.seat)
     return told
 
@@ -126,7 +126,7 @@ def test_agreement_is_never_called_in_the_blind_round() -> None:
 
 def test_an_agreement_that_comes_later_has_its_devils_advocate_too() -> None:
     play = begun(None, FOR, AGAINST)
-    assert advocates(play)[1] == [] and "next_advocate" not in play.last("signals")
+    assert advocates(play)[1] == [] and play.last("signals")["next_advocate"] == ""
     play.same(FOR, FOR)
     (advocate,) = advocates(play)[2]
     play.same(FOR, FOR)
@@ -217,12 +217,12 @@ def test_a_seat_that_is_missing_moves_or_argues_breaks_the_silence(settings: dic
 
 
 def test_a_round_without_arguments_raises_no_gate() -> None:
-    play, paper = begun(None, FOR, AGAINST), begun(PAPER, FOR, AGAINST)
-    for p in (play, paper):
+    plays = [begun(settings, FOR, AGAINST) for settings in (None, PAPER, {**PAPER, "agreement": True})]
+    for p in plays:
         p.round(case(FOR), case(AGAINST))
         assert p.signals["pi_i"]
-    assert [p.last("signals")["next_tau_q"] for p in (play, paper)] == pytest.approx([0.5, 0.6])
-    assert [p.last("signals")["next_tau_crit"] for p in (play, paper)] == pytest.approx([0.3, 0.4])
+    assert [p.last("signals")["next_tau_q"] for p in plays] == pytest.approx([0.5, 0.6, 0.6])
+    assert [p.last("signals")["next_tau_crit"] for p in plays] == pytest.approx([0.3, 0.4, 0.4])
 
 
 def test_evidence_is_counted_over_the_record() -> None:
@@ -269,6 +269,16 @@ def test_quality_is_of_all_that_was_admitted_so_far() -> None:
     for seat in ("helper", "judge_1"):
         play.fail(seat)
     assert play.signals["q"] == pytest.approx(0.5)
+
+
+def test_in_the_papers_reading_what_is_not_measured_has_no_quality() -> None:
+    play = begun({**PAPER, "tau_q": 0.3, "gamma": 0.0}, FOR, AGAINST)
+    play.round(case(FOR, argument("x", 1, q=0.4)), case(AGAINST))
+    assert play.signals["q"] == pytest.approx(0.4)
+    play.argue(case(FOR, argument("y", 2)), case(AGAINST))
+    for seat in ("helper", "judge_1"):
+        play.fail(seat)
+    assert play.signals["q"] == 0
 
 
 def play_spans(play: Play) -> Any:
@@ -378,7 +388,7 @@ def test_nobody_is_told_to_be_critical_of_a_disagreement_that_is_not_there() -> 
     (advocate,) = advocates(play)[1]
     for seat in NAMES:
         brief = play.brief(seat)
-        assert (brief["tone"] == QUIET) is brief.get("quiet", False) is (seat != advocate)
+        assert (brief["tone"] == QUIET) is brief["quiet"] is (seat != advocate)
     for settings, beliefs in ((None, (FOR, AGAINST)), (PAPER, (AGREED, FOR))):
         apart = begun(settings, *beliefs)
         assert all(apart.brief(seat)["tone"] == tone(apart.brief(seat)["cl"]) != QUIET for seat in NAMES)
@@ -437,13 +447,22 @@ def test_the_mixture_is_called_uncalibrated() -> None:
 
 
 def test_debaters_that_hold_everything_equally_likely_have_not_converged() -> None:
-    """D.5 sees no disagreement there; the versions before 4 took it for convergence."""
+    """D.5 sees no disagreement there, and so would call it convergence."""
     config, level = Control(round_limit=2), (1 / 3, 1 / 3, 1 / 3)
     state = advance(config, begin(config, ("a", "b", "c"), seen(level, level)), seen(level, level))
     state = advance(config, state, seen(level, level))
-    before, now = (controller.verdict(config, state, settles=settles) for settles in (False, True))
-    assert before is not None and now is not None and before.reason == now.reason == "plateau"
-    assert before.converged and "one_answer" not in before.certificate
-    assert not now.converged and now.certificate["near_consensus"]["holds"]
-    assert now.certificate["one_answer"]["value"] == 3 and not now.certificate["one_answer"]["holds"]
-    assert kept_apart(now.certificate).startswith("3 outcomes are equally likely")
+    found = controller.verdict(config, state)
+    assert found is not None and found.reason == "plateau"
+    assert not found.converged and found.certificate["near_consensus"]["holds"]
+    assert found.certificate["one_answer"]["value"] == 3 and not found.certificate["one_answer"]["holds"]
+    assert kept_apart(found.certificate).startswith("3 outcomes are equally likely")
+
+
+def test_a_debate_with_several_most_probable_outcomes_has_no_answer() -> None:
+    level = belief(0.5, 0.5)
+    play = begun({"round_limit": 1}, level, level)
+    play.same(level, level)
+    play.plan(check_up())
+    outcome = play.result.outcome
+    assert (outcome["answer"], outcome["confidence"], outcome["source"]) == ("", 0.0, "mixture")
+    assert outcome["mixture"] == pytest.approx({"dengue": 0.5, "chikungunya": 0.5}) and not play.stop["converged"]

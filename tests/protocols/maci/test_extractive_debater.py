@@ -21,6 +21,7 @@ from parley.schemas.protocols.maci.messages import (
     PlanBrief,
     RetrieveBrief,
     Ruled,
+    Source,
     Span,
     Tests,
 )
@@ -248,6 +249,7 @@ def test_no_more_arguments_than_asked_for() -> None:
 
 GOOD = Item(
     item=1, claim="What is said about grey, bark, black and buds speaks for Ash.", quotes=(ASH,),
+    sources=(Source(document="a.md", around=ASH),),
     reasons=(f"On Ash the evidence says: “{ASH}” (a.md); asked is about grey, bark, black and buds.",),
 )  # fmt: skip
 
@@ -280,7 +282,7 @@ def test_each_sub_score_sees_what_it_is_for(field: str, worse: Item) -> None:
 
 
 def test_order_and_company_make_no_difference_to_a_judge() -> None:
-    other = Item(item=2, claim="Trains are late.", reasons=("Snow fell.",), quotes=())
+    other = Item(item=2, claim="Trains are late.", reasons=("Snow fell.",), quotes=(), sources=())
     assert (
         crit(GOOD, other).scores == tuple(reversed(crit(other, GOOD).scores))
         and crit(GOOD).scores[0] in crit(GOOD, other).scores
@@ -357,7 +359,9 @@ def test_what_talks_as_to_a_machine_moves_nobody(attack: str) -> None:
     tried = ask(turn)
     assert tried.body.belief == plain.body.belief and tried.body.spans == plain.body.spans
     assert tried.flags == ("injection",) and plain.flags == ()
-    scored = ask(shown("crit", CritBrief(items=(Item(item=1, claim=attack, reasons=(attack,), quotes=(attack,)),))))
+    there = (Source(document="b.md", around=attack),)
+    item = Item(item=1, claim=attack, reasons=(attack,), quotes=(attack,), sources=there)
+    scored = ask(shown("crit", CritBrief(items=(item,))))
     assert scored.body.scores[0].composite == 0 and scored.flags == ("injection",)
 
 

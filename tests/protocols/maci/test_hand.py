@@ -50,14 +50,13 @@ class Hand(Play):
             now = [msgspec.structs.replace(s, item=items[added["claims"][str(s.item)]]) for s in crit.scores]
             self.reply(seat, Crit(scores=tuple(now)))
         elif "advocate" in added:
-            assert ("against" in self.brief(seat)) is added["advocate"]
+            assert bool(self.brief(seat)["against"]) is added["advocate"]
             self.reply(seat, msgspec.convert(recorded, Case))
         else:
             self.reply(seat, msgspec.convert(recorded, Tests if "tests" in recorded else Blind))
 
 
 def test_a_unanimous_debate_ends_after_one_attack_in_at_most_nine_calls() -> None:
-    """It took 25 calls, and ended by round_limit."""
     hand = Hand("maci_agreed")
     hand.play()
     assert (hand.result.stop.reason, hand.result.stop.converged) == ("agreement", True)

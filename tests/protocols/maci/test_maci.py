@@ -50,6 +50,11 @@ def test_passages_come_first_and_are_numbered() -> None:
     assert body["q"] == pytest.approx(0.6) and body["queries"] == []
 
 
+def test_in_the_papers_reading_the_prototype_is_of_all_passages() -> None:
+    assert "subject" not in Play({"reading": "paper"}, q0=None).brief("helper")
+    assert "subject" in Play({"reading": "paper", "prototype": "relevant"}, q0=None).brief("helper")
+
+
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
@@ -447,8 +452,8 @@ def test_a_rebuttal_is_judged_with_what_it_rebuts_and_seen_so_by_the_others() ->
     play.measure()
     play.judge("judge_1")
     bodies = [msgspec.json.decode(p.body) for p in play.posts("argument")]
-    assert [(b["claim"], b.get("rebuts"), b.get("rebuts_id")) for b in bodies[2:]] == [
-        ("no", posts["debater_1"], "a1"), ("alone", None, None),
+    assert [(b["claim"], b["rebuts"], b["rebuts_id"]) for b in bodies[2:]] == [
+        ("no", posts["debater_1"], "a1"), ("alone", None, ""),
     ]  # fmt: skip
     assert play.posts("argument")[2].n in play.ask("debater_1").sees
 
@@ -480,10 +485,11 @@ def test_a_refused_argument_cannot_be_rebutted() -> None:
 
 def test_in_the_papers_reading_judges_see_no_opponents_text() -> None:
     """E.4: opponent text is masked."""
-    play, posts = recorded({"preset": "paper"})
-    assert "rebuttable" not in play.brief("debater_1")
+    play, posts = recorded({"reading": "paper"})
+    assert play.brief("debater_1")["rebuttable"] == []
     play.reply("debater_1", case(FOR, rebuttal(posts["debater_2"])))
     assert "arguments.rebuts" in play.ask("debater_1").error
+    assert "rebuts" in str(play.ask("debater_1").refused), "it is shown what was refused"
 
 
 # ---------------------------------------------------------------- scores

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from benchmarks.encoders import auc
 from parley.agents.models import make_model
 from parley.agents.retrieval.prototype import NAMED, relevant, subject
 from parley.coordinator.protocols.maci.round import passages_quality
 from parley.schemas.control import Control
 from parley.schemas.protocols.maci.messages import MeasureBrief, RetrieveBrief, Span, Subject
+from parley_research.benchmarks.encoders import auc
 from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.play import AGAINST, FOR, PAPER, begun
 from tests.protocols.maci.turns import ask, numbered, shown

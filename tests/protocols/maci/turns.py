@@ -11,7 +11,7 @@ from parley.agents.models import Completion, Model, make_model
 from parley.agents.protocols import kind_of
 from parley.coordinator.schedulers.tone import tone
 from parley.schemas.belief import Belief, Share
-from parley.schemas.protocols.maci.messages import ArgueBrief, Passage, Passages, Ruled, Span
+from parley.schemas.protocols.maci.messages import ArgueBrief, Passage, Passages, Ruled, Span, Speaker
 from parley.schemas.session import Document
 from tests.protocols.maci.simulate import example
 
@@ -68,5 +68,7 @@ def shares(**p: float) -> Belief:
 
 def anchor(outcomes: Sequence[str], belief: Belief, *, cl: float = 0.8, **more: Any) -> ArgueBrief:
     """The brief of `argue`."""
-    given: dict[str, Any] = {"opponents": (belief,), "most": 3, "round": 1, **more}
+    speakers = (Speaker(label="A"), Speaker(label="B", own=True))
+    said: dict[str, Any] = {"earlier": (), "opponents": (belief,), "speakers": speakers}
+    given = {**said, "most": 3, "round": 1, **more}
     return ArgueBrief(outcomes=tuple(outcomes), cl=cl, tone=tone(cl), tau_q=0.5, tau_crit=0.3, belief=belief, **given)

@@ -26,6 +26,7 @@ from parley.schemas import log
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci import messages as maci
 from parley.schemas.protocols.maci.messages import (
+    ArgueBrief,
     Blind,
     Case,
     Crit,
@@ -245,7 +246,8 @@ def holds(session: Session) -> None:
             if before.cl is not None:
                 assert after.cl <= before.cl and after.tau_q >= before.tau_q and after.tau_crit >= before.tau_crit
         assert abs(sum(history[-1].mixture.values()) - 1) < 1e-9
-    told = [turn.ask for turn in session.turns.values() if b'"against"' in bytes(turn.ask.brief)]
+    asked = [turn.ask for turn in session.turns.values() if turn.ask.kind == "argue"]
+    told = [ask for ask in asked if decode(ask.brief, ArgueBrief).against]
     assert len(told) <= 1 and all(a.seat == s.advocate and s.control.rounds[-1].shared for a in told)
     limit = session.opened.budget.tokens
     if limit is not None:

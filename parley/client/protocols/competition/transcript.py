@@ -352,8 +352,8 @@ def outcome_lines(body: Mapping[str, Any], story: Story | None = None) -> Iterat
 
 def unscored_words(outcome: Outcome) -> str:
     """`2 of 16 speeches could not be scored`."""
-    missing, of = len(outcome.unscored), f" of {outcome.to_score}" if outcome.to_score else ""
-    return f"{missing}{of} {'speech' if (outcome.to_score or missing) == 1 else 'speeches'} could not be scored"
+    speeches = "speech" if outcome.to_score == 1 else "speeches"
+    return f"{len(outcome.unscored)} of {outcome.to_score} {speeches} could not be scored"
 
 
 def facts(outcome: Outcome) -> Iterator[str]:

@@ -81,7 +81,6 @@ class ConsensusPresenter(Presenter):
         "revise": "Read what the others hold, then keep your answer or change it.",
         "compare": "Say which answers are the same, and how close the rest are.",
         "conclude": "Word the answer that the panel agreed on.",
-        "synthesize": "Word the answer that the panel came to.",
     }
 
     @classmethod
@@ -152,7 +151,7 @@ class ConsensusPresenter(Presenter):
         """Positions of the first round, those that moved later, and the score of each round."""
         if post.kind == "position":
             answer = "" if body.get("abstains") else str(body.get("answer", ""))
-            kept = "argument" in body and body.get("change") == "kept"  # since version 4 words may change freely
+            kept = body.get("change") == "kept"  # the words of a kept answer may change freely
             if post.seat not in self._held or (self._held[post.seat] != answer and not kept):
                 yield from list(_position(post.seat, body, _BRIEF))[:1]
             self._held[post.seat] = answer
@@ -207,7 +206,7 @@ class ConsensusPresenter(Presenter):
         answer, confidence = self.answer(result), self.confidence(result)
         if not answer:
             return super().in_short(result)
-        first, seats = result.outcome.get("first_round_majority"), self.seats(result)
+        seats = self.seats(result)
         silent, unheard = _silent(result), max(0, seats - len(_last(result)))
         holding = max(0, seats - len(items(result.outcome.get("minority"))) - silent - unheard)
         who = ("both" if seats == 2 else f"all {seats}") if holding == seats else f"{holding} of {seats}"
@@ -218,12 +217,7 @@ class ConsensusPresenter(Presenter):
             disputed = items(result.rounds[-1].get("key_disagreements")) if result.rounds else []
             still = f"; open: {line(words(disputed[0]), _BRIEF)}" if disputed else ""
             return f"no consensus: {who} {held}{rest}{still}"
-        if "label" in result.outcome:
-            return f"{who} agree, {confidence}{rest}{_changes(result)}"
-        if len(result.rounds) < 2:
-            return f"{who} agreed from the start, {confidence}{rest}; there was nothing to debate"
-        changed = "changed nothing" if first == answer else f"changed the majority from {line(words(first), _BRIEF)}"
-        return f"{who} {held}{rest}; the debate {changed if first else 'made a majority where there was none'}"
+        return f"{who} agree, {confidence}{rest}{_changes(result)}"
 
     def reasoning(self, result: Result) -> str:
         """What it rests on; before it, where the analyst worded the answer, what a seat that holds it said itself."""
@@ -438,10 +432,7 @@ def _assessment(round_: int, body: Body, reasons: Mapping[str, str], width: int)
     for side in items(body.get("groups")):
         label, holders = words(mapping(side).get("label")), items(mapping(side).get("seats"))
         yield "quiet", f"      {line(label, WIDE)}: {', '.join(line(str(x)) for x in holders)}"
-    moved = body.get("moved")
-    if moved is None:
-        moved = dict.fromkeys(body.get("flips_without_evidence") or (), "without new evidence")
-    for seat, by in mapping(moved).items():
+    for seat, by in mapping(body.get("moved")).items():
         if put_elsewhere(by, mapping(body.get("changes")).get(seat)):
             yield "quiet", f"      {line(str(seat))} {PUT_ELSEWHERE}"
             continue

@@ -50,7 +50,7 @@ class CriticPresenter(Presenter):
         "answered": ("Objections that the answer meets", "Their numbers."),
         "contradicts": ("Objections that the answer contradicts", "Their numbers."),
         "assumptions": ("What the answer takes for granted", ""),
-        "ruling": ("Your ruling", "upholds, narrows or reverses; it may be empty."),
+        "ruling": ("Your ruling", "upholds, narrows or reverses."),
     }  # fmt: skip
     asks: ClassVar[Mapping[str, str]] = {
         "answer": "Answer the question, and meet the objections that were raised so far.",

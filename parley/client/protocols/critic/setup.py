@@ -10,7 +10,7 @@ class CriticSetup(Setup):
     """One seat of each role."""
 
     def contradiction(self, settings: Mapping[str, Any]) -> tuple[str, str] | None:
-        """More rounds at least than at most; a setting that does nothing any more."""
+        """More rounds at least than at most."""
         if not settings:
             return None
         from parley.coordinator.protocols.critic.seats import contradiction
@@ -21,7 +21,6 @@ class CriticSetup(Setup):
 SETUP = CriticSetup(
     name="critic",
     about="One seat answers and a critic objects. A judge says when the answer has met the objections.",
-    hidden=("raise_by", "lower_by"),
     opening_only=("stream",),
     rank=2,
     others=("answerer", "critic", "judge", "helper"),

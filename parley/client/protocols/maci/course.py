@@ -9,7 +9,7 @@ from parley.client.records import Altered, Record, opening, result_of
 from parley.client.reliability.course import Course, Pull
 from parley.coordinator.admission import build_settings
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.protocols.maci.state import State, in_force
+from parley.coordinator.protocols.maci.state import State
 from parley.coordinator.replay import Diverged, replayed
 from parley.coordinator.schedulers import learned, tried
 from parley.coordinator.table import Inadmissible
@@ -37,7 +37,7 @@ def course(record: Record, right: Callable[[str], bool | None]) -> Course | None
         return None
     try:
         rounds = [msgspec.convert(row["signals"], Signals) for row in result.rounds]
-        config = in_force(build_settings(PROTOCOLS[opened.protocol], opened.settings), opened.version)
+        config = build_settings(PROTOCOLS[opened.protocol], opened.settings)
     except (msgspec.ValidationError, Inadmissible) as error:
         raise Altered(f"session {record.sid}: {error}") from error
     pulls = tuple(_pulls(record, config)) if config.schedule == "learned" else ()

@@ -210,7 +210,7 @@ def brought(certificate: Mapping[str, Any]) -> int | None:
 def named(body: Round) -> str:
     """Who is to be devil's advocate in the next round, and why."""
     shared = line(str(body.signals.shared), _NAME)
-    return f"all hold {shared}; {line(str(body.next_advocate))} is to argue against it as devil's advocate"
+    return f"all hold {shared}; {line(body.next_advocate)} is to argue against it as devil's advocate"
 
 
 def signal_words(s: Signals) -> str:
@@ -244,8 +244,7 @@ _SAY: dict[type, Callable[[Post, Any, int], Iterator[StyledLine]]] = {
 # ---------------------------------------------------------------- the end
 
 
-_ORDER = ("agreement", "plateau", "stalemate", "no_gain", "budget", "round_limit", "max_rounds")
-"""The last is what older sessions call the one before it."""
+_ORDER = ("agreement", "plateau", "stalemate", "no_gain", "budget", "round_limit")
 _CONVERGES = ("agreement", "plateau")
 _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
@@ -264,7 +263,7 @@ def stops_of(certificate: Mapping[str, Any]) -> list[StopRule]:
 def test_of(test: Mapping[str, Any]) -> StopTest:
     """One of them."""
     value, limit = test.get("value"), test.get("limit")
-    what = _SHOWN.get(str(test.get("test")), line(str(test.get("test"))))
+    what = line(str(test.get("test")))
     holds = bool(test.get("holds"))
     if isinstance(value, str):  # why the next round does not fit the budget; empty: it does
         return StopTest(what="the next round", value=line(value, _WIDE) or "fits the budget", wanted="", holds=holds)
@@ -307,10 +306,7 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         yield "quiet", f"      no convergence: {test_of(one).words}"
 
 
-_ATTACKED = "rounds in which a devil's advocate argued against it"
-"""Its name in a record. It counts a round whose advocate found nothing to argue, too."""
-_SHOWN = {_ATTACKED: "rounds with a devil's advocate, after which all held the same answer"}
-"""Test of a certificate -> its name as it is shown, where the recorded one says too much."""
+_ATTACKED = "rounds with a devil's advocate, after which all held the same answer"
 _NO_ATTACK = "the devil's advocate brought no argument, so nothing was said against the answer in that round"
 _HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
 _SHORT = {

@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.encoders import EncoderError
-from parley.agents.matching import Matcher, match
-from parley.agents.matching.subject_model import make_readers
+from parley.agents.matching import Matcher, embedded, match
 from parley.agents.protocols.madp.reactions import make_hear
 from parley.client.errors import BadInput
 from parley.client.protocols.routing import Candidate, Left, Part, Route, Routing
@@ -85,7 +84,7 @@ class TaskRouter:
     def __init__(self, specs: Sequence[ExpertSpec], *, keyword: bool = False, words: bool = False) -> None:
         self._specs = tuple(sorted(specs, key=lambda s: s.id))
         self._keyword = keyword
-        self._matcher = Matcher(None if keyword or words else _reader())
+        self._matcher = Matcher(None if keyword or words else _encoder())
         self._hears: dict[str, Hear] = {s.id: make_hear(s, metered=False) for s in self._specs}
         helper = Announcement(instance=HELPER, queue=HELPER, roles=(HELPER,), model="", family="")
         request = OpenSession(question="-", protocol=MADP.name, settings={"wording": "never"})
@@ -105,7 +104,7 @@ class TaskRouter:
         Raises
         ------
         BadInput
-            The reader cannot be had here.
+            The encoder cannot be had here.
         """
         started = time.perf_counter()
         matched = await self._matched(tasks)
@@ -166,9 +165,9 @@ class TaskRouter:
         return session
 
 
-def _reader() -> Any:
+def _encoder() -> Any:
     try:
-        return make_readers()
+        return embedded()
     except EncoderError as error:
         raise _no_encoder(error) from error
 

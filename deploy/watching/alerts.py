@@ -1,0 +1,206 @@
+"""Alerts that no objective covers: something is broken or about to be, and somebody can mend it. One table."""
+
+import msgspec
+
+from parley.observability.slos import PAGE, TICKET
+
+WHO = "{{ with $labels.service }}{{ . }} at {{ end }}{{ $labels.instance }}"
+"""Who it is: with the service's name where the scrape says it (deploy/prometheus.yml)."""
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    """One alert."""
+
+    name: str
+    expr: str
+    """True, that is: it has a value, where the alert is on."""
+    for_s: int
+    """So long it must be true before anybody is told, in seconds."""
+    severity: str
+    summary: str
+    """One sentence; `{{ $labels.x }}` and `{{ $value }}` are filled in by Prometheus."""
+    steps: tuple[str, ...]
+    """The runbook: what to look at first."""
+
+
+ALERTS = (
+    Alert(
+        name="ParleyQueueWithoutWorker",
+        expr="max by (queue) (parley_queue_workers) == 0"
+        " and on (queue) max by (queue) (parley_queue_pending + parley_queue_unacknowledged) > 0",
+        for_s=60,
+        severity=PAGE,
+        summary="Turns wait on the queue {{ $labels.queue }}, and no worker of it is alive.",
+        steps=(
+            "Is the queue's service up? If its process is up but silent, it is frozen: restart it. Nothing is lost.",
+            "Does it reach the bus? On its machine, `parley doctor --nats URL --creds KEYS/QUEUE.json` says so.",
+        ),
+    ),
+    Alert(
+        name="ParleyQueueWaits",
+        expr="max by (queue) (parley_queue_oldest_seconds) > 120 and on (queue) max by (queue) "
+        "(parley_queue_pending) > 0",
+        for_s=120,
+        severity=TICKET,
+        summary="The oldest turn on the queue {{ $labels.queue }} waits for {{ $value | humanizeDuration }}.",
+        steps=(
+            "If all copies are busy (dashboard *specialists*), start more of them, or give each more room.",
+            "If copies are idle, the worker's log says what it does with its turns.",
+        ),
+    ),
+    Alert(
+        name="ParleyQueueFull",
+        expr="max by (queue) (parley_queue_pending) > 200",
+        for_s=120,
+        severity=PAGE,
+        summary="{{ $value }} turns wait on the queue {{ $labels.queue }}.",
+        steps=(
+            "Start more copies of its worker. A scaler on the queue can do that (docs/operations/scale.md).",
+            "Or let fewer turns arrive: give sessions budgets, or limit the programs that open them.",
+        ),
+    ),
+    Alert(
+        name="ParleyEndpointFailing",
+        expr="sum by (model) (rate(parley_model_errors_total[5m]))"
+        " / (sum by (model) (rate(parley_model_calls_total[5m])) > 0) > 0.5",
+        for_s=120,
+        severity=PAGE,
+        summary="{{ $value | humanizePercentage }} of the calls of the model {{ $labels.model }} fail.",
+        steps=(
+            "The dashboard *bus and models* shows the kind: a key that is refused, a limit, a time-out, "
+            "or a server that is down.",
+            "Give `parley doctor --probe` the variables of the service that fails (`LLM_PROVIDER` and others), and no "
+            "`--nats`: it asks each model once, and prints what it says.",
+        ),
+    ),
+    Alert(
+        name="ParleySpendNearBudget",
+        expr="max by (tenant) (parley_spend_today_usd) / (max by (tenant) (parley_budget_today_usd) > 0) >= 0.8",
+        for_s=0,
+        severity=TICKET,
+        summary="The tenant {{ $labels.tenant }} has spent {{ $value | humanizePercentage }} of its budget of today.",
+        steps=(
+            "The dashboard *debates* and `parley explain ID` show which sessions cost most.",
+            "Raise the budget of the day, or give sessions budgets (`--budget-usd`).",
+        ),
+    ),
+    Alert(
+        name="ParleyCoordinationDegraded",
+        expr="max(parley_breaker_degraded) == 1",
+        for_s=60,
+        severity=TICKET,
+        summary="Tasks are assigned by keywords alone: coordination failed too often.",
+        steps=(
+            "Is the helper up, and does it answer? It is a queue like any other: see ParleyQueueWithoutWorker.",
+            "It recovers by itself once coordination works again (docs/madp.md).",
+        ),
+    ),
+    Alert(
+        name="ParleyItemsWait",
+        expr="sum(parley:items_opened_total:max) - sum(parley:items_closed_total:max) > 0",
+        for_s=3_600,
+        severity=TICKET,
+        summary="For more than an hour some question has waited for a person. Just now {{ $value }} of them wait.",
+        steps=("`parley inbox` lists them, with their deadlines and the default if nobody answers.",),
+    ),
+    Alert(
+        name="ParleyLogsDamaged",
+        expr="max(parley_logs_damaged) > 0",
+        for_s=0,
+        severity=PAGE,
+        summary="The logs of {{ $value }} sessions have lost something.",
+        steps=(
+            "`parley doctor` names the sessions.",
+            "Restore the store from a backup (docs/operations/backup.md), or ask these questions again.",
+        ),
+    ),
+    Alert(
+        name="ParleySessionsUnreadable",
+        expr="sum by (reason) (parley_sessions_unreadable) > 0",
+        for_s=300,
+        severity=TICKET,
+        summary="{{ $value }} sessions cannot be run by these moderators ({{ $labels.reason }}).",
+        steps=("A moderator of another release opened them: docs/compatibility.md says what to do.",),
+    ),
+    Alert(
+        name="ParleyBusDisconnected",
+        expr="parley_bus_connected == 0",
+        for_s=60,
+        severity=PAGE,
+        summary=f"{WHO} has no connection to the bus.",
+        steps=(
+            "If all services say so, nats-server is down or full. Its log says why.",
+            "If only one says so, check its credentials and its network.",
+        ),
+    ),
+    Alert(
+        name="ParleyStoreNearlyFull",
+        expr="max(parley_store_used_bytes) / (max(parley_store_limit_bytes) > 0) > 0.8",
+        for_s=300,
+        severity=PAGE,
+        summary="The store of the bus is {{ $value | humanizePercentage }} full.",
+        steps=(
+            "Shorten `retention.log_days`, or give the store more room (docs/retention.md).",
+            "At the limit sessions wait. They go on when there is room.",
+        ),
+    ),
+    Alert(
+        name="ParleyLateCalls",
+        expr="sum(increase(parley_late_calls_total[1h])) > 10",
+        for_s=0,
+        severity=TICKET,
+        summary="{{ $value }} model calls of the last hour began after their turn had been answered.",
+        steps=("Workers were frozen just before their call. Do machines run out of CPU or memory?",),
+    ),
+    Alert(
+        name="ParleyServiceDown",
+        expr='up{job="parley"} == 0',
+        for_s=120,
+        severity=PAGE,
+        summary=f"{WHO} does not answer Prometheus.",
+        steps=("Is the process up? Its last log lines say why it ended.",),
+    ),
+    Alert(
+        name="ParleyOutcomesMissing",
+        expr="absent(parley_outcomes_position) or max(parley_outcomes_lag) > 10000",
+        for_s=600,
+        severity=TICKET,
+        summary="`parley metrics` is not there, or far behind: objectives are not measured.",
+        steps=(
+            "If it is not there, start a copy of `parley metrics`. It continues where the last one stopped.",
+            "If it is behind, its connection to the bus is slow, or its process is short of CPU.",
+        ),
+    ),
+    Alert(
+        name="ParleyNatsDown",
+        expr="max(parley_nats_up) == 0",
+        for_s=60,
+        severity=PAGE,
+        summary="The monitor of nats-server does not answer.",
+        steps=("Is nats-server up? Services wait, and go on when it is back.",),
+    ),
+    Alert(
+        name="ParleyTokensTried",
+        expr='sum(rate(parley_gateway_requests_total{door=~"web|openai|mcp|login",status="401"}[5m])) > 1',
+        for_s=300,
+        severity=TICKET,
+        summary="The gateway refuses {{ $value | humanize }} requests a second that bring no valid token or cookie.",
+        steps=(
+            "A program may still use a token that was replaced. The log of your proxy has its address. Give it the new "
+            "token.",
+            "If nobody knows the address, somebody tries tokens. An address gets 20 tries, then one a second. "
+            "Block it at the proxy.",
+        ),
+    ),
+    Alert(
+        name="ParleyGatewayBusy",
+        expr='sum by (door) (rate(parley_gateway_requests_total{status="429"}[5m])) > 1',
+        for_s=300,
+        severity=TICKET,
+        summary="The gateway refuses {{ $value | humanize }} requests a second as too many (door {{ $labels.door }}).",
+        steps=(
+            "If one program asks in a loop, make it wait as `Retry-After` says.",
+            "If many people share one token, they share its limit. Make one for each with `parley bus token`.",
+        ),
+    ),
+)

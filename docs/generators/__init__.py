@@ -1,0 +1,1 @@
+"""Write the pages that are made from the code."""

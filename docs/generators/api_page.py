@@ -1,0 +1,173 @@
+"""`docs/api.md`, made from the docstrings of what `import parley` gives: python -m docs.generators.api_page
+docs/api.md"""
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import parley
+from parley.client.reliability.ways import Expected, Route
+from parley.schemas.result import ResultUsage, SeatUsage, Stop
+
+_HEAD = """# The Python API
+
+This page lists what `import parley` gives. `make api` makes it from the docstrings, and a test checks that it is
+current. The package has types (`py.typed`), so `mypy --strict` checks your calls.
+
+In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
+`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
+"""
+_ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
+"""These first; the others by name."""
+_SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
+_PARTS = {"Result": (Stop, ResultUsage, SeatUsage, Route, Expected)}
+"""What is told below a class, since its fields are that."""
+_SHORT = {"Parley": "p"}
+
+
+def page() -> str:
+    """The whole page."""
+    names = sorted(parley.__all__, key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
+    parts = [_HEAD, *("\n".join(_told(name)) for name in names)]
+    return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def _told(name: str) -> Iterator[str]:
+    thing = getattr(parley, name)
+    yield f"## parley.{name}"
+    yield ""
+    if not inspect.isclass(thing):
+        yield from _function(
+            ".".join(("parley", name)), thing, "async with " if inspect.isasyncgenfunction(_inner(thing)) else ""
+        )
+        return
+    bases = ", ".join(
+        f"`{b.__name__}`" for b in thing.__mro__[1:-1] if b.__name__ in parley.__all__ and b.__name__ != name
+    )
+    if bases:
+        yield f"Is also {bases}."
+        yield ""
+    yield from _docstring(inspect.cleandoc(thing.__doc__ or ""))
+    yield from _fields(thing)
+    for part in _PARTS.get(name, ()):
+        yield f"### {name}: {part.__name__}"
+        yield ""
+        yield from _docstring(inspect.cleandoc(part.__doc__ or ""))
+        yield from _fields(part)
+    for method, value in _methods(thing):
+        if isinstance(value, property):
+            yield f"### {name}.{method}"
+            yield ""
+            yield from _docstring(inspect.getdoc(value) or "")
+        else:
+            yield f"### {name}.{method}"
+            yield ""
+            inner = _inner(value)
+            awaited = "await " if inspect.iscoroutinefunction(inner) else ""
+            yield from _function(f"{_SHORT.get(name, name.lower())}.{method}", value, awaited)
+
+
+def _inner(thing: Any) -> Any:
+    return inspect.unwrap(thing)
+
+
+def _methods(thing: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties with a docstring, those of ours that it inherits included."""
+    seen: set[str] = set()
+    for owner in thing.__mro__:
+        if owner is object or owner.__module__.split(".")[0] not in ("client", "parley", "schemas"):
+            continue
+        for name, value in vars(owner).items():
+            plain = inspect.isfunction(value) or isinstance(value, property)
+            if plain and not name.startswith("_") and name not in seen and inspect.getdoc(value):
+                seen.add(name)
+                yield name, value
+
+
+def _function(shown: str, function: Any, before: str) -> Iterator[str]:
+    inner = _inner(function)
+    parameters = [p for p in inspect.signature(inner).parameters.values() if p.name != "self"]
+    signature, starred = [], False
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            signature.append("*")
+            starred = True
+        default = "" if p.default is p.empty else f" = {p.default!r}"
+        signature.append(f"{p.name}: {_type(p.annotation)}{default}")
+    result = _type(inspect.signature(inner).return_annotation)
+    one = f"{before}{shown}({', '.join(signature)}) -> {result}"
+    yield "```py"
+    if len(one) <= 110:
+        yield one
+    else:
+        yield f"{before}{shown}("
+        yield from (f"    {text}," for text in signature)
+        yield f") -> {result}"
+    yield "```"
+    yield ""
+    yield from _docstring(inspect.getdoc(function) or "")
+
+
+def _type(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = re.sub(r"\b(?:[A-Za-z_]+\.)+(?=[A-Z_a-z])", "", text.strip("'\""))
+    return re.sub(r"AsyncIterator\[(\w*Parley)\]", r"\1", text).replace("NoneType", "None")
+
+
+def _fields(thing: type) -> Iterator[str]:
+    """Fields of a message, with what stands below each in the source."""
+    fields: dict[str, tuple[str, str]] = {}
+    for owner in reversed(thing.__mro__):
+        if not getattr(owner, "__struct_fields__", ()) or owner.__module__.startswith("msgspec"):
+            continue
+        body = ast.parse(inspect.getsource(owner)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for at, node in enumerate(body.body):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                after = body.body[at + 1] if at + 1 < len(body.body) else None
+                text = (
+                    after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+                )
+                value = f" = {ast.unparse(node.value)}" if node.value is not None else ""
+                fields[node.target.id] = (f"{ast.unparse(node.annotation)}{value}", " ".join(str(text).split()))
+    for name, (annotation, text) in fields.items():
+        yield f"- `{name}: {annotation}`" + (f": {text}" if text else "")
+    if fields:
+        yield ""
+
+
+def _docstring(text: str) -> Iterator[str]:
+    """A docstring as Markdown: its sections as lists."""
+    lines = text.split("\n")
+    section, at = "", 0
+    while at < len(lines):
+        row = lines[at]
+        if row in _SECTIONS and lines[at + 1 : at + 2] == ["-" * len(row)]:
+            section = row
+            yield f"**{row}**"
+            yield ""
+            at += 2
+            continue
+        if section and row and not row.startswith(" "):
+            yield f"- `{row}`: " + " ".join(_below(lines[at + 1 :]))
+        elif not section:
+            yield row
+        elif not row:
+            yield ""
+        at += 1
+    yield ""
+
+
+def _below(lines: list[str]) -> Iterator[str]:
+    for row in lines:
+        if not row.startswith(" "):
+            return
+        yield row.strip()
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

@@ -1,5 +1,0 @@
-"""The data sets that this project can read; importing it adds them."""
-
-from evaluation.debates.sets import answered, judged, panels, samples
-
-__all__ = ["answered", "judged", "panels", "samples"]

@@ -1,1 +1,0 @@
-"""How the encoders of the matcher are made, by whoever maintains them; in an environment with torch."""

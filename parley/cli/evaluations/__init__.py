@@ -1,1 +1,0 @@
-"""Commands of the group `eval`, beside `eval routing`."""

@@ -1,1 +1,0 @@
-"""The work of `parley eval debates`, after its arguments are read."""

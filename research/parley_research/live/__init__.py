@@ -1,0 +1,1 @@
+"""Questions asked of live models, several ways, with every session kept."""

@@ -1,0 +1,59 @@
+"""The page of figures: its table, and that it is the one that the module makes."""
+
+from pathlib import Path
+
+import pytest
+
+from parley_research.debates.registry import loaded
+from parley_research.learned import report
+from parley_research.learned.exported import exported
+from parley_research.loaders import DATA, NoData
+from tests.research.learned.test_methods import LAW, OPEN, TAX
+
+
+def test_a_row_compares_a_method_with_itself() -> None:
+    methods = {method.name: method for method in loaded().methods()}
+    results = report._played(methods["vote"], LAW, [*LAW, *TAX, *OPEN])
+    row = report._row(methods["vote"], results, results)
+    assert (row.gain.value, row.words, row.rounds) == (0.0, 1.0, 1.0)
+    assert "| 100 | 100 | 100 |" in report.table([row], "the vote")
+
+
+def test_a_method_that_is_worse_is_not_called_the_same() -> None:
+    methods = {method.name: method for method in loaded().methods()}
+    base = report._played(methods["full"], OPEN, OPEN)
+    row = report._row(methods["vote"], report._played(methods["vote"], OPEN, OPEN), base)
+    assert row.gain.value == pytest.approx(-0.5) and row.same > 0.9 and row.words == pytest.approx(0.5)
+
+
+def test_a_row_that_cannot_be_made_here_is_named_with_what_to_do() -> None:
+    registry = loaded()
+    there = "agreement_vote" in {method.name for method in registry.methods()}
+    assert there is not ("agreement_vote" in registry.missing), "it is run, or the page says why not"
+    registry.missing["agreement_vote_2"] = "crowd-kit is not installed; pip install 'parley[eval]'"
+    try:
+        (line,) = report.not_run(("vote", "agreement_vote_2"))
+    finally:
+        del registry.missing["agreement_vote_2"]
+    assert line == "`agreement_vote_2` was not run: crowd-kit is not installed; pip install 'parley[eval]'."
+
+
+def test_every_set_and_method_of_the_page_is_there() -> None:
+    names = {method.name for method in loaded().methods()} | {"agreement_vote"}
+    sets = {data_set.name for data_set in loaded().sets()}
+    assert report.TABLES.keys() <= sets
+    assert {name for against, listed in report.TABLES.values() for name in (against, *listed)} <= names
+
+
+def test_the_page_begins_as_its_template_says() -> None:
+    assert report.PAGE.read_text().startswith(report.HEAD.read_text().rstrip())
+
+
+def test_the_coefficients_of_the_page_are_those_of_the_fit_half() -> None:
+    try:
+        found = exported("ford", 0.5, DATA)
+    except NoData as error:
+        pytest.skip(f"NOT CHECKED: {error}")
+    text = (Path(report.PAGE).parent / "reliability.md").read_text()
+    assert all(f"{name}: {figure}" in text for name, figure in found.coefficients.items())
+    assert found.debates == 2_847 and found.fitted_on in text

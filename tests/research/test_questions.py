@@ -1,0 +1,37 @@
+"""The questions over documents: what the frozen half is, and that both halves can be scored."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from parley_research.extractive import own
+
+QUESTIONS = Path(__file__).parents[2] / "research" / "parley_research" / "questions"
+FROZEN = "d871b77d2b32d1341acabb77df8228886d9458f89bf57da829559d3254109236"
+
+
+def test_the_frozen_half_is_as_it_was_written() -> None:
+    assert sha256((QUESTIONS / "frozen.jsonl").read_bytes()).hexdigest() == FROZEN
+
+
+@pytest.mark.parametrize(("half", "questions", "unanswerable"), [("dev", 60, 20), ("frozen", 100, 34)])
+def test_a_half_has_its_questions_and_every_gold_stands_in_its_documents(
+    half: str, questions: int, unanswerable: int
+) -> None:
+    asked = list(own(QUESTIONS / f"{half}.jsonl"))
+    assert len(asked) == questions and sum(not a.gold for a in asked) == unanswerable
+    for a in asked:
+        if a.kind == "yesno" or not a.gold:
+            continue
+        text = " ".join(" ".join(t for _, t in a.documents).casefold().split())
+        assert any(all(" ".join(part.casefold().split()) in text for part in g) for g in a.gold), a.id
+
+
+def test_no_document_serves_both_halves() -> None:
+    def names(half: str) -> set[str]:
+        lines = (QUESTIONS / f"{half}.jsonl").read_text(encoding="utf-8").splitlines()
+        return {name for row in lines for name in json.loads(row)["documents"]}
+
+    assert not names("dev") & names("frozen") and len(names("dev") | names("frozen")) >= 40

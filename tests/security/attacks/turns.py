@@ -1,0 +1,205 @@
+"""Attacks that only a moderator can refuse: false tokens, others' turns, events that an author has no right to,
+others' sessions. They run on a session of the check's own that is really open, with its real turns and tokens.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+import msgspec
+
+from parley.bus import accounts, channels, subjects
+from parley.bus.accounts import Credentials
+from parley.bus.errors import Denied
+from parley.coordinator import briefing
+from parley.schemas.session import CancelSession, OpenSession, TimerDue
+from parley.schemas.turn import Answer, Check, Checked, Reply
+from parley.schemas.wire import Undecodable, decode, encode, raw
+from tests.security.attacks.actor import Actor, Attack, worst
+from tests.security.attacks.scene import (
+    ASK_S,
+    LET_THROUGH,
+    NOT_STORED,
+    PROTOCOL,
+    REFUSED,
+    SUCCEEDED,
+    Verdict,
+    violation,
+)
+
+_BODY = raw({"answer": "stolen", "reasoning": "stolen", "confidence": 1.0})
+_KNOWN_KEYS = (b"\0" * 32, b"k" * 32, b"parley", b"secret", b"changeme")
+"""Keys that somebody may try: of all zeros, of one letter, words."""
+
+
+def attacks(actor: Actor) -> Iterator[Attack]:
+    """The attacks that this user tries."""
+    if actor.agent:
+        yield "answers an open turn with a forged token", lambda: _forge(actor)
+        yield "answers another seat's turn with its stolen token", lambda: _steal(actor)
+        yield "asks whether another seat's turn is open", lambda: _ask(actor)
+        for what, event in _events():
+            yield f"submits {what} as a reply", _event(actor, event)
+    elif actor.submits:
+        victims = actor.victims(accounts.CLIENT, accounts.OWNER)
+        if not actor.owner and actor.name != actor.scene.opener:
+            yield "cancels a session that another opened", lambda: _cancel(actor)
+        for victim in victims[:1]:
+            yield f"learns what became of what {victim.user} submitted", _fate(actor, victim)
+        yield "submits that a timer fired, as a client", lambda: _time(actor)
+
+
+def _own_channel(actor: Actor) -> str:
+    return channels.speaks_on(actor.user.account)
+
+
+async def _says(actor: Actor, channel: str, author: str, message: msgspec.Struct) -> Verdict:
+    """Submit as a participant; what the moderator answers."""
+    subject = subjects.say("any", channel, author, actor.scene.sid)
+    try:
+        msg = await actor.conn.request(subject, encode(message), ASK_S)
+    except Denied as denied:
+        return violation(denied)
+    answer = decode(msg.data, Answer)
+    if answer.verdict == "accepted":
+        return Verdict(SUCCEEDED, "the moderator accepted it")
+    outcome = REFUSED if answer.verdict == "refused" else LET_THROUGH
+    return Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}")
+
+
+async def _all_ways(actor: Actor, author: str, on: str, messages: Iterable[msgspec.Struct]) -> Verdict:
+    """In its own name and in another's. What refuses first is shown, unless one gets through."""
+    mine = _own_channel(actor)
+    verdicts: list[Verdict] = []
+    for message in messages:
+        verdicts.append(await _says(actor, mine, actor.name, message))
+        theirs = await _says(actor, on, author, message)
+        verdicts.append(theirs)
+        if SUCCEEDED in (verdicts[-2].outcome, theirs.outcome):
+            break
+    return worst(verdicts)
+
+
+async def _forge(actor: Actor) -> Verdict:
+    actor.scene.needs_session()
+    stolen = actor.scene.turns[0]
+    sid, turn = actor.scene.sid, stolen.turn.id
+    real = stolen.turn.token
+    tokens = ["", "0" * len(real), secrets.token_hex(len(real) // 2), real[:-1], real.swapcase()]
+    tokens += [briefing.token(key, sid, turn) for key in _KNOWN_KEYS]
+    forged = [Reply(turn=turn, token=t, body=_BODY) for t in tokens if t != real or t in tokens[5:]]
+    return await _all_ways(actor, stolen.queue, stolen.work.channel, forged)
+
+
+async def _steal(actor: Actor) -> Verdict:
+    actor.scene.needs_session()
+    stolen = actor.scene.turns[1]
+    reply = Reply(turn=stolen.turn.id, token=stolen.turn.token, body=_BODY)
+    return await _all_ways(actor, stolen.queue, stolen.work.channel, [reply])
+
+
+async def _ask(actor: Actor) -> Verdict:
+    """By its real token, in its own name and in the seat's."""
+    actor.scene.needs_session()
+    stolen = actor.scene.turns[1]
+    verdicts = []
+    for channel, author in ((_own_channel(actor), actor.name), (stolen.work.channel, stolen.queue)):
+        subject = subjects.check("any", channel, author, actor.scene.sid)
+        ask = encode(Check(turn=stolen.turn.id, token=stolen.turn.token))
+        try:
+            msg = await actor.conn.request(subject, ask, ASK_S)
+        except Denied as denied:
+            verdicts.append(violation(denied))
+            continue
+        answer = decode(msg.data, Checked)
+        answered = answer.open or "not open" in answer.why
+        verdicts.append(Verdict(SUCCEEDED if answered else REFUSED, f"the moderator: {answer.why or 'it is open'}"))
+    return worst(verdicts)
+
+
+def _events() -> Iterator[tuple[str, bytes]]:
+    yield "a cancellation", encode(CancelSession(reason="stolen"))
+    yield "an opening", encode(OpenSession(question="?", protocol=PROTOCOL.name))
+    yield "a timer that fired", encode(TimerDue())
+    yield "an entry of the log", b'{"t":"cancelled","author":"owner","reason":"stolen"}'
+
+
+def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
+    """What only clients, timers or moderators submit: as a reply, and where those do."""
+
+    async def attack() -> Verdict:
+        scene = actor.scene
+        scene.needs_session()
+        msg = await actor.conn.request(
+            subjects.say("any", _own_channel(actor), actor.name, scene.sid), event, ASK_S
+        )  # fmt: skip
+        verdicts = []
+        try:
+            answer = decode(msg.data, Answer)
+            outcome = SUCCEEDED if answer.verdict == "accepted" else REFUSED
+            verdicts.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
+        except Undecodable as error:
+            verdicts.append(Verdict(LET_THROUGH, f"another answer: {error}"))
+        # A session of another id: where it gets through, the check goes on.
+        sid = scene.fresh()
+        owner = scene.opener
+        for subject in (
+            subjects.inbox(channels.CLIENT, owner, sid), subjects.inbox(channels.OWNER, owner, sid),
+            subjects.inbox(channels.TIMER, channels.TIMER, sid), scene.log(sid),
+        ):  # fmt: skip
+            verdicts.append(await actor.publishes(subject, event, headers=NOT_STORED))
+        return worst(verdicts)
+
+    return attack
+
+
+async def _cancel(actor: Actor) -> Verdict:
+    """On its own, on the opener's, and on owners' subjects."""
+    scene = actor.scene
+    scene.needs_session()
+    cancel = encode(CancelSession(reason="stolen"))
+    fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, cancel)
+    if fate.fate == "taken":
+        return Verdict(SUCCEEDED, "the session was cancelled")
+    verdicts = [Verdict(REFUSED, f"the moderator {fate.fate}: {fate.why}")]
+    sid = scene.fresh()
+    ways = ((channels.CLIENT, scene.opener), (channels.OWNER, scene.opener), (channels.OWNER, actor.name))
+    for channel, author in ways:
+        subject = subjects.inbox(channel, author, sid)
+        verdicts.append(await actor.publishes(subject, cancel, headers=NOT_STORED))
+    return worst(verdicts)
+
+
+def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]:
+    """Asks for a fate in the user's own name, and in the victim's."""
+    scene = actor.scene
+
+    async def attack() -> Verdict:
+        verdicts = []
+        for data in (encode(CancelSession()), b"not even JSON"):
+            sid = scene.fresh()
+            conn = scene.connections[victim.user]
+            mine = subjects.inbox(channels.CLIENT, victim.user, sid)
+            ack = await conn.store(mine, data, msg_id=secrets.token_hex(16))
+            if (await scene.fate(victim.user, victim.user, channels.CLIENT, sid, ack.seq)).fate == "pending":
+                return Verdict(LET_THROUGH, "no moderator took what the victim submitted")
+            verdicts += [await asks(sid, author, ack.seq) for author in (actor.name, victim.user)]
+        return worst(verdicts)
+
+    async def asks(sid: str, author: str, seq: int) -> Verdict:
+        try:
+            fate = await scene.fate(actor.name, author, channels.CLIENT, sid, seq, 0.0)
+        except Denied as denied:
+            return violation(denied)
+        return Verdict(REFUSED if fate.fate == "pending" else SUCCEEDED, f"the moderator says: {fate.fate}")
+
+    return attack
+
+
+async def _time(actor: Actor) -> Verdict:
+    """Fires a timer in the user's own name, and in the timers'."""
+    scene = actor.scene
+    scene.needs_session()
+    fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, encode(TimerDue()))
+    mine = Verdict(SUCCEEDED if fate.fate == "taken" else REFUSED, f"the moderator {fate.fate}: {fate.why}")
+    subject = subjects.inbox(channels.TIMER, channels.TIMER, scene.fresh())
+    return worst([mine, await actor.publishes(subject, headers=NOT_STORED)])

@@ -1,0 +1,289 @@
+"""`parley bus check`: it finds a server that does not enforce the table, and leaves nothing behind on any."""
+
+import asyncio
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.watching.alerts import ALERTS
+from parley.bus import accounts, rights, subjects
+from parley.bus.accounts import Credentials
+from parley.bus.cluster.embedded import HOST, free_ports
+from parley.bus.connection import Connection, connect
+from parley.bus.embedded import EmbeddedServer, find_server
+from parley.bus.rendered import renewed
+from parley.bus_admin import check, keys
+from parley.bus_admin.attacks import ATTACKS
+from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, THROUGH, Row
+from parley.client.errors import BadInput, Unreachable
+from parley.stack.lease import read_running
+from tests.conftest import Eventually
+from tests.parley.support import Front, until
+from tests.security.support import PINS, QUEUES, READERS, VIEWERS, Target, allowed, naive
+from tests.support.forks import run
+
+LINES, COLUMNS = 24, 80
+
+
+async def checked(target: Target, folder: Path) -> dict[str, Row]:
+    """What the check finds on a bus, by attack."""
+    if not folder.exists():
+        target.save(folder)
+    return {row.attack: row for row in await asyncio.to_thread(check.run, target.server.url, folder)}
+
+
+def outcomes(rows: Mapping[str, Row]) -> dict[str, str]:
+    """What is not as it should be."""
+    return {attack: row.outcome for attack, row in rows.items() if row.outcome not in check.GOOD}
+
+
+async def kept(conn: Connection) -> dict[str, Any]:
+    """What the bus holds: messages, their subjects, and consumers of every stream."""
+    held: dict[str, Any] = {}
+    for name in (await conn.api("STREAM.NAMES"))["streams"]:
+        info = await conn.api(f"STREAM.INFO.{name}", {"subjects_filter": ">"})
+        names = (await conn.api(f"CONSUMER.NAMES.{name}"))["consumers"] or []
+        state = {k: info["state"].get(k) for k in ("messages", "last_seq", "subjects")}
+        consumers: dict[str, Any] = {}
+        for consumer in sorted(names):
+            one = await conn.api(f"CONSUMER.INFO.{name}.{consumer}")
+            consumers[consumer] = one["config"], one["num_pending"], one["num_ack_pending"], one["delivered"]
+        held[name] = info["config"], state, consumers
+    return held
+
+
+@pytest.fixture
+def front(tmp_path: Path) -> Iterator[Front]:
+    """A stack that has answered a question."""
+    front = Front(tmp_path)
+    up = front.start("up")
+    try:
+        until(lambda: (running := read_running(front.state)) and running.ready, "it is not up", 30)
+        asked = front.run("ask", "What is the capital of Lithuania?", "--evidence", str(front.evidence))
+        assert asked[0] == 0, asked
+        yield front
+    finally:
+        up.terminate()
+        up.communicate(timeout=30)
+        front.assert_nothing_left()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_running_stack_is_as_it_was(front: Front) -> None:
+    """Totals, what the doctor says, what alerts look at, and all that the bus holds."""
+    running = read_running(front.state)
+    assert running is not None
+    where = ("--nats", running.url, "--creds", running.credentials["metrics"])
+    users = keys.everybody(front.state / "keys").values()
+    moderator = next(c for c in users if c.kind == accounts.MODERATOR)
+    watched = [alert.expr for alert in ALERTS]
+
+    def stored() -> dict[str, Any]:
+        async def look() -> dict[str, Any]:
+            async with await connect(running.url, moderator, name="test") as conn:
+                return await kept(conn)
+
+        return asyncio.run(look())
+
+    def measured() -> dict[str, Any]:
+        series = front.json("metrics", *where, "--once", "--json")["series"]
+        moving = ("_seconds", "_bytes", "_timestamp")
+        return {name: values for name, values in series.items() if not name.endswith(moving)}
+
+    def examined() -> str:
+        """What the doctor says, but for times: how long its own encoder took, and since when a moderator listens."""
+        said = front.json("doctor", "--json")
+        return re.sub(r"\d+ s\b", "", json.dumps({name: part for name, part in said.items() if name != "encoder"}))
+
+    def counted() -> bool:
+        return sum(int(s["value"]) for s in measured()["parley_sessions_closed_total"]) == 1
+
+    until(counted, "the session is not counted")
+    before = stored(), measured(), examined()
+    assert any(name in expr for name in before[1] for expr in watched)
+    code, out, err = front.run("bus", "check", "--dir", str(front.state / "keys"))
+    assert (code, err) == (0, ""), out
+    assert stored() == before[0]
+    assert measured() == before[1]
+    assert examined() == before[2]
+    lines = out.splitlines()
+    assert len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
+    assert len(lines) == len(ATTACKS) + 2
+    assert all(REFUSED in line for line in lines[: len(ATTACKS)])
+    assert lines[-1].endswith("the server enforces the table")
+
+
+@pytest.mark.slow
+async def test_a_server_that_lets_everything_through_is_found_out_and_unharmed(tmp_path: Path) -> None:
+    """One account without permissions, with a moderator and a worker that hear all that comes through."""
+    async with Target(tmp_path / "bus", naive) as target:
+        await target.up()
+        worker = await target.worker("panelist_1")
+        conn = await target.connect("moderator")
+        assert (await target.open("s", protocol="single")).fate
+        before = await kept(conn), await target.sessions()
+        rows = await checked(target, tmp_path / "keys")
+        assert outcomes(rows) == dict.fromkeys([*ATTACKS, COMPARED], THROUGH)
+        assert all(len(row.found) == row.tries for attack, row in rows.items() if attack != COMPARED)
+        assert (await kept(conn), await target.sessions()) == before
+        assert worker.ready is None
+        code, out, err = await asyncio.to_thread(
+            run, "bus", "check", "--nats", target.server.url, "--dir", str(tmp_path / "keys")
+        )
+    assert (code, err) == (1, "")
+    lines = out.splitlines()
+    assert len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
+    assert sum("WENT THROUGH: " in line for line in lines) == len(ATTACKS) + 1
+
+
+@pytest.mark.parametrize("more", [(), ("-js",)], ids=["plain", "JetStream"])
+def test_a_server_without_any_configuration_is_found_out(tmp_path: Path, more: tuple[str, ...]) -> None:
+    """It takes everybody, and knows no operator."""
+    for name, credentials in accounts.mint(accounts.table(QUEUES, pins=PINS)).items():
+        credentials.save(keys.file(tmp_path, name))
+    (port,) = free_ports(1)
+    command = [find_server(), "-a", HOST, "-p", str(port), "-sd", str(tmp_path / "store"), *more]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+
+            def found() -> list[Row] | None:
+                try:
+                    return check.run(f"nats://{HOST}:{port}", tmp_path)
+                except Unreachable:
+                    return None
+
+            rows = until(found, "it does not answer")
+        finally:
+            server.kill()
+    assert {row.attack: row.outcome for row in rows} == {**dict.fromkeys(ATTACKS, THROUGH), COMPARED: NOT_RUN}
+    assert not check.good(rows)
+
+
+LOOSENED: dict[str, tuple[str, str, str]] = {
+    # the row that must fail: a user who is allowed one thing more, the side, the subject
+    "hears others' channels": ("con_1", "subscribe", subjects.channel_all("team_pro")),
+    "writes others' channels": ("con_1", "publish", subjects.say_by("team_pro", "con_1")),
+    "speaks as another seat": ("con_1", "publish", subjects.say_by("team_pro", "pro_2")),
+    "takes others' turns": ("con_1", "publish", rights.next_subject("judge")),
+    "reads the log": ("viewer", "publish", "$JS.API.DIRECT.GET.LOG"),
+    "writes the log": ("metrics", "publish", subjects.LOG_ALL),
+    "opens a session": ("panelist_1", "publish", subjects.inbox_by("client", "panelist_1")),
+    "posts as a moderator": ("judge", "publish", subjects.channel_all("control")),
+    "reads others' sessions": ("client", "subscribe", subjects.owned("client_2", subjects.channel_all("public"))),
+    "changes a stream": ("gateway", "publish", "$JS.API.STREAM.UPDATE.LOG"),
+    "hears everything": ("auditor", "subscribe", ">"),
+    "commands the server": ("helper", "publish", "$SYS.REQ.SERVER.*.RELOAD"),
+}
+
+
+@pytest.mark.slow
+async def test_one_right_more_is_found_and_its_user_named(tmp_path: Path) -> None:
+    """In the user's allow list alone: the account behind it still holds."""
+    assert set(LOOSENED) == set(ATTACKS)
+    async with Target(tmp_path / "bus") as target:
+        await target.up()
+        public = accounts.publics(target.credentials)
+        conn = await target.connect("moderator")
+        before = await kept(conn)
+        for attack, (user, side, subject) in LOOSENED.items():
+            target.change(allowed(user, side, subject, public))
+            rows = await checked(target, tmp_path / "keys")
+            assert rows[attack].outcome == THROUGH, (attack, rows[attack])
+            assert {found.who for row in rows.values() for found in row.found} == {user}
+            assert rows[COMPARED].outcome == SAME
+        assert await kept(conn) == before
+
+
+async def test_what_an_account_imports_beyond_the_table_is_found(tmp_path: Path) -> None:
+    """Behind an allow list that holds."""
+
+    def change(config: dict[str, Any]) -> None:
+        subject = subjects.channel_all("team_pro")
+        config["accounts"]["CON:con_1"]["imports"].append({"stream": {"account": "CORE", "subject": subject}})
+        next(e for e in config["accounts"]["CORE"]["exports"] if e.get("stream") == subject)["accounts"].append(
+            "CON:con_1"
+        )
+
+    async with Target(tmp_path / "bus", change) as target:
+        await target.up()
+        rows = await checked(target, tmp_path / "keys")
+        assert outcomes(rows) == {COMPARED: THROUGH}
+        assert [found.words for found in rows[COMPARED].found] == ["con_1 imports parley.ch.*.team_pro.* of CORE"]
+
+
+async def test_a_grant_that_the_credentials_do_not_know_is_found(tmp_path: Path) -> None:
+    """The server's table grants `client` the sessions of `client_2`."""
+    readers = {**READERS, "client": ("client_2",)}
+    async with Target(tmp_path / "bus") as target:
+        await target.up()
+        looser = accounts.table(
+            QUEUES, clients=("client", "client_2"), observers=("metrics",), pins=PINS, readers=readers,
+            viewers=VIEWERS, probes=("gateway",),
+        )  # fmt: skip
+        public = accounts.publics(target.credentials)
+        target.change(lambda config: config.update(renewed(config, looser, public)))
+        rows = await checked(target, tmp_path / "keys")
+    assert outcomes(rows) == {"reads others' sessions": THROUGH, COMPARED: THROUGH}
+    assert {found.who for row in rows.values() for found in row.found} == {"client"}
+
+
+async def test_a_folder_of_a_few_suffices(tmp_path: Path) -> None:
+    """Without the operator's key the accounts are not compared, and what others give is not judged."""
+    async with Target(tmp_path / "bus") as target:
+        await target.up()
+        target.save(tmp_path / "few", "con_1", "client")
+        rows = await checked(target, tmp_path / "few")
+        assert (outcomes(rows), rows[COMPARED].outcome) == ({}, NOT_ASKED)
+        target.save(tmp_path / "more", "con_1", "operator")
+        rows = await checked(target, tmp_path / "more")
+        assert (outcomes(rows), rows[COMPARED].outcome) == ({}, SAME)
+        code, out, _ = await asyncio.to_thread(
+            run, "bus", "check", "--nats", target.server.url, "--dir", str(tmp_path / "few"), "--json"
+        )
+    document = json.loads(out)
+    assert (code, document["passed"], document["attacks"]) == (0, True, len(ATTACKS) + 1)
+    assert document["outcomes"] == {REFUSED: len(ATTACKS), NOT_ASKED: 1}
+
+
+async def test_what_was_not_judged_is_not_refused(tmp_path: Path, eventually: Eventually) -> None:
+    """The connection breaks before the first try."""
+    async with Target(tmp_path) as target:
+        conn = await target.connect("con_1")
+        target.server.kill()
+        await eventually(lambda: not conn.connected)
+        tallies = {attack: check.Tally() for attack in ATTACKS}
+        await check.attack_as(conn, target.credentials, tallies, "")
+        rows = [tally.row(attack) for attack, tally in tallies.items()]
+        assert {row.outcome for row in rows} == {NOT_RUN}
+        assert all(len(row.found) == row.tries > 0 for row in rows)
+        target.server.start()
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    nowhere = "nats://127.0.0.1:1"
+    with pytest.raises(BadInput, match="is no folder"):
+        check.run(nowhere, tmp_path / "absent")
+    with pytest.raises(BadInput, match="holds no credentials"):
+        check.run(nowhere, tmp_path)
+    users: dict[str, Credentials] = accounts.mint(accounts.table({"con_1": "con"}))
+    users["moderator"].save(tmp_path / "moderator.json")
+    with pytest.raises(BadInput, match="only the credentials of moderators and operators"):
+        check.run(nowhere, tmp_path)
+    users["con_1"].save(tmp_path / "con_1.json")
+    with pytest.raises(BadInput, match="no credentials of 'pro_1'"):
+        check.run(nowhere, tmp_path, {"pro_1": nowhere})
+    with pytest.raises(Unreachable, match="no NATS server answers"):
+        check.run(nowhere, tmp_path)
+    with EmbeddedServer(tmp_path / "bus", accounts.table({"con_1": "con"}), accounts.publics(users)) as server:
+        accounts.mint(accounts.table({"con_1": "con"}))["con_1"].save(tmp_path / "con_1.json")
+        with pytest.raises(BadInput, match="fewer users than its folder holds keys of"):
+            check.run(server.url, tmp_path)
+    (tmp_path / "con_1.json").write_text("{")
+    with pytest.raises(BadInput, match=r"con_1\.json"):
+        check.run(nowhere, tmp_path)
