@@ -425,8 +425,8 @@ class Protocol:
     fixed: bool = False
     """Its course is fixed at the opening: it takes every turn at least once. Other protocols take at least one
     round."""
-    shows_refused: int = 0
-    """The first version that shows a seat its refused reply, with the error; 0: none does."""
+    shows_refused: bool = False
+    """Whether a seat is shown its refused reply, with the error."""
     readers: tuple[str, ...] = ()
     """Roles whose seats all hold every document that was dealt to nobody, also seats invited later. None: the seats of
     the first role take them in turn."""
@@ -464,9 +464,9 @@ class Protocol:
         """Whether it steps sessions of this version."""
         return (self.version if self.oldest is None else self.oldest) <= version <= self.version
 
-    def refused(self, version: int, reply: bytes) -> str | msgspec.UnsetType:
-        """What a seat is shown of its refused reply; unset: there was none, or the version shows none."""
-        if not 0 < self.shows_refused <= version or reply == b"null":
+    def refused(self, reply: bytes) -> str | msgspec.UnsetType:
+        """What a seat is shown of its refused reply; unset: there was none, or none is shown."""
+        if not self.shows_refused or reply == b"null":
             return msgspec.UNSET
         return reply.decode(errors="replace")[:_REFUSED_CHARS]
 

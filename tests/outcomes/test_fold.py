@@ -24,6 +24,8 @@ from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode, encode
 from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
 from tests.protocols.consensus.play import Play as Consensus
+from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SRE, done
+from tests.protocols.madp.play import Play as Task
 from tests.support.play import START_NS
 
 TESTS = Path(__file__).parents[1]
@@ -67,6 +69,11 @@ def test_every_protocol_is_among_the_records_and_measures_something() -> None:
     into = fold()
     for path in RECORDS:
         take(into, *entries_of(path))
+    reviewed = Task().match({SRE: 0.6, IMPL: 0.5}).claims(SRE).passes(IMPL)
+    reviewed.reply(SRE, done())
+    reviewed.fail(AUDITOR)
+    reviewed.reply(QA, APPROVED)
+    take(into, reviewed.session.sid, [encode(e) for e in reviewed.entries])
     found = shown(into.totals())
     protocols = {p for p in KNOWN if p not in {s.name for s in STANDING.values()}}
     assert {labels[0] for labels in values(found, "sessions_closed_total")} == protocols
