@@ -1,7 +1,9 @@
-# make demo    one real session on documents, live (make demo-web: on the web page)
-# make test    format, lint, types, import contracts, and the quick tests: less than five minutes on two cores
-# make check   all of it: the quick tests, the slow ones, and those with kills, freezes and load
-# Both make .venv first; everything below needs Python 3.11 or later and make, and nothing else.
+# make demo     one real session on documents, live (make demo-web: on the web page)
+# make test     format, lint, types, import contracts, and the quick tests: less than five minutes on two cores
+# make landing  what guards every landing beside `make test`: .ci/run runs both, at most 15 minutes
+# make check    all tests but the nightly ones, and the spec map: at most 35 minutes
+# make nightly  kills at length, fuzzing, clusters, upgrades, the small model, research: hours
+# The first makes .venv; everything below needs Python 3.11 or later and make, and nothing else.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -13,10 +15,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-web screens test check unit slow serial specmap bench chaos fuzz results debates lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test landing check nightly unit slow serial specmap bench chaos fuzz results debates lint format examples api diagrams schemas watching lock clean
 
 help:
-	@echo "make demo | demo-web | screens | test | check | specmap | bench | chaos | fuzz | results | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
+	@echo "make demo | demo-web | screens | test | landing | check | nightly | specmap | bench | chaos | fuzz | results | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
 
 install: $(STAMP)
 
@@ -41,7 +43,7 @@ screens: $(STAMP)
 
 test: lint unit
 
-check: lint unit slow serial
+check: lint unit slow serial specmap
 
 # Tests that share a busy machine can miss a deadline that they keep alone (decision 22). Those that failed run once more, one
 # at a time, and are named in both runs; the first that fails again is the end.
@@ -51,18 +53,27 @@ ONCE_MORE = || { [ $$? = 1 ] && echo "Once more, alone: the tests that failed be
 # What does not depend on when things happen runs on three processes. Whole stacks, sessions and graphs come after it, then
 # kills, freezes and load: most of their time is waiting, so two run at once, and only what compares speeds runs alone.
 unit: $(STAMP)
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow and not serial" $(ONCE_MORE)
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow and not serial and not nightly" $(ONCE_MORE)
 
 # Only the modules that have such tests are collected: each process looks through all tests that it is given.
-SLOW = $(shell { grep -rlE 'mark\.slow' tests --include='test_*.py'; grep '^tests/' tests/slow.txt; } | sort -u)
+LANDING = $(shell { sed -n 's/^landing \([^:]*\).*/\1/p' tests/tiers.txt; grep -rlE 'mark\.landing' tests --include='test_*.py'; } | sort -u)
+landing: $(STAMP)
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "landing and not serial" $(LANDING) $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "landing and serial" $(LANDING) $(ONCE_MORE)
+
+SLOW = $(shell { grep -rlE 'mark\.slow' tests --include='test_*.py'; sed -nE 's/^(slow|landing) ([^:]*).*/\2/p' tests/tiers.txt; } | sort -u)
 slow: $(STAMP)
-	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial" $(SLOW) $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial and not nightly" $(SLOW) $(ONCE_MORE)
 	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 SERIAL = $(shell grep -rlE 'mark\.(serial|alone)' tests --include='test_*.py')
 serial: $(STAMP)
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone" $(SERIAL) $(ONCE_MORE)
-	@$(BIN)/python -m pytest -q -m alone $(SERIAL) $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "serial and not alone and not nightly" $(SERIAL) $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -m "alone and not nightly" $(SERIAL) $(ONCE_MORE)
+
+nightly: $(STAMP) fuzz chaos
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "nightly and not alone" tests $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -m "nightly and alone" tests $(ONCE_MORE)
 
 # Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
 specmap: $(STAMP)

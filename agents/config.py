@@ -24,7 +24,7 @@ from typing import Any
 
 from dotenv.parser import parse_stream
 
-from parley.agents.models.base import ModelMisconfigured
+from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import PRESETS, provider
 from parley.agents.secrets import Secret, as_key, key_from, variable
 from parley.agents.specs import AgentSpec

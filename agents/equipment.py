@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parley.agents.models.base import Model
+from parley.agents.model.base import Model
 from parley.schemas.expert import ExpertSpec
 
 if TYPE_CHECKING:  # pydantic: not for whoever only shows turns to a model

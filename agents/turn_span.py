@@ -1,7 +1,7 @@
 """The span of a turn: from when its worker has room for it until a moderator took the reply.
 
 Its id follows from the session and the turn, and it hangs on the round that its message names, which is written later
-(parley.coordinator.folded.spans). Links lead to the posts that the seat was shown.
+(parley.coordinator.sessions.spans). Links lead to the posts that the seat was shown.
 """
 
 import asyncio

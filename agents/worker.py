@@ -34,7 +34,7 @@ from parley.agents.context import Shown
 from parley.agents.documents import DocumentCache
 from parley.agents.expert_registry import ExpertRegistry
 from parley.agents.hearing import Hear
-from parley.agents.models.base import Completion, LiveEmitter, Model, ModelError
+from parley.agents.model.base import Completion, LiveEmitter, Model, ModelError
 from parley.agents.models.computed import with_computed
 from parley.agents.moderator_link import ModeratorLink, TurnArtifacts
 from parley.agents.protocols import UnknownKind, kind_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from parley.agents.models.base import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
+from parley.agents.model.base import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
 from parley.observability import tracing
 from parley.observability.metrics import MODEL_FAULTS, WORKER_OUTCOMES, Metrics
 

@@ -1,9 +1,9 @@
-"""A worker's model, with what the protocols of its turns lay around it (parley.agents.protocols.kit.Kit.serve)."""
+"""A worker's model, with what the protocols of its turns lay around it (parley.agents.turn_kinds.kit.Kit.serve)."""
 
 from parley.agents.artifacts import ArtifactAccess, NoArtifacts
 from parley.agents.context import Shown
 from parley.agents.equipment import Equipment
-from parley.agents.models.base import Completion, Emit, Model
+from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.protocols import KITS
 from parley.agents.tools.allow import AllowList
 from parley.agents.tools.sandbox import possible

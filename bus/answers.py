@@ -13,7 +13,7 @@ import msgspec
 
 from parley.bus.errors import BusError, Conflict, NoModerator, NoStream, RequestTimeout, StoreError
 from parley.bus.library import Msg
-from parley.bus.storage.storing import Stores
+from parley.bus.storing import Stores
 
 
 class Pending(msgspec.Struct, eq=False):

@@ -24,9 +24,9 @@ import msgspec
 
 from parley.bus.accounts import Credentials
 from parley.bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of
-from parley.bus.client import HEADROOM, Client, size_of
+from parley.bus.clients.hot_paths import HEADROOM, Client, size_of
+from parley.bus.clients.moving import RECONNECT_WAIT_S
 from parley.bus.clock import Clock, parsed_ns
-from parley.bus.cluster.moving import RECONNECT_WAIT_S
 from parley.bus.errors import (
     ApiError,
     BusError,
@@ -45,7 +45,7 @@ from parley.bus.errors import (
 )
 from parley.bus.library import Msg, Subscription
 from parley.bus.library import errors as library
-from parley.bus.storage.storing import Stores
+from parley.bus.storing import Stores
 
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0

@@ -124,7 +124,7 @@ class Reader:
             A moderator does not answer this, and why.
         BusError
             No moderator answered for `patience_s`, or each was busy. The time does not run while servers of the bus
-            are away, nor for `parley.bus.cluster.moving.SETTLE_S` after that.
+            are away, nor for `parley.bus.clients.moving.SETTLE_S` after that.
         """
         inbox: asyncio.Queue[Post | None] = asyncio.Queue()
         subscriptions = await self._subscribe(sid, channels, inbox, on_live)

@@ -34,15 +34,14 @@ from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, BusError, NoAnswer, NotMet, WrongPartitions
 from parley.bus.storage import partitions as parts
 from parley.bus.storage.disk import SIGNS
+from parley.bus.storage.index import INDEX, WHOLE
 from parley.bus.storage.partitions import ONE, Partitions
 
 LOG = parts.LOG
 IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
-INDEX, OUTCOMES = "INDEX", "OUTCOMES"
+OUTCOMES = "OUTCOMES"
 STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX, OUTCOMES)
 """The stream if LOG has one partition; else `names`."""
-WHOLE = {"parley-index": "whole"}
-"""Metadata of INDEX: it has a row of every session that LOG has."""
 MODERATORS = "moderators"
 """The consumer of IN, and that of INNER, which all moderators share."""
 

@@ -8,7 +8,7 @@ from parley.bus.artifacts import Artifacts
 from parley.bus.channels import CLIENT, PUBLIC
 from parley.bus.library import Msg
 from parley.coordinator import briefing
-from parley.coordinator.session_store import Sessions
+from parley.coordinator.sessions.store import Sessions
 from parley.schemas.artifact import GetArtifact, GotArtifact, PutArtifact, TakeArtifact
 from parley.schemas.folders import archive
 from parley.schemas.folders.archive import FolderError

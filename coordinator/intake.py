@@ -25,14 +25,14 @@ from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
 from parley.coordinator.admission import admit, check_beneath
-from parley.coordinator.effects import Effects
-from parley.coordinator.folded.broken import BrokenLog, Unreadable
-from parley.coordinator.folded.cached import CachedSession
-from parley.coordinator.folded.forking import Forks
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
-from parley.coordinator.session_store import Sessions
+from parley.coordinator.sessions.broken import BrokenLog, Unreadable
+from parley.coordinator.sessions.cached import CachedSession
+from parley.coordinator.sessions.effects import Effects
+from parley.coordinator.sessions.forking import Forks
+from parley.coordinator.sessions.store import Sessions
 from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas import log

@@ -30,18 +30,18 @@ from parley.bus.storage.partitions import ONE, Partitions
 from parley.coordinator import briefing
 from parley.coordinator.artifact_store import Shelf
 from parley.coordinator.budget import pays_for_tries
-from parley.coordinator.effects import Effects
-from parley.coordinator.folded.broken import BrokenLog, Unreadable
-from parley.coordinator.folded.cached import CachedSession
-from parley.coordinator.folded.group import Outcome, Receipt, Tell, Waiting
-from parley.coordinator.folded.listing import Listing
-from parley.coordinator.folded.sweep import EVERY_S, Sweep
 from parley.coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
 from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
 from parley.coordinator.queries import Desk
-from parley.coordinator.session_store import Sessions
+from parley.coordinator.sessions.broken import BrokenLog, Unreadable
+from parley.coordinator.sessions.cached import CachedSession
+from parley.coordinator.sessions.effects import Effects
+from parley.coordinator.sessions.group import Outcome, Receipt, Tell, Waiting
+from parley.coordinator.sessions.listing import Listing
+from parley.coordinator.sessions.store import Sessions
+from parley.coordinator.sessions.sweep import EVERY_S, Sweep
 from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas import log

@@ -8,12 +8,12 @@ from parley.bus import subjects
 from parley.bus.channels import PUBLIC
 from parley.bus.library import Msg
 from parley.bus.log import Asides
-from parley.bus.storage.storing import Stores
-from parley.coordinator.folded.broken import Unreadable
-from parley.coordinator.folded.listing import Listing
-from parley.coordinator.folded.sweep import Sweep
+from parley.bus.storing import Stores
 from parley.coordinator.presence import Presence
-from parley.coordinator.session_store import Sessions
+from parley.coordinator.sessions.broken import Unreadable
+from parley.coordinator.sessions.listing import Listing
+from parley.coordinator.sessions.store import Sessions
+from parley.coordinator.sessions.sweep import Sweep
 from parley.schemas.log import Aside
 from parley.schemas.post import (
     AskFate,

@@ -26,7 +26,7 @@ MAX_VALUES = 32
 """Distinct values of one label whose values come from outside (models, protocols, roles); the rest are `other`."""
 
 UNREADABLE = ("protocol", "version", "digest", "entry", "gap")
-"""Why a moderator cannot run a session (parley.coordinator.folded)."""
+"""Why a moderator cannot run a session (parley.coordinator.sessions)."""
 VERDICTS = ("accepted", "refused", "busy")
 TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
 WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")

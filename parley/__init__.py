@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from parley.client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
     from parley.client.opened_session import Session
     from parley.client.reliability.learning import LearnReport
-    from parley.client.show.told import Result
-    from parley.local_stack import local
+    from parley.client.rendering.told import Result
+    from parley.planned.local_stack import local
     from parley.stack.lease import Stack
     from parley.stack.rows import AgentRow
 
@@ -33,7 +33,7 @@ _WHERE = {
     "ParleyError": "parley.client.errors",
     "Refusal": "parley.client.errors",
     "Reply": "parley.agents.models.function",
-    "Result": "parley.client.show.told",
+    "Result": "parley.client.rendering.told",
     "Session": "parley.client.opened_session",
     "Stack": "parley.stack.lease",
     "StackFailed": "parley.client.errors",
@@ -43,7 +43,7 @@ _WHERE = {
     "ask": "parley.blocking",
     "connect": "parley.client.api",
     "learn": "parley.blocking",
-    "local": "parley.local_stack",
+    "local": "parley.planned.local_stack",
 }
 
 __all__ = [

@@ -15,17 +15,17 @@ from parley.client.errors import BadInput
 from parley.client.live_feed import View
 from parley.client.protocols import setup_of
 from parley.client.records import Altered, opening, record_of, result_of
-from parley.client.show.transcript import answer_of, steps_of, stop_words
+from parley.client.rendering.transcript import answer_of, steps_of, stop_words
 from parley.client.task_folder import AppliedAlready, Change, NotApplied, Sent
 from parley.client.text import line
 from parley.coordinator.protocols import PROTOCOLS
+from parley.planned.access import bus_options, last_stack, place, run
 from parley.schemas import log
 from parley.schemas.result import Result
 from parley.schemas.stops import STOPS
 from parley.sessions import NoSession
 from parley.settings import Settings
 from parley.show.view import choose
-from parley.stack.access import bus_options, last_stack, place, run
 
 _NAMED = 5
 """Files that one line names."""

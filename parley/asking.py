@@ -13,21 +13,23 @@ from parley import next_steps
 from parley.applying import Hints, finish
 from parley.bus.errors import BusError
 from parley.bus_admin import enrol
-from parley.cli.process import INTERRUPTED
 from parley.client import estimate, task_folder
 from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.client.live_feed import View
-from parley.client.show import transcript
+from parley.client.rendering import transcript
 from parley.client.task_folder import Sent
 from parley.coordinator.estimate import Estimate
 from parley.cost import expected, expected_there
 from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
-from parley.local_stack import lease_of
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
-from parley.plan import Plan
+from parley.planned import model_servers
+from parley.planned.access import bus_options, front, run
+from parley.planned.local_stack import lease_of
+from parley.planned.plan import Plan
+from parley.process import INTERRUPTED
 from parley.request import Request
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
@@ -35,8 +37,6 @@ from parley.schemas.session import ForkSession, OpenSession
 from parley.settings import Settings
 from parley.show.interrupts import Interrupts
 from parley.show.view import choose
-from parley.stack import model_servers
-from parley.stack.access import bus_options, front, run
 from parley.stack.announce import wishes_words
 from parley.stack.disk_watch import telling
 from parley.stack.earlier_sessions import earlier_words, open_sessions

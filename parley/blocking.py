@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parley.client.evidence import Sources
 from parley.client.reliability.ways import AUTO, PRICE, protocols
-from parley.client.show.told import Result
+from parley.client.rendering.told import Result
 from parley.coordinator.protocols import DEFAULT
-from parley.local_stack import local
+from parley.planned.local_stack import local
 from parley.schemas.session import Budget
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
 from parley.coordinator.estimate import Estimate
-from parley.plan import Plan
+from parley.planned.access import front, run
+from parley.planned.plan import Plan
 from parley.request import Request
 from parley.schemas.session import OpenSession
-from parley.stack.access import front, run
 from parley.stack.lease import default_state, read_running
 
 

@@ -8,13 +8,13 @@ import msgspec
 from parley.client.errors import BadInput
 from parley.client.records import check_protocol, opening, record_of
 from parley.client.what_if import wanted
-from parley.plan import Plan
+from parley.planned.access import last_stack, place, run
+from parley.planned.plan import Plan
 from parley.request import Look, Request
 from parley.schemas.session import SESSION_ID, Budget, ForkSession, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.sessions import NoSession
 from parley.settings import Settings
-from parley.stack.access import last_stack, place, run
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,12 +17,13 @@ from parley.agents.worker import Worker
 from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
 from parley.bus.errors import BadKeyFile, BusError
-from parley.cli.process import INTERRUPTED
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
-from parley.client.show import transcript
+from parley.client.rendering import transcript
 from parley.client.turns import SEAT
 from parley.observability.metrics import Metrics
+from parley.planned.access import run
+from parley.process import INTERRUPTED
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.session import human_queue
@@ -30,7 +31,6 @@ from parley.schemas.turn import Sit
 from parley.schemas.wire import decode, figure
 from parley.settings import Settings
 from parley.show.typed_lines import Terminal
-from parley.stack.access import run
 from parley.stack.lease import Lease, Running, default_state, remembered
 
 LOST = 3

@@ -10,8 +10,8 @@ from parley.client.people.inbox import Waiting, answer, waiting
 from parley.client.show.open_items import OpenItem, item_lines
 from parley.client.show.words import bare
 from parley.client.text import line
+from parley.planned.access import last_stack, place, run
 from parley.sessions import NoSession
-from parley.stack.access import last_stack, place, run
 
 if TYPE_CHECKING:
     from parley.settings import Settings

@@ -12,8 +12,8 @@ from parley.coordinator.outcomes.known import children
 from parley.coordinator.outcomes.service import MetricsService
 from parley.coordinator.protocols import PROTOCOLS
 from parley.observability.outcomes import Outcomes
+from parley.planned.foreground import observer
 from parley.settings import Settings
-from parley.stack.foreground import observer
 
 
 def counted_once(settings: Settings, monitor: str) -> Outcomes:

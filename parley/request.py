@@ -12,7 +12,7 @@ from parley.client.api import known_protocol, request
 from parley.client.errors import BadInput
 from parley.client.evidence import Sources
 from parley.client.task_folder import Sent
-from parley.plan import Plan
+from parley.planned.plan import Plan
 from parley.reliability.applied import with_learned
 from parley.schemas.session import SESSION_ID, ForkSession, OpenSession
 from parley.stack.lease import default_state, read_running, remembered

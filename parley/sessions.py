@@ -11,22 +11,23 @@ import msgspec
 from parley.bus.errors import UnknownSession
 from parley.client import visible_posts
 from parley.client.api import Parley
+from parley.client.client import Listed
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
+from parley.client.rendering import documents, explain, transcript
 from parley.client.session_view import Seen
 from parley.client.session_view import seen as as_seen
-from parley.client.show import documents, explain, transcript
 from parley.client.show.plotting import form_of
-from parley.client.show.session_list import FoundSession, Listed, Search, has_words
+from parley.client.show.session_list import FoundSession, Search, has_words
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.follow import Ended, Lost, follow
-from parley.local_stack import lease_of
+from parley.planned.access import bus_options, last_stack, place, run, waits_told
+from parley.planned.local_stack import lease_of
 from parley.schemas.post import IndexRebuilt, SessionRow
 from parley.schemas.result import Result
 from parley.schemas.session import SESSION_ID
 from parley.settings import Settings
 from parley.show.view import choose
-from parley.stack.access import bus_options, last_stack, place, run, waits_told
 from parley.stack.disk_watch import telling
 from parley.stack.lease import default_state, read_running, remembered
 
@@ -374,7 +375,7 @@ def export(session: Record | Seen, form: str) -> Iterator[str]:
     if form == "markdown":
         return transcript.markdown(session)
     if form == "html":
-        from parley.client.show import page
+        from parley.client.rendering import page
 
         return page.html(session)
     if form == "trace":

@@ -9,11 +9,11 @@ import msgspec
 from parley.bus.channels import PUBLIC
 from parley.bus.errors import BusError
 from parley.client.errors import BadInput
+from parley.planned.access import last_stack, place, run
 from parley.schemas.artifact import Artifact
 from parley.schemas.folders.archive import BadArchive, unpacked
 from parley.sessions import NoSession
 from parley.settings import Settings
-from parley.stack.access import last_stack, place, run
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,8 +30,8 @@ GROUPS = (
 
 
 KINDS = {
-    "parley.protocols": "parley.coordinator.table:Protocol", "parley.kits": "parley.agents.protocols.kit:Kit",
-    "parley.faces": "parley.client.protocols.face:Face",
+    "parley.protocols": "parley.coordinator.table:Protocol", "parley.kits": "parley.agents.turn_kinds.kit:Kit",
+    "parley.faces": "parley.client.faces.face:Face",
 }  # fmt: skip
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
 

@@ -14,14 +14,24 @@ from parley.bus import accounts, streams
 from parley.bus.accounts import Credentials, User
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
-from parley.cli.process import one_thread
+from parley.process import one_thread
 from tests.support.walk import Walks
 
 _ROOT = Path(__file__).parents[1]
-SLOW = frozenset(
-    line for line in (_ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")
+TIERS = tuple(
+    tuple(line.split(maxsplit=1))
+    for line in (_ROOT / "tests" / "tiers.txt").read_text().splitlines()
+    if line and not line.startswith("#")
 )
-"""Modules whose tests are all marked slow."""
+"""(tier, folder, module or test), in the file's order."""
+
+
+def tiers_of(test: str) -> set[str]:
+    """What tests/tiers.txt says of a test, by its id. Of what is landing, nothing else is said."""
+    found = {
+        tier for tier, place in TIERS if test == place or test.startswith((f"{place}/", f"{place}::", f"{place}["))
+    }
+    return {"slow", "landing"} if "landing" in found else found
 
 
 LONGEST = frozenset({
@@ -34,10 +44,10 @@ test at the end would be waited for by all."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what stands in slow.txt, and begin with what takes longest."""
+    """Mark what stands in tiers.txt, and begin with what takes longest."""
     for item in items:
-        if item.nodeid.partition("::")[0] in SLOW:
-            item.add_marker(pytest.mark.slow)
+        for tier in sorted(tiers_of(item.nodeid)):
+            item.add_marker(tier)
     items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONGEST)
 
 

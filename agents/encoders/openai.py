@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 
 from parley.agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
-from parley.agents.models.base import ModelMisconfigured
-from parley.agents.openai import prices
-from parley.agents.openai.bounds import BadBody
-from parley.agents.openai.completion import decode
-from parley.agents.openai.endpoint import Broken, Endpoint, Rejected
-from parley.agents.openai.limits import backoff_s
+from parley.agents.endpoint import prices
+from parley.agents.endpoint.bounds import BadBody
+from parley.agents.endpoint.completion import decode
+from parley.agents.endpoint.endpoint import Broken, Endpoint, Rejected
+from parley.agents.endpoint.limits import backoff_s
+from parley.agents.model.base import ModelMisconfigured
 from parley.agents.secrets import Secret, key_from
 from parley.agents.tokens import estimate
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parley.agents.encoders import Encoder, EncoderError, EncoderMisconfigured, make_encoder
-from parley.agents.models.base import ModelMisconfigured
+from parley.agents.model.base import ModelMisconfigured
 from parley.agents.secrets import Secret, variable
 
 VARIABLES = ("ENCODER", "ENCODER_MODEL", "ENCODER_BASE_URL", "ENCODER_API_KEY", "ENCODER_API_KEY_FILE")

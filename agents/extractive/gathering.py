@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 
 from parley.agents.context import Shown
 from parley.agents.extractive.evidence import Evidence
-from parley.agents.models.injection import is_instruction, suspicious
+from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.retrieval.corpus import Corpus, sentence
 
 

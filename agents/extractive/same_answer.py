@@ -1,6 +1,6 @@
 """Finds equal answers by their words, without a language model.
 
-An analyst with one goes by the sentences of agents/models/same_answer.md.
+An analyst with one goes by the sentences of agents/prompts/same_answer.md.
 """
 
 from collections.abc import Sequence

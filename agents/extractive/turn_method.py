@@ -1,5 +1,5 @@
 """One method of the extractive model, for one kind of turn: what a protocol brings
-(parley.agents.protocols.kit.Kit.extractive)."""
+(parley.agents.turn_kinds.kit.Kit.extractive)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from typing import Any
 from parley.agents.context import Shown
 from parley.agents.extractive.encoding import Encoding
 from parley.agents.matching.match_turn import Matching
-from parley.agents.models.base import Completion, Emit, Model
+from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.retrieval.corpus import Corpus
 from parley.schemas.turn import Usage
 

@@ -22,7 +22,7 @@ from parley.agents.context import Shown
 from parley.agents.matching import words
 from parley.agents.matching.sanitize import sanitized
 from parley.agents.matching.scoring import CANDIDATE
-from parley.agents.models.base import Completion, Emit, Model, ModelError
+from parley.agents.model.base import Completion, Emit, Model, ModelError
 from parley.agents.task_texts import task_texts
 from parley.agents.tokens import estimate
 from parley.schemas.expert import ExpertSpec

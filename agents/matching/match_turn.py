@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from parley.agents.context import Shown
 from parley.agents.encoders import EncoderError
 from parley.agents.matching import Matcher, embedded, match
-from parley.agents.models.base import Completion, Emit, Model
+from parley.agents.model.base import Completion, Emit, Model
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Asking, Candidate, Match, Matched, Task
 from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY

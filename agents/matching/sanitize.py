@@ -8,7 +8,7 @@ decides only who is asked: the experts see the prompt as it is, fenced.
 import re
 from functools import lru_cache
 
-from parley.agents.models.injection import gives_orders
+from parley.agents.model.injection import gives_orders
 from parley.agents.retrieval.corpus import STOP
 
 LONGEST = 4_000

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from parley.agents.models.base import (
+from parley.agents.model.base import (
     Completion,
     Emit,
     Model,
@@ -20,7 +20,7 @@ from parley.agents.models.base import (
 from parley.schemas import rooms
 
 _PARTS = ("name", "family", "metered", "usd_per_million_input", "usd_per_million_output", "reply")
-"""What a model has (parley.agents.models.base.Model)."""
+"""What a model has (parley.agents.model.base.Model)."""
 BROUGHT = "parley.models"
 """Entry points of models."""
 
@@ -56,7 +56,7 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
     """
     settings = dict(options or {})
     if name == "extractive":
-        from parley.agents.extractive.model import make as make_extractive
+        from parley.agents.models.extractive import make as make_extractive
 
         return make_extractive(settings)
     if name == "openai":

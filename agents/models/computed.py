@@ -4,16 +4,16 @@ but for who should lead a task, where what is computed of that is unsure (agents
 from typing import TYPE_CHECKING
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit, Model
+from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.protocols import kind_of
 
 if TYPE_CHECKING:
-    from parley.agents.extractive.model import Extractive
+    from parley.agents.models.extractive import Extractive
 
 
 class Computing:
     """A model, and beside it what computes the turns that are none of a model's
-    (parley.agents.protocols.kit.Kind.computed).
+    (parley.agents.turn_kinds.kit.Kind.computed).
 
     They are computed with the embedded encoder, if it can be had (docs/encoders.md).
     """
@@ -47,7 +47,7 @@ class Computing:
         if not kind_of(shown.protocol, shown.kind).computed:
             return await self._model.reply(shown, emit)
         if self._computing is None:
-            from parley.agents.extractive.model import Extractive  # numpy: for the helper alone
+            from parley.agents.models.extractive import Extractive  # numpy: for the helper alone
 
             self._computing = Extractive(asks=self._model if self.steps else None)
         return await self._computing.reply(shown, emit)

@@ -28,8 +28,8 @@ import msgspec
 
 from parley.agents.context import Other, Shown
 from parley.agents.hearing import Hear
-from parley.agents.models import prompting
-from parley.agents.models.base import Completion, Emit, ModelError, ModelMisconfigured, ModelRefused
+from parley.agents.model.base import Completion, Emit, ModelError, ModelMisconfigured, ModelRefused
+from parley.agents.prompts import prompting
 from parley.agents.specs import AgentSpec
 from parley.bus.channels import ACCOUNT_OF_ROLE
 from parley.schemas.post import Post
@@ -174,7 +174,7 @@ class Agent:
 
 
 class FunctionModel:
-    """Answers turns by an agent's function (parley.agents.models.base.Model)."""
+    """Answers turns by an agent's function (parley.agents.model.base.Model)."""
 
     family = "function"
     usd_per_million_input = 0.0

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from parley.agents.context import Other, Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.schemas.wire import Undecodable, decode, encode, figure
 
 _TOLD_S = (300, 120, 60, 30, 10)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
+from parley.agents.model.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, Undecodable, compact, decode, encode
 

@@ -5,13 +5,13 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from parley.agents.models import prompting
-from parley.agents.openai.endpoint import Endpoint
-from parley.agents.openai.limits import Gate, gate
+from parley.agents.endpoint.endpoint import Endpoint
+from parley.agents.endpoint.limits import Gate, gate
 from parley.agents.openai.options import Options
 from parley.agents.openai.probe import Memory
 from parley.agents.openai.providers import Rung, family_of
 from parley.agents.openai.sizing import learn
+from parley.agents.prompts import prompting
 
 
 class ConnectedModel:

@@ -20,8 +20,10 @@ from typing import Any, NoReturn
 import msgspec
 
 from parley.agents.context import RawReply, Shown
-from parley.agents.models import prompting
-from parley.agents.models.base import (
+from parley.agents.endpoint.completion import ServerAnswer
+from parley.agents.endpoint.endpoint import Broken, Rejected
+from parley.agents.endpoint.limits import REJECTIONS, backoff_s
+from parley.agents.model.base import (
     Completion,
     Emit,
     ModelError,
@@ -31,15 +33,13 @@ from parley.agents.models.base import (
     tell_retrying,
 )
 from parley.agents.openai import reply_schema
-from parley.agents.openai.completion import ServerAnswer
 from parley.agents.openai.connected_model import ConnectedModel
-from parley.agents.openai.endpoint import Broken, Rejected
 from parley.agents.openai.held_schema import schema_of
-from parley.agents.openai.limits import REJECTIONS, backoff_s
 from parley.agents.openai.live_text import LiveText
 from parley.agents.openai.providers import NAMES, Rung
 from parley.agents.openai.sizing import window_in
 from parley.agents.openai.tool_calls import ToolNames, echoed
+from parley.agents.prompts import prompting
 from parley.agents.protocols import kind_of
 from parley.agents.secrets import scrub
 from parley.agents.tokens import BYTES_PER_TOKEN, estimate

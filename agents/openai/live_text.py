@@ -1,6 +1,6 @@
 """Live text out of a JSON object that is still coming: the texts of its own fields, as they are written."""
 
-from parley.agents.models.base import Emit
+from parley.agents.model.base import Emit
 
 _ENOUGH = 60
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", "b": "", "f": "", "/": "/", "\\": "\\", '"': '"'}

@@ -1,7 +1,7 @@
 """Model `openai`: any server that speaks OpenAI's chat completions.
 
 How one turn is answered, and what counts as a call, is in agents/openai/ladder.py; what an endpoint may do
-instead of answering, in agents/openai/endpoint.py."""
+instead of answering, in agents/endpoint/endpoint.py."""
 
 import asyncio
 import logging
@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit, ModelUnavailable
-from parley.agents.openai import prices
+from parley.agents.endpoint import prices
+from parley.agents.endpoint.endpoint import Broken, Rejected
+from parley.agents.endpoint.transport import certificates
+from parley.agents.model.base import Completion, Emit, ModelUnavailable
 from parley.agents.openai.connected_model import ConnectedModel
-from parley.agents.openai.endpoint import Broken, Rejected
 from parley.agents.openai.ladder import StructuredCall
 from parley.agents.openai.options import parse
 from parley.agents.openai.providers import NAMES
-from parley.agents.openai.transport import certificates
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from parley.agents.models.base import ModelMisconfigured
-from parley.agents.openai import prices
-from parley.agents.openai.bounds import Limits
-from parley.agents.openai.prices import Price
+from parley.agents.endpoint import prices
+from parley.agents.endpoint.bounds import Limits
+from parley.agents.endpoint.prices import Price
+from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import RUNGS, Preset, Rung, preset_of, provider
 from parley.agents.secrets import Secret, key_from
 

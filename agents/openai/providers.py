@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from parley.agents.models.base import ModelMisconfigured
+from parley.agents.model.base import ModelMisconfigured
 
 
 class Rung(IntEnum):

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from parley.agents.openai.endpoint import Endpoint, Failure
-from parley.agents.openai.limits import Gate
+from parley.agents.endpoint.endpoint import Endpoint, Failure
+from parley.agents.endpoint.limits import Gate
 from parley.agents.openai.options import Options
 from parley.agents.openai.probe import Memory
 

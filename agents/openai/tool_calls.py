@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import NativeCall
-from parley.agents.models.prompting import untitled
+from parley.agents.prompts.prompting import untitled
 from parley.agents.tools.steps import LONGEST, OTHER, Call, function_names
 
 _ARGUMENTS = 20_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from parley.agents.protocols.kit import Kind, Kit
+from parley.agents.turn_kinds.kit import Kind, Kit
 from parley.schemas.rooms import Rooms
 
 __all__ = ["KITS", "Kind", "Kit", "UnknownKind", "kind_of", "reply_schema"]

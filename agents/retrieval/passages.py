@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from parley.agents.models.injection import is_instruction, is_suspicious
+from parley.agents.model.injection import is_instruction, is_suspicious
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import collapse, sentence_ends, stems
 from parley.agents.tokens import estimate

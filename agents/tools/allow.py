@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from parley.agents import strict_yaml
-from parley.agents.models.base import ModelMisconfigured
+from parley.agents.model.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
 READS = "PARLEY_SANDBOX_READS"

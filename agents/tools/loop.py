@@ -2,7 +2,7 @@
 
 How it asks for them, as an endpoint's own calls or in a structured reply, is the model's matter
 (agents/openai/ladder.py); here a step is the same either way. What it said and what tools returned goes into the next
-prompt behind all that stood in the last one (agents/models/dialogue.py). The last step is without tools: when the
+prompt behind all that stood in the last one (agents/prompts/dialogue.py). The last step is without tools: when the
 calls, the steps, the model calls or the time run out."""
 
 import re
@@ -14,7 +14,7 @@ import msgspec
 
 from parley.agents.context import CallResult, PastStep, RawReply, Shown, Tools
 from parley.agents.context import Steps as Past
-from parley.agents.models.base import Emit, Model, ModelError, ModelRefused, tell_called
+from parley.agents.model.base import Emit, Model, ModelError, ModelRefused, tell_called
 from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError
 from parley.agents.tools.steps import Call, Step, Steps

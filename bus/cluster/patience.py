@@ -10,7 +10,7 @@ import asyncio
 import math
 import time
 
-from parley.bus.cluster.moving import SETTLE_S, MovingClient
+from parley.bus.clients.moving import SETTLE_S, MovingClient
 from parley.bus.errors import BusError, NoAnswer
 
 _LOOK_S = 0.1

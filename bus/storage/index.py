@@ -21,10 +21,12 @@ from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, Conflict
 from parley.bus.storage import direct
-from parley.bus.streams import INDEX, WHOLE
 from parley.schemas.post import SessionRow
 from parley.schemas.wire import decode, encode
 
+INDEX = "INDEX"
+WHOLE = {"parley-index": "whole"}
+"""Metadata of INDEX: it has a row of every session that LOG has."""
 REFUSED, OPEN, OVER = "refused", "open", "over"
 STATES = (REFUSED, OPEN, OVER)
 """States in the order in which a session takes them; an erased session stays among those that are over."""

@@ -26,11 +26,11 @@ from parley.bus.storage import direct
 from parley.bus.storage.packs import unpack
 from parley.bus.storage.partitions import Partition
 from parley.bus.streams import OUTCOMES, partitions_of
-from parley.coordinator.folded import lost
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes import session as sessions
 from parley.coordinator.outcomes.fold import Fold, day_of
 from parley.coordinator.protocols import STANDING
+from parley.coordinator.sessions import lost
 from parley.coordinator.table import Protocol, Sample
 from parley.observability.outcomes import Outcomes
 from parley.schemas import log

@@ -8,11 +8,11 @@ import msgspec
 from parley.bus import subjects
 from parley.bus.channels import INBOX
 from parley.bus.log import Stored
-from parley.coordinator.folded import lost
 from parley.coordinator.outcomes import session
 from parley.coordinator.outcomes.fold import Fold
 from parley.coordinator.outcomes.session import Protocols
 from parley.coordinator.protocols import STANDING
+from parley.coordinator.sessions import lost
 from parley.coordinator.table import Sample
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE

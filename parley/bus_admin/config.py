@@ -12,9 +12,9 @@ from parley.bus import accounts, rendered
 from parley.bus.channels import CLIENTS
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus_admin import cluster as of_cluster
-from parley.bus_admin import keys
 from parley.client.errors import BadInput
 from parley.client.protocols import all_setups
+from parley.stack import keys
 from parley.stack.people import people
 
 OBSERVER = "metrics"
@@ -49,7 +49,7 @@ def bus_config(
     Parameters
     ----------
     seats
-        How many there are, as the protocols' options say it (parley.client.protocols.setup.Setup.keyed).
+        How many there are, as the protocols' options say it (parley.client.faces.setup.Setup.keyed).
     clients
         None and nobody there: one that is called client.
     readers

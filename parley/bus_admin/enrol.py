@@ -24,12 +24,13 @@ from parley.bus.accounts import Credentials, User
 from parley.bus.connection import connect
 from parley.bus.embedded import RELOADS
 from parley.bus.errors import BadKeyFile, BadTable, BusError, Closed, NoAnswer, WrongCredentials
-from parley.bus_admin import cluster, expert_files, keys
+from parley.bus_admin import cluster, expert_files
 from parley.bus_admin import revoke as bus_revoke
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.client.text import line
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 from parley.schemas.presence import Announcement, ExpertHere, Workers
+from parley.stack import keys
 from parley.stack.lease import OWNER, default_state, read_running
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from parley.bus import accounts
 from parley.bus.cluster import certificates, leaf
 from parley.bus.cluster.servers import Server, parsed
 from parley.bus.errors import BadKeyFile, BadTable
-from parley.bus_admin import keys
 from parley.bus_admin.cluster import CONFIGURATION, FOLDER, NAME, configuration, folders, hub, member_of
 from parley.client.errors import BadInput
+from parley.stack import keys
 
 LEAVES = "leaves"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

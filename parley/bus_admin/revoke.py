@@ -16,9 +16,10 @@ from parley.bus.connection import Connection, connect
 from parley.bus.embedded import forbid
 from parley.bus.errors import BadTable, BusError, WrongCredentials, addresses
 from parley.bus.errors import Unreachable as Silent
-from parley.bus_admin import cluster, keys
+from parley.bus_admin import cluster
 from parley.bus_admin.check import load
 from parley.client.errors import BadInput, StackFailed, Unreachable
+from parley.stack import keys
 
 CONFIGURATION = "nats-server.conf"
 _SERVERS_S = 0.3

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from parley.bus.accounts import write_private
-from parley.bus_admin import keys
 from parley.client.errors import BadInput
+from parley.stack import keys
 from parley.web.principals import new_token
 
 

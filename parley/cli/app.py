@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from parley.cli import completing, options, process
+from parley import process
+from parley.cli import completing, options
 from parley.cli.ask import ask
 from parley.cli.bus import app as bus_app
 from parley.cli.experts import app as experts_app
@@ -140,8 +141,8 @@ def up(
             stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,
             stack__free=free,
         )  # fmt: skip
-        from parley.plan import plan_of
-        from parley.stack import foreground
+        from parley.planned import foreground
+        from parley.planned.plan import plan_of
 
         for name, section in by_protocol(own).items():
             settings = settings.over(name, section)
@@ -215,7 +216,7 @@ def moderator(
         settings = options.settings(
             config, nats__url=nats, nats__creds=creds, retention__log_days=log_max_age, notify__webhook=notify_url
         )
-        from parley.stack import foreground
+        from parley.planned import foreground
 
         code = foreground.moderator(
             settings, token_key=token_key, queues=queue or (), host=metrics_host, port=metrics_port,
@@ -264,7 +265,7 @@ def agent(
     """
     with options.errors():
         settings = options.settings(config, nats__url=nats, nats__creds=creds, tools=tools)
-        from parley.stack import foreground
+        from parley.planned import foreground
 
         code = foreground.agent(
             settings, spec, queue=queue, room=room, drain_s=drain, host=metrics_host, port=metrics_port,
@@ -332,7 +333,7 @@ def explain(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
-        from parley.client.show.explain import figures, words
+        from parley.client.rendering.explain import figures, words
 
         record = sessions.explained(settings, session, plot)
         if plot is not None:
@@ -390,8 +391,8 @@ def doctor(
             config, protocol=protocol, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file
         )
         from parley.doctor import checks, screen
-        from parley.plan import plan_of
-        from parley.stack.access import run
+        from parley.planned.access import run
+        from parley.planned.plan import plan_of
 
         report = run(checks.examine(plan_of(settings), probe=probe))
         if json:

@@ -131,7 +131,7 @@ def ask(
         from parley.client.errors import BadInput
         from parley.client.reliability.ways import AUTO, WORDS, with_way
         from parley.cost import estimated
-        from parley.plan import plan_of
+        from parley.planned.plan import plan_of
         from parley.reliability.applied import routed
         from parley.request import Look, request_of
 

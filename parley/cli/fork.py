@@ -49,7 +49,7 @@ def fork(
         }  # fmt: skip
         from parley import forking
         from parley.asking import ask_command
-        from parley.plan import plan_of
+        from parley.planned.plan import plan_of
         from parley.request import Look
         from parley.settings import parse_sets
 

@@ -41,7 +41,7 @@ def inbox(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import inbox as items
-        from parley.stack.access import bus_options
+        from parley.planned.access import bus_options
 
         waiting = items.of(settings, session or "")
         if json:

@@ -45,7 +45,7 @@ def metrics(
             else:
                 print(outcomes.exposition(counted), end="")
             return
-        from parley.stack import foreground
+        from parley.planned import foreground
 
         code = foreground.metrics(settings, monitor=monitor, host=metrics_host, port=metrics_port, log_level=log_level)
     raise typer.Exit(code)

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from parley.cli import completing
-from parley.cli.process import INTERRUPTED, report_error, unwritable
+from parley.process import INTERRUPTED, report_error, unwritable
 
 if TYPE_CHECKING:
     from parley.settings import Settings
@@ -170,7 +170,7 @@ def print_each(documents: Iterable[object]) -> int:
     -------
     The exit status: 1 where a line was bad, 2 where none was good.
     """
-    from parley.client.protocols.setup import BadLine
+    from parley.client.faces.setup import BadLine
     from parley.client.text import clean
 
     good = bad = 0

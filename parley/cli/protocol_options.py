@@ -19,7 +19,7 @@ from parley.cli.options import CommandGroup, Json, errors, print_each, print_jso
 from parley.schemas import rooms
 
 if TYPE_CHECKING:
-    from parley.client.protocols.setup import Command, Motion, Option
+    from parley.client.faces.setup import Command, Motion, Option
     from parley.client.reliability.ways import Route
 
 _GROUP = "parley.commands"
@@ -246,7 +246,7 @@ def of_protocol(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that options give, as the protocol calls them: `--panel` says how many sit in the role of which it has
     several. Raises BadInput where another option says otherwise."""
     from parley.client.api import with_panel
-    from parley.client.protocols.setup import PANEL
+    from parley.client.faces.setup import PANEL
 
     others = {name: value for name, value in settings.items() if name != PANEL.setting}
     return with_panel(protocol, others, settings.get(PANEL.setting))
@@ -285,8 +285,8 @@ def motion_of(question: str | None, given: Given) -> "Motion":
         Neither, or both; as the protocol whose option it is.
     """
     from parley.client.errors import BadInput
+    from parley.client.faces.setup import Motion
     from parley.client.protocols import all_setups
-    from parley.client.protocols.setup import Motion
 
     flags = []
     for setup in all_setups():

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from parley.cli import options, process
+from parley import process
+from parley.cli import options
 from parley.cli.options import Json
 from parley.cli.output import write_lines
 
@@ -50,7 +51,7 @@ def route(
         options.apart(file=file, task=task)
         options.apart(file=file, files=files or None)
         process.one_thread()
-        from parley.routing import commands
+        from parley.cli import routing_task as commands
         from parley.routing.route import words
 
         if file is not None:

@@ -50,7 +50,7 @@ def sessions_list(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
         from parley.client.show.session_list import NOT_WHOLE, open_words, sessions_table
-        from parley.stack.access import bus_options
+        from parley.planned.access import bus_options
 
         listed = sessions.list_sessions(settings, limit, standing=standing)
         if json:
@@ -147,7 +147,7 @@ def sessions_show(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
-        from parley.client.show import documents, transcript
+        from parley.client.rendering import documents, transcript
 
         record = sessions.view(settings, session, everything=everything)
         if json:
@@ -212,7 +212,7 @@ def sessions_cancel(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
         from parley.client.errors import Refusal
-        from parley.stack.access import bus_options
+        from parley.planned.access import bus_options
 
         done = sessions.cancel(settings, wanted, reason, lambda text: print(f"parley: {text}", file=sys.stderr))
         if len(wanted) == 1 and not done[0].cancelled:

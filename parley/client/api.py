@@ -19,7 +19,7 @@ from parley.client.protocols import all_setups, setup_of
 from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.reliability.ways import AUTO, PRICE, Route, refuse_other, way_settings, with_way
-from parley.client.show.told import Result
+from parley.client.rendering.told import Result
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS

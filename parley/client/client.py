@@ -6,7 +6,7 @@ import math
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,9 +20,8 @@ from parley.bus.cluster.patience import Patience
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, LocalFault, ModeratorsBusy
 from parley.bus.posts import Reader
-from parley.bus.storage.storing import lacks_room
+from parley.bus.storing import lacks_room
 from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Unanswered, Unreachable
-from parley.client.show.session_list import Listed
 from parley.observability import caller
 from parley.schemas.post import (
     CLOSED,
@@ -57,6 +56,14 @@ _AGAIN_S = 0.02
 _LISTENING_S = 0.1
 _LATE_S = 10.0
 """So long after its asker gave up an opening may still be taken: clocks differ."""
+
+
+class Listed(NamedTuple):
+    """Sessions, those that changed last first."""
+
+    rows: list[SessionRow]
+    whole: bool
+    """False: sessions of a release before may be missing, until the index is rebuilt."""
 
 
 def new_sid() -> str:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from parley.client.errors import BadInput
 from parley.client.protocols import face_of
 from parley.client.records import Record, opening, result_of
+from parley.client.rendering.transcript import answer_of, stop_words
 from parley.client.session_view import seen
 from parley.client.show.presenter import Presenter
-from parley.client.show.transcript import answer_of, stop_words
-from parley.client.show.untrusted import object_of, shaped
 from parley.client.text import clean, line
+from parley.client.untrusted import object_of, shaped
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY, Document

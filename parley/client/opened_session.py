@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from parley.client.reliability.ways import Route
-from parley.client.show.told import Result, to_api
+from parley.client.rendering.told import Result, to_api
 from parley.schemas.post import Live, Post
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Session:
 
     async def _unanswered(self, ended: "Ended") -> "list[Nothing]":
         """Turns that no seat answered, where the result shows that there may be some and the log may be read."""
-        from parley.client.show.transcript import failed
+        from parley.client.rendering.transcript import failed
 
         if not self._client.owner or not (failed(ended) or any(r.get("missing") for r in ended.rounds)):
             return []

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from parley.bus.channels import CLIENTS, may_read
+from parley.client.faces.face import Face
 from parley.client.protocols import face_of, face_of_posts
-from parley.client.protocols.face import Face
 from parley.client.records import Record, closing, entries_of, opening, posts_of
 from parley.client.show.presenter import Presenter
 from parley.client.turns import Turns

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from parley.bus.channels import CONTROL
+from parley.client.faces.face import Face
 from parley.client.protocols import face_of
-from parley.client.protocols.face import Face
-from parley.client.show.untrusted import items, object_of
+from parley.client.untrusted import items, object_of
 from parley.coordinator.budget import OVERSTATED, booked
 from parley.coordinator.machine import Session, begin, step
 from parley.coordinator.protocols import PROTOCOLS

@@ -20,7 +20,7 @@ from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
 from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
 from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound, ServerFound
-from parley.plan import Plan
+from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
 from parley.schemas.presence import Announcement
 from parley.schemas.rooms import everything
@@ -376,7 +376,7 @@ class _Doctor:
 
     # -- models
     async def _model(self, row: AgentRow) -> ModelFound:
-        from parley.agents.models.base import ModelError
+        from parley.agents.model.base import ModelError
 
         try:
             spec = spec_of(row)

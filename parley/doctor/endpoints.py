@@ -21,7 +21,7 @@ def rung(model: "OpenAIModel") -> str:
 
 async def asked_something(model: "OpenAIModel") -> str:
     """Ask a few tokens' worth; empty if it answered, else what is wrong (no key, no address)."""
-    from parley.agents.openai.endpoint import Failure
+    from parley.agents.endpoint.endpoint import Failure
 
     o = model.options
     field = model.memory.get().tokens_field or o.preset.tokens_field

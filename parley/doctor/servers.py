@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from parley.bus.cluster.moving import PROBE_S, greeting
+from parley.bus.clients.moving import PROBE_S, greeting
 from parley.bus.errors import addresses, shown_address
 from parley.doctor.report import ServerFound
 from parley.stack.lease import read_running, remembered

@@ -9,7 +9,7 @@ from parley.bus.errors import BadKeyFile, BusError
 from parley.client.errors import BadInput
 from parley.coordinator.outcomes.bus_state import depths
 from parley.doctor.checks import examine
-from parley.plan import Plan
+from parley.planned.plan import Plan
 from parley.stack.lease import METRICS, default_state, read_running
 from parley.web.health import Health, Lack, ModelHealth
 

@@ -14,8 +14,8 @@ from parley.client.errors import ParleyError, StackFailed
 from parley.doors.offers import offers_of
 from parley.doors.options import root_of
 from parley.observability.setup import setup_tracing
-from parley.plan import Plan
-from parley.stack.access import front, run
+from parley.planned.access import front, run
+from parley.planned.plan import Plan
 from parley.web.mcp.following import Asking
 from parley.web.mcp.server import make_server
 from parley.web.offers import Offers
@@ -57,7 +57,7 @@ class _WhenAsked:
         self._there: asyncio.Future[Parley] | None = None
 
     async def parley(self, ctx: Asking) -> Parley:
-        """Whoever asks: there is one alone. Raises as parley.stack.access.front."""
+        """Whoever asks: there is one alone. Raises as parley.planned.access.front."""
         async with self._lock:
             if self._keeping is None or self._keeping.done():
                 self._there = asyncio.get_running_loop().create_future()

@@ -14,7 +14,7 @@ from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.reliability.ways import AUTO, Route, protocols
 from parley.coordinator.protocols import PROTOCOLS
-from parley.plan import Plan
+from parley.planned.plan import Plan
 from parley.reliability.applied import file_to_read, model_alone, with_learned
 from parley.schemas.session import SESSION_ID, Budget, OpenSession, Seat
 from parley.stack.panel_file import Panel, read_panel, role_of

@@ -9,10 +9,10 @@ from parley.bus.accounts import load_credentials
 from parley.client.api import Parley
 from parley.client.errors import Unreachable
 from parley.doors.browser import open_browser
-from parley.local_stack import lease_of
+from parley.doors.serving import Serve, Server, address_of, bound, config_of, server_of, usable
 from parley.observability.metrics import Metrics
-from parley.plan import Plan
-from parley.serving import Serve, Server, address_of, bound, config_of, server_of, usable
+from parley.planned.local_stack import lease_of
+from parley.planned.plan import Plan
 from parley.stack.lease import OWNER, default_state
 from parley.web.app import build
 from parley.web.page.door import web

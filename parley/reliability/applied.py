@@ -58,7 +58,7 @@ def model_alone(settings: Settings) -> str:
     if settings.nats.url or settings.panel_file is not None:
         return ""
     from parley.client.protocols import setup_of
-    from parley.plan import plan_of
+    from parley.planned.plan import plan_of
 
     protocol, own = ways()["one"]
     queues = setup_of(protocol).queues(own)

@@ -13,10 +13,10 @@ from parley.client.reliability.learning import LEAST_OUTCOMES, LearnReport
 from parley.client.reliability.learning import learn as update
 from parley.client.reliability.table import table
 from parley.client.text import count, line
+from parley.planned.access import last_stack, run
 from parley.reliability.applied import file_of, file_to_read
 from parley.schemas.afterwards.learned import Reliability
 from parley.settings import Settings
-from parley.stack.access import last_stack, run
 
 
 def kept_in(settings: Settings, *, to_read: bool = False) -> Path:

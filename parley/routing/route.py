@@ -1,7 +1,7 @@
 """`parley route`: which experts would take a task, and how deep its coordination goes; in this process, without a bus.
 
 How it is chosen is the business of the protocol that a task goes to where none is named
-(parley.client.protocols.routing.Routing).
+(parley.client.faces.routing.Routing).
 """
 
 import sys
@@ -12,10 +12,10 @@ import msgspec
 
 from parley.agents.experts import ExpertError, builtin, read_all
 from parley.client.errors import BadInput
+from parley.client.faces.routing import Route, Router, Routing
 from parley.client.files.json_file import loaded, struct_of
 from parley.client.pasted import cleaned
 from parley.client.protocols import setup_of
-from parley.client.protocols.routing import Route, Router, Routing
 from parley.client.text import line
 from parley.coordinator.protocols import DEFAULT
 from parley.schemas.expert import ExpertSpec

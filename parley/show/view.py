@@ -9,12 +9,12 @@ from typing import Any
 
 from parley.client.live_feed import View
 from parley.client.protocols import face_of
-from parley.client.show import transcript
+from parley.client.rendering import transcript
+from parley.client.rendering.transcript import Teller
 from parley.client.show.frames import framed, shown_line
 from parley.client.show.lines import Block, Piece, StyledLine
 from parley.client.show.live_seats import Scene
 from parley.client.show.open_items import item_lines
-from parley.client.show.transcript import Teller
 from parley.client.show.words import WHOLE, bare, opening_lines
 from parley.client.text import clean, hung, line, line_end
 from parley.client.turns import Turns

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from parley.cli.process import open_streams, report_error
 from parley.client.errors import BadInput
+from parley.process import open_streams, report_error
 from parley.schemas.session import human_queue, is_human
 from parley.stack.lease import OTHER, OWNER, Order, Running, Shown
 

@@ -156,7 +156,7 @@ def agent(
 
     `environ`: the variables that it goes by; None: this process's environment, and `.env`.
 
-    An expert's decides itself about the posts that it hears (parley.agents.protocols.kit.Kit.hear).
+    An expert's decides itself about the posts that it hears (parley.agents.turn_kinds.kit.Kit.hear).
     """
     environ = environment() if environ is None else environ
     model = recording(model_of(spec, environ))

@@ -29,8 +29,8 @@ import msgspec
 
 from parley.bus import accounts
 from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
-from parley.bus_admin import keys
 from parley.client.errors import BadInput
+from parley.stack import keys
 from parley.stack.child_environment import NATS_SERVER, matching, take
 from parley.stack.lease import (
     METRICS,
@@ -235,7 +235,7 @@ class Supervisor:
         kits = services.kits()
         if any(row.model in ("", "extractive") for row in stack.agents):
             with contextlib.suppress(ImportError):
-                importlib.import_module("parley.agents.extractive.model")
+                importlib.import_module("parley.agents.models.extractive")
                 for kit in kits:
                     if kit.extractive is not None:
                         kit.extractive()

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from parley.client.protocols import face_of
-from parley.client.show import transcript
+from parley.client.rendering import transcript
+from parley.client.rendering.transcript import Teller, brief_result
 from parley.client.show.presenter import Presenter
-from parley.client.show.transcript import Teller, brief_result
-from parley.client.show.untrusted import shaped
 from parley.client.show.words import WIDE, bare
 from parley.client.text import clean
+from parley.client.untrusted import shaped
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.stops import STOPS

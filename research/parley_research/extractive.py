@@ -22,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from parley.agents.extractive.model import Extractive
+from parley.agents.models.extractive import Extractive
 from parley.agents.retrieval.corpus import cut, stems
 from parley.agents.show_turn import show
 from parley.coordinator.admission import admit

@@ -8,7 +8,7 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.matching import Matcher, embedded, match
 from parley.agents.matching.ask_model import MOST_SHOWN, Named, is_unsure, question, settled
-from parley.agents.models.prompting import build
+from parley.agents.prompts.prompting import build
 from parley.schemas.routing import Match, Matched, Task
 from parley.schemas.turn import Caps
 from parley_research import routing

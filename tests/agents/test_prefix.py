@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from parley.agents.context import CallResult, Other, PastStep, Shown, Steps, Tools, laid_beside
-from parley.agents.models.prompting import Prompt, build
+from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import kind_of
 from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.tools.client import Offered

@@ -11,7 +11,7 @@ import pytest
 from nats.aio.msg import Msg
 
 from parley.bus import accounts, subjects
-from parley.bus.client import HEADROOM
+from parley.bus.clients.hot_paths import HEADROOM
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import (
     ApiError,

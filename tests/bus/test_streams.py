@@ -14,6 +14,7 @@ from parley.bus import streams, subjects
 from parley.bus.answers import PubAck
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, Conflict, StoreError
+from parley.bus.storage.index import INDEX
 from tests.conftest import Bus
 
 Dial = Callable[[str], Awaitable[Connection]]
@@ -49,7 +50,7 @@ async def test_streams_are_as_the_table_says(dial: Dial) -> None:
 async def test_a_server_reads_no_message_without_an_id_again_at_its_start(dial: Dial) -> None:
     """It reads what is younger than the window; LOG and INDEX may hold ten thousands of such."""
     conn = await dial("moderator")
-    for name in (streams.LOG, streams.INDEX, streams.ARTIFACTS):
+    for name in (streams.LOG, INDEX, streams.ARTIFACTS):
         assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 10**8
     for name in (streams.IN, streams.INNER, streams.WORK, streams.TIMER, streams.ASIDE):
         assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 120 * 10**9

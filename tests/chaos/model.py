@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
+from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.models import make_model
-from parley.agents.models.base import Completion, Emit, Model
 from parley.agents.protocols.madp.kinds import WorkStep
 from parley.schemas.protocols.competition import messages as comp
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Tests

@@ -16,7 +16,7 @@ import msgspec
 
 from parley.bus.errors import BusError
 from parley.client.errors import ParleyError, Refusal
-from parley.coordinator.folded.sweep import EVERY_S
+from parley.coordinator.sessions.sweep import EVERY_S
 from parley.stack.rows import AgentRow
 from tests.chaos import competitions, tasks
 from tests.chaos.faults import (

@@ -23,9 +23,10 @@ BOTH = (CONSENSUS, maci())
     [(MODERATOR,) * 3, (NATS,) * 3, (SUPERVISOR,) * 3, (PANELIST, ANALYST) * 2, (DEBATER, JUDGE, HELPER)],
     ids="-".join,
 )
-async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [SEED, SEED + 1])
+async def test_killed_at_random_moments(kinds: tuple[str, ...], seed: int, tmp_path: Path) -> None:
     """Kills one after another while 24 sessions run, of both protocols or of one."""
-    rng = Random(f"{SEED} {kinds[0]}")
+    rng = Random(f"{seed} {kinds[0]}")
     plays = {DEBATER: (maci(),), MODERATOR: BOTH, NATS: BOTH}.get(kinds[0], (CONSENSUS,))
     queues = [q for q in QUEUES if any(q in p.queues for p in plays)]
     async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.06, queues=queues), plays) as rig:
@@ -35,7 +36,7 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
         await faults.kill_each(kinds, rig.asking, sessions.done, (0.1, 0.5))
         await sessions
         found = await rig.findings()
-        print(f"{kinds}: seed={SEED} kills={dict(faults.kills)} {shown(found)}")
+        print(f"{kinds}: seed={seed} kills={dict(faults.kills)} {shown(found)}")
         assert found.violations == []
         assert not found.late_timers or {NATS, SUPERVISOR} & set(kinds)
         assert faults.kills == Counter(kinds), "the sessions were over before the kills"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from parley.client import follow_up
 from parley.client.protocols import FACES, face_of, face_of_posts
 from parley.client.records import Record
+from parley.client.rendering import explain, page
+from parley.client.rendering.transcript import Teller, answer_of, failed, markdown, result_lines, show
 from parley.client.session_view import seen
-from parley.client.show import explain, page
 from parley.client.show.presenter import NoPicture, Presenter
-from parley.client.show.transcript import Teller, answer_of, failed, markdown, result_lines, show
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop

@@ -9,7 +9,7 @@ import pytest
 from parley.client import records
 from parley.client.protocols import face_of
 from parley.client.records import Record
-from parley.client.show import transcript
+from parley.client.rendering import transcript
 from parley.client.turns import Turns
 from tests.parley.support import QUESTION, Front
 from tests.protocols.consensus.play import Play, says

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parley.client import records
-from parley.client.show import page
+from parley.client.rendering import page
 from parley.client.text import clean, line
 from parley.schemas.result import Stop
 from parley.schemas.wire import encode

@@ -10,8 +10,8 @@ from parley.client import records
 from parley.client.protocols import face_of
 from parley.client.protocols.madp.transcript import matcher_words
 from parley.client.protocols.madp.work_words import summaries
-from parley.client.show import explain, page, transcript
-from parley.client.show.transcript import Teller
+from parley.client.rendering import explain, page, transcript
+from parley.client.rendering.transcript import Teller
 from parley.client.task_folder import Sent
 from parley.client.turns import Turns
 from parley.schemas.protocols.madp.work import Checked, Finding, Review, Work

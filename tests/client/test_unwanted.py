@@ -8,10 +8,10 @@ import pytest
 
 from parley.agents.tools.unwanted import biggest
 from parley.bus import accounts
-from parley.bus_admin import keys
 from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.schemas.folders.archive import unpacked
+from parley.stack import keys
 
 GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 

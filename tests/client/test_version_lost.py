@@ -9,8 +9,8 @@ from parley.bus import subjects
 from parley.bus.log import Stored
 from parley.client import records
 from parley.client.records import Record, read_record
-from parley.coordinator.folded import lost
-from parley.coordinator.folded.broken import BrokenLog
+from parley.coordinator.sessions import lost
+from parley.coordinator.sessions.broken import BrokenLog
 from parley.follow import exit_code
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import encode

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from parley.client.records import read_record
-from parley.coordinator.folded.spans import is_long, spans
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.spans import is_long, spans
 from parley.observability import tracing
 from parley.observability.tracing import Written
 from parley.schemas import log

@@ -11,7 +11,6 @@ from prometheus_client import CollectorRegistry
 from parley.bus import accounts, streams
 from parley.bus.cluster.embedded import PORTS, EmbeddedCluster, free_ports
 from parley.bus.connection import connect
-from parley.bus_admin import keys
 from parley.bus_admin.move import move
 from parley.client.errors import BadInput
 from parley.coordinator.moderator import Moderator
@@ -19,6 +18,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.observability.metrics import Metrics
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
+from parley.stack import keys
 from tests.support.engine import KEY, Engine, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

@@ -13,7 +13,7 @@ from parley.agents.encoders.embedded import Embedded
 from parley.agents.models import Completion, make_model
 from parley.agents.protocols.critic import kinds as critic
 from parley.agents.protocols.critic.extractive_compare import by_encoder
-from parley.client.show.transcript import result_lines
+from parley.client.rendering.transcript import result_lines
 from parley.schemas.protocols.critic import CompareBrief
 from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
 from parley.schemas.turn import Caps, Usage

@@ -15,10 +15,10 @@ from parley.bus.errors import ModeratorRefused, ModeratorsBusy
 from parley.bus.log import Log
 from parley.client.client import Client
 from parley.coordinator.commands import StartChild
-from parley.coordinator.folded.broken import Unreadable
 from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.broken import Unreadable
 from parley.coordinator.table import Step, View
 from parley.observability.metrics import Metrics
 from parley.schemas import log

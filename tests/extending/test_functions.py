@@ -16,14 +16,14 @@ import pytest
 import parley
 from parley import settings
 from parley.agents.context import Shown
-from parley.agents.models.base import ModelError, ModelMisconfigured, ModelRefused
+from parley.agents.model.base import ModelError, ModelMisconfigured, ModelRefused
 from parley.agents.models.function import seated
-from parley.plan import plan_of
+from parley.planned import foreground
+from parley.planned.plan import plan_of
 from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import PanelBrief, Position
 from parley.schemas.turn import Speak, Usage
 from parley.schemas.wire import raw
-from parley.stack import foreground
 from parley.stack.rows import rows_of
 from tests.support.engine import until
 

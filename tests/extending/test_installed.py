@@ -45,7 +45,7 @@ class Coin:
         self.side = side
 
     async def reply(self, shown, emit):
-        from parley.agents.models.base import Completion
+        from parley.agents.model.base import Completion
         from parley.schemas.protocols.consensus import Position
         return Completion(body=Position(answer=self.side, reasoning="It fell so.", confidence=0.9))
 

@@ -12,17 +12,17 @@ from typing import Any
 import msgspec
 
 from parley.agents import experts, strict_yaml
+from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.completion import Reading
 from parley.agents.experts import ExpertError
 from parley.agents.openai import reply_schema
-from parley.agents.openai.bounds import BadBody, Limits
-from parley.agents.openai.completion import Reading
 from parley.agents.tools.folder import archive
 from parley.client import session_view
 from parley.client.errors import BadInput
 from parley.client.files import json_file
 from parley.client.protocols.maci import signals_file
 from parley.client.records import Altered, parsed, result_of
-from parley.client.show import documents, transcript
+from parley.client.rendering import documents, transcript
 from parley.schemas import export, log
 from parley.schemas.folders.archive import FolderError, unpacked
 from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, compact, decode, encode, nested_too_deep

@@ -10,7 +10,7 @@ import pytest
 
 from parley.client.api import connected, request
 from parley.follow import follow
-from parley.local_stack import LocalParley
+from parley.planned.local_stack import LocalParley
 from parley.schemas import log
 from parley.schemas.post import Live, Post
 from parley.schemas.wire import decode

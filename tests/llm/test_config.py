@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from parley.agents import config
 from parley.agents.config import VARIABLES, environment, prefixes, resolve, unmet_wish, variables_of
+from parley.agents.endpoint import prices
 from parley.agents.experts import builtin as shipped_experts
 from parley.agents.models import ModelMisconfigured, make_model
-from parley.agents.openai import prices
 from parley.agents.openai.options import parse
 from parley.agents.openai.providers import PRESETS, Rung, family_of
 from parley.agents.secrets import Secret, scrub

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.models import make_model
-from parley.agents.models.injection import is_instruction, suspicious
 from parley.agents.models.recorded import RecordedModel, RecordedReply, key_of
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.wire import encode, raw

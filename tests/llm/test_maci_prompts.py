@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from parley.agents.context import Shown
-from parley.agents.models.prompting import build
 from parley.agents.openai import reply_schema
 from parley.agents.openai.held_schema import schema_of
+from parley.agents.prompts.prompting import build
 from parley.agents.protocols import KITS, kind_of
 from parley.coordinator.schedulers.tone import LEVELS
 from parley.schemas.belief import Share

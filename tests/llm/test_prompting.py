@@ -8,8 +8,8 @@ import pytest
 
 from parley.agents.context import Tools
 from parley.agents.models import ModelMisconfigured, ModelRefused
-from parley.agents.models.prompting import Repair, build, fresh_boundary
-from parley.agents.models.templates import HEADS, Template, fill, template
+from parley.agents.prompts.prompting import Repair, build, fresh_boundary
+from parley.agents.prompts.templates import HEADS, Template, fill, template
 from parley.agents.protocols import KITS
 from parley.agents.tokens import estimate, first_tokens
 from parley.schemas.protocols.consensus import PanelBrief, Position

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.agents.openai.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
+from parley.agents.endpoint.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
 from parley.agents.openai.live_text import LiveText
 from parley.agents.openai.reply_schema import How, Unusable, parse, strict_schema
 from parley.agents.protocols import KITS

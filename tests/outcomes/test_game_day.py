@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from deploy.watching.boards import outcomes
 from deploy.watching.rules import groups, hurried, render
-from parley.agents.models.base import Completion, Emit, ModelUnavailable
+from parley.agents.model.base import Completion, Emit, ModelUnavailable
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.known import children
 from parley.coordinator.outcomes.service import MetricsService

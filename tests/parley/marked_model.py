@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.extractive import model as extractive
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
+from parley.agents.models import extractive
 from parley.schemas.protocols.competition.messages import Bid, Decision, Marks, Note
 
 MARK = "xyzzy"

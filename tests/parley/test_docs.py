@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from parley.client.show.transcript import stop_words
+from parley.client.rendering.transcript import stop_words
 from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import exit_code
 from parley.schemas.result import Result, ResultUsage, Stop

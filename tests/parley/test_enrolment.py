@@ -20,13 +20,14 @@ from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import WrongCredentials
 from parley.bus_admin import enrol as enrolment
-from parley.bus_admin import expert_files, keys
+from parley.bus_admin import expert_files
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.revoke import CONFIGURATION, revoke
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.client.protocols.madp.setup import shipped_experts as shipped
 from parley.schemas.expert import pin, queue_of
 from parley.schemas.presence import Announcement, ExpertHere, Workers
+from parley.stack import keys
 from parley.stack.agent_identity import differences, served
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow, rows_of

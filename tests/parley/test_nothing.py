@@ -13,8 +13,8 @@ import pytest
 
 from parley.client import records
 from parley.client.records import Record
+from parley.client.rendering import explain, transcript
 from parley.client.session_view import seen
-from parley.client.show import explain, transcript
 from parley.client.turns import Turns
 from parley.schemas import log
 from parley.schemas.protocols.critic import Critique, Judgement

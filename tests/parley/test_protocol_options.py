@@ -20,10 +20,10 @@ from parley.cli.protocol_options import (
     settings_of,
 )
 from parley.client.errors import BadInput
+from parley.client.faces.setup import PANEL, Option, Setup, Several, in_order
 from parley.client.protocols import SETUPS, all_setups, setup_of
-from parley.client.protocols.setup import PANEL, Option, Setup, Several, in_order
 from parley.coordinator.protocols import PROTOCOLS
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.settings import load, protocol_settings
 
 ROOT = Path(__file__).parents[2]
@@ -113,8 +113,8 @@ def test_they_stand_by_rank_and_then_by_name() -> None:
 
 
 BRINGS = """
-from parley.client.protocols.face import Face
-from parley.client.protocols.setup import Command, Option, Setup
+from parley.client.faces.face import Face
+from parley.client.faces.setup import Command, Option, Setup
 FACE = Face(Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),
     commands=(Command("roll", "Roll the dice.", "FILE", "What is rolled.", lambda name: {"rolled": name}),)))
 """

@@ -12,7 +12,7 @@ import pytest
 
 import parley
 from docs.generators import api_page
-from parley.client.show.told import to_api
+from parley.client.rendering.told import to_api
 from tests.client.test_face import result_of
 
 ROOT = Path(__file__).parents[2]

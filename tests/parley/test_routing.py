@@ -14,10 +14,10 @@ import pytest
 
 from parley.agents.experts import builtin
 from parley.agents.protocols.madp.reactions import own_score
+from parley.cli import routing_task as routing_commands
 from parley.client.errors import BadInput
+from parley.client.faces.routing import Route
 from parley.client.protocols.madp.routing import TaskRouter
-from parley.client.protocols.routing import Route
-from parley.routing import commands as routing_commands
 from parley.routing.many import HelperLost, route_many
 from parley.routing.route import Wanted, read_prompts, task_of, words
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from parley.bus.accounts import load_credentials
-from parley.client.show.transcript import Teller
+from parley.client.rendering.transcript import Teller
 from parley.client.text import clean
 from parley.client.turns import Turns
 from parley.schemas import log

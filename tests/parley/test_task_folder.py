@@ -10,7 +10,7 @@ from parley.agents.tools import folder as folders
 from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.client.task_folder import AppliedAlready, Moved, NotApplied, Sent
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.request import Look, request_of
 from parley.schemas.tools import CUT
 from parley.settings import Settings

@@ -6,7 +6,12 @@ from parley.schemas.stops import STOPS
 from tests.support.walk import Expected, Walks, acyclic, unwalked, walks
 
 WALKS = walks()
-WORLDS = [pytest.param(p, w, id=f"{p}: {w}") for p, walk in WALKS.items() for w in walk.worlds]
+WORLDS = [
+    pytest.param(p, w, id=f"{p}: {w}", marks=[pytest.mark.landing] if w == next(iter(walk.worlds)) else [])
+    for p, walk in WALKS.items()
+    for w in walk.worlds
+]
+"""The first of each protocol is walked before every landing."""
 
 
 @pytest.mark.timeout(120)

@@ -8,7 +8,7 @@ from typing import Any
 from parley.bus import streams
 from parley.bus.accounts import mint, publics, table, write_private
 from parley.bus.embedded import EmbeddedServer
-from parley.bus_admin import keys
+from parley.stack import keys
 from tests.support.engine import Engine
 
 QUEUES = {

@@ -17,10 +17,11 @@ from parley.bus.cluster.embedded import HOST, free_ports
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer, find_server
 from parley.bus.rendered import renewed
-from parley.bus_admin import check, keys
+from parley.bus_admin import check
 from parley.bus_admin.attacks import ATTACKS
 from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, THROUGH, Row
 from parley.client.errors import BadInput, Unreachable
+from parley.stack import keys
 from parley.stack.lease import read_running
 from tests.conftest import Eventually
 from tests.parley.support import Front, until

@@ -7,11 +7,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from parley.bus_admin import check as bus_check
-from parley.bus_admin import keys
 from parley.bus_admin.attacks import ATTACKS, Attacker
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
 from parley.observability.metrics import Metrics
+from parley.stack import keys
 from tests.security.attacks.scene import REFUSED
 from tests.security.attacks.trial import summed, trial
 from tests.support.cluster import Cluster

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.events import events
+from parley.agents.endpoint.transport import PIECE, _Unpack
 from parley.agents.models import ModelMisconfigured, ModelUnavailable
-from parley.agents.openai.bounds import BadBody, Limits
-from parley.agents.openai.events import events
-from parley.agents.openai.transport import PIECE, _Unpack
 from parley.schemas.turn import Caps
 from tests.llm.server import ModelServer, Request, _head, model_server, raw, says
 from tests.llm.support import FULL, asked, model, silent

@@ -11,12 +11,12 @@ from parley.bus.accounts import publics, table
 from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer, forbidden
 from parley.bus.errors import BadTable, WrongCredentials
-from parley.bus_admin import keys
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.revoke import CONFIGURATION, revoke
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
+from parley.stack import keys
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine, until

@@ -7,7 +7,7 @@ import pytest
 from parley.agents.specs import load as load_spec
 from parley.doctor import checks, screen
 from parley.doctor.report import Report
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.schemas.presence import AskWorkers, Workers
 from parley.settings import load
 from tests.support.engine import Engine, until

@@ -16,9 +16,9 @@ from parley.client.api import connected
 from parley.client.errors import Unreachable
 from parley.doctor import checks, screen, servers
 from parley.doctor.report import Report, ServerFound
-from parley.plan import plan_of
+from parley.planned.access import last_stack, waits_told
+from parley.planned.plan import plan_of
 from parley.settings import load
-from parley.stack.access import last_stack, waits_told
 from tests.support.cluster import Cluster
 
 FROZEN = "it is frozen, or cut off from here"

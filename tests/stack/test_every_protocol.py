@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from parley.client.protocols import all_setups
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.settings import Settings
 from parley.stack.lease import Order, Stack, complete, read_running
 from parley.stack.rows import SHARED, rows_of_all

@@ -11,8 +11,8 @@ from parley.bus_admin import partitions
 from parley.client.api import connected
 from parley.client.errors import BadInput, StackFailed
 from parley.doctor import checks
-from parley.local_stack import LocalParley
-from parley.plan import plan_of
+from parley.planned.local_stack import LocalParley
+from parley.planned.plan import plan_of
 from parley.settings import load
 from parley.stack.lease import OWNER, REMEMBERED, Lease
 from parley.stack.rows import Stack

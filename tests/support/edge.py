@@ -13,10 +13,10 @@ from parley.bus.cluster.embedded import HOST, free_ports
 from parley.bus.cluster.leaf import PORTS
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
-from parley.bus_admin import keys
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.leaf import leaf_node
 from parley.schemas.presence import AskWorkers, Workers
+from parley.stack import keys
 from tests.support.engine import Engine, until
 from tests.support.links import Links
 

@@ -297,12 +297,12 @@ def _load() -> None:
                 import_module(module.name)
     for name in (
         "parley.stack.supervisor",
-        "parley.agents.extractive.model",
+        "parley.agents.models.extractive",
         "parley.agents.encoders.embedded",
         "httpcore2",
     ):
         import_module(name)
-    import_module("parley.cli.process").command(import_module("parley.cli.app").app)
+    import_module("parley.process").command(import_module("parley.cli.app").app)
     services = import_module("parley.stack.services")
     services.load_once()
     assert all(protocol.name for protocol in services.PROTOCOLS.values())

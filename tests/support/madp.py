@@ -10,8 +10,8 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.hearing import Hear
+from parley.agents.model.base import Completion, Emit, Model, ModelUnavailable
 from parley.agents.models import make_model
-from parley.agents.models.base import Completion, Emit, Model, ModelUnavailable
 from parley.agents.protocols.madp.reactions import HEARD, make_hear
 from parley.agents.specs import of_expert
 from parley.agents.worker import Worker

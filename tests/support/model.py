@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.schemas.protocols.consensus import Conclusion, Position
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode

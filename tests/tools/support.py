@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.agents.protocols import kind_of
 from parley.agents.tools.allow import AllowList, load, parse
 from parley.agents.tools.folder import archive

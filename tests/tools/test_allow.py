@@ -10,7 +10,7 @@ import pytest
 from parley import settings
 from parley.agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
 from parley.client.errors import BadInput
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow
 from tests.parley.support import ROOT, Front

@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from parley.agents.context import Shown
+from parley.agents.model.base import ModelError, ModelRefused, ModelUnavailable
 from parley.agents.models import make_model
-from parley.agents.models.base import ModelError, ModelRefused, ModelUnavailable
-from parley.agents.models.prompting import build
+from parley.agents.prompts.prompting import build
 from parley.agents.protocols.madp.expert_worker import fitting
 from parley.agents.protocols.madp.kinds import ReviewReply, ReviewStep, SupportStep, WorkReply, WorkStep
 from parley.agents.protocols.madp.reply_diff import diff_in

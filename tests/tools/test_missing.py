@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parley.agents.models.prompting import build
+from parley.agents.prompts.prompting import build
 from parley.agents.tools.allow import AllowList, shipped
 from parley.agents.tools.folder import archive
 from parley.agents.worker_model import WorkerModel

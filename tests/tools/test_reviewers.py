@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from parley.agents.context import Shown
-from parley.agents.models.prompting import build
+from parley.agents.prompts.prompting import build
 from parley.agents.tools.folder import archive
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import Checked, Finding, ReviewBrief

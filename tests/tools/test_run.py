@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.agents.models.prompting import build
+from parley.agents.prompts.prompting import build
 from parley.agents.tools import sandbox
 from parley.agents.tools.allow import load, shipped
 from parley.agents.tools.client import Called, Toolbox

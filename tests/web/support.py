@@ -19,10 +19,10 @@ import msgspec
 import uvicorn
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.bus.accounts import Credentials
+from parley.doors.serving import UVICORN
 from parley.observability.metrics import Metrics
-from parley.serving import UVICORN
 from parley.web.app import Config, build
 from parley.web.doors import Options, doors
 from parley.web.guard import BODY_S

@@ -7,7 +7,7 @@ import pytest
 from parley.client.errors import BadInput
 from parley.client.reliability import store
 from parley.doors.offers import offers_of
-from parley.plan import Plan, plan_of
+from parley.planned.plan import Plan, plan_of
 from parley.schemas.session import Seat
 from parley.settings import Settings, load
 from parley.web.asking import document

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.agents.protocols.kit import Kit
+from parley.agents.turn_kinds.kit import Kit
 from parley.schemas.protocols.consensus import Position
 from parley.web.page.shapes import HumanField
 from parley.web.page.turns.forms import asked, fields_of

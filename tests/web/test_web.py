@@ -9,7 +9,7 @@ from prometheus_client import generate_latest
 from parley.client.reliability import store
 from parley.client.reliability.verdicts import Member, Verdict
 from parley.doors.offers import offers_of
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.schemas.session import MAX_QUESTION
 from parley.settings import load
 from parley.web.page.positions import parse_position

@@ -6,7 +6,7 @@ its style. What a speech is for, the format says: a case, an answer, a summary o
 """
 
 from parley.agents.context import Shown
-from parley.agents.models.injection import is_suspicious
+from parley.agents.model.injection import is_suspicious
 from parley.agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
 from parley.agents.protocols.competition.extractive_composition import (
     ROOM_FOR_WHO,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from parley.agents.context import Shown
 from parley.agents.extractive.stance import firmness, polarity, source_weight
-from parley.agents.models.injection import is_suspicious
+from parley.agents.model.injection import is_suspicious
 from parley.agents.protocols.competition.extractive_breaches import breaches
 from parley.agents.protocols.competition.extractive_reading import (
     PublicSpeech,

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from parley.agents.context import Shown
 from parley.agents.extractive.stance import firmness, is_reversal, polarity, source_weight
-from parley.agents.models.injection import is_instruction, is_suspicious
+from parley.agents.model.injection import is_instruction, is_suspicious
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import (
     Sentence,

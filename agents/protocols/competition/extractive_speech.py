@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from parley.agents.context import Shown
-from parley.agents.models.injection import is_suspicious
+from parley.agents.model.injection import is_suspicious
 from parley.agents.protocols.competition.extractive_choice import clashes, fresh, last, ranked, target_of
 from parley.agents.protocols.competition.extractive_composition import (
     OPENERS,

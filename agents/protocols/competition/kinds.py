@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.protocols.kit import Kind
+from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Team, Violation, other
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,

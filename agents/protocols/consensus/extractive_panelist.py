@@ -13,7 +13,7 @@ from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.question import OPTIONS, read_question
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import clean, collapse, sentence
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position

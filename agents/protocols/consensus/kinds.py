@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.protocols import abstaining
-from parley.agents.protocols.kit import Kind
+from parley.agents.turn_kinds import abstaining
+from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.protocols.consensus import (
     Assessment,
     CompareBrief,

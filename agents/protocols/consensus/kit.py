@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parley.agents.protocols.consensus.kinds import KINDS
-from parley.agents.protocols.kit import Kit
+from parley.agents.turn_kinds.kit import Kit
 
 if TYPE_CHECKING:
     from parley.agents.extractive.turn_method import TurnMethod

@@ -17,7 +17,7 @@ from parley.agents.extractive.question import OPTIONS, YES_NO, Question, read_qu
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
 from parley.agents.extractive.weighing import beliefs, candidates
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import Corpus, clean, collapse, words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (

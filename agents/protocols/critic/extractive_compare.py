@@ -9,7 +9,7 @@ Which of the two it was stands in the reply's flags (agents/extractive/encoding.
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, Spent
 from parley.agents.extractive.encoding import Encoding
-from parley.agents.models.base import Completion
+from parley.agents.model.base import Completion
 from parley.agents.protocols.critic.extractive_judge import LEAST_WORDS, alike, quoted
 from parley.agents.retrieval.corpus import sentence
 from parley.schemas.protocols.critic import CompareBrief, Similarities

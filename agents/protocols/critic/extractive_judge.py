@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from parley.agents.context import Shown
 from parley.agents.extractive.stance import firmness, is_negated, source_weight
-from parley.agents.models.injection import is_instruction
+from parley.agents.model.injection import is_instruction
 from parley.agents.protocols.critic.extractive_answers import NEUTRAL
 from parley.agents.retrieval.corpus import collapse, sentence
 from parley.schemas.citation import Citation

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.protocols.kit import Kind
+from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.protocols.critic import (
     RULINGS,
     Answer,

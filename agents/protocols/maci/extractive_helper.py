@@ -17,7 +17,7 @@ import numpy as np
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, Spent
 from parley.agents.extractive.encoding import Done, Encoding
-from parley.agents.models.base import Completion
+from parley.agents.model.base import Completion
 from parley.agents.retrieval.corpus import collapse
 from parley.agents.retrieval.dense import POOL, Rows, counted, rerank, unit
 from parley.agents.retrieval.passages import Piece, passages, ranked, within

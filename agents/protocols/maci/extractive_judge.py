@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from parley.agents.context import Shown
 from parley.agents.extractive.same_answer import grouped
 from parley.agents.extractive.stance import firmness
-from parley.agents.models.injection import is_suspicious
+from parley.agents.model.injection import is_suspicious
 from parley.agents.protocols.maci.extractive_reading import PassageLine, about, reading
 from parley.agents.retrieval.corpus import clean, sentence, stem, stems
 from parley.schemas.belief import Share

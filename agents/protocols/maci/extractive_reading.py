@@ -17,7 +17,7 @@ from parley.agents.extractive.evidence import DAMPING, Evidence
 from parley.agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, Question, read_question
 from parley.agents.extractive.stance import firmness, source_weight
 from parley.agents.extractive.weighing import candidates
-from parley.agents.models.injection import is_instruction, suspicious
+from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
 from parley.schemas.belief import Share, outcome_key
 from parley.schemas.protocols.maci.messages import Passages, Ruled, Span

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.protocols.kit import Kind
+from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import (
     ArgueBrief,

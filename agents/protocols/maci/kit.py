@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parley.agents.protocols.kit import Kit
 from parley.agents.protocols.maci.kinds import KINDS
+from parley.agents.turn_kinds.kit import Kit
 
 if TYPE_CHECKING:
     from parley.agents.extractive.turn_method import TurnMethod

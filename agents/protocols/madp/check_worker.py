@@ -9,7 +9,7 @@ import msgspec
 
 from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, ModelRefused, ModelUnavailable
+from parley.agents.model.base import Completion, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp import check_output, stand_ins
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import FolderError, TaskFolder, unpacked

@@ -15,7 +15,7 @@ import msgspec
 from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Other, Shown, laid_beside
 from parley.agents.equipment import Equipment
-from parley.agents.models.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
+from parley.agents.model.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp.check_worker import run_check
 from parley.agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply, ReviewReply
 from parley.agents.protocols.madp.read_first import read_first
@@ -50,7 +50,7 @@ Brief = WorkBrief | SupportBrief | ReviewBrief
 
 
 async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
-    """Answer one turn of MADP with what a worker has (parley.agents.protocols.kit.Kit.serve).
+    """Answer one turn of MADP with what a worker has (parley.agents.turn_kinds.kit.Kit.serve).
 
     Raises
     ------

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.protocols.kit import Kind
 from parley.agents.protocols.madp import means
 from parley.agents.tools.steps import Call, Steps, check_calls
+from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.expert import ExpertSpec, Relevance
 from parley.schemas.protocols.madp.messages import (
     Challenge,

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parley.agents.protocols.kit import Kit
 from parley.agents.protocols.madp.expert_worker import serve
 from parley.agents.protocols.madp.kinds import KINDS
 from parley.agents.protocols.madp.reactions import hear
+from parley.agents.turn_kinds.kit import Kit
 
 if TYPE_CHECKING:
     from parley.agents.extractive.turn_method import TurnMethod

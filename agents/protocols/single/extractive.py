@@ -9,7 +9,7 @@ from parley.agents.extractive.evidence import Evidence
 from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import TurnMethod, Workbench
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import clean
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.single import Answer

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parley.agents.protocols import abstaining
-from parley.agents.protocols.kit import Kind, Kit
+from parley.agents.turn_kinds import abstaining
+from parley.agents.turn_kinds.kit import Kind, Kit
 from parley.schemas.protocols.single import Answer, AnswerBrief
 
 if TYPE_CHECKING:

@@ -68,8 +68,8 @@ def serve(
     """
     with options.errors(json):
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file)
-        from parley import serving
-        from parley.plan import plan_of
+        from parley.doors import serving
+        from parley.planned.plan import plan_of
 
         wanted = serving.Serve(
             plan=plan_of(settings).of_every_protocol(), host=host, port=port, keys=keys, cookie_key=cookie_key,

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from parley.client.protocols.setup import Setup, in_order
+from parley.client.faces.setup import Setup, in_order
 from parley.schemas.rooms import Rooms
 
 if TYPE_CHECKING:
-    from parley.client.protocols.face import Face
+    from parley.client.faces.face import Face
     from parley.schemas.post import Post
 
 __all__ = [
@@ -39,7 +39,7 @@ SETUPS: Rooms[Setup] = _Setups("parley.client.protocols", "setup:SETUP", "parley
 
 def face_of(protocol: str) -> "Face":
     """The protocol's face; one with defaults alone where it brings none, or is not known here."""
-    from parley.client.protocols.face import Face  # messages and presenters, 30 ms: whoever lists options shows nothing
+    from parley.client.faces.face import Face  # messages and presenters, 30 ms: whoever lists options shows nothing
 
     return FACES.get(protocol) or Face(Setup(protocol))
 

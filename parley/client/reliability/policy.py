@@ -20,7 +20,7 @@ from statistics import NormalDist
 
 import msgspec
 
-from parley.client.reliability.course import Course, Pull
+from parley.client.faces.course import Course, Pull
 from parley.client.reliability.table import HALF_LIFE_DAYS, LEVEL, PRIOR, age_weight, posterior_mean
 from parley.client.reliability.verdicts import Verdict, question_hash
 from parley.coordinator.schedulers import bandit

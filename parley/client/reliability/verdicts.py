@@ -11,9 +11,9 @@ from hashlib import sha256
 
 import msgspec
 
+from parley.client.faces.course import Course
 from parley.client.protocols import face_of
 from parley.client.records import Record, opening, posts_of, result_of
-from parley.client.reliability.course import Course
 from parley.schemas.afterwards.feedback import Feedback, feedback_of
 from parley.schemas.text import normalise
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from parley.client.show.lines import Block, Piece
-from parley.client.show.untrusted import items, mapping, number, words
+from parley.client.untrusted import items, mapping, number, words
 
 Tone = Literal["plain", "good", "warn", "quiet"]
 MOST_TEXT = 60_000

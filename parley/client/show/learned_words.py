@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from parley.client.show.untrusted import figures, number
 from parley.client.text import count, line
+from parley.client.untrusted import figures, number
 from parley.schemas.result import Result
 
 TOLD = frozenset({"reliability", "policy"})
@@ -19,7 +19,7 @@ _LATEST_NS = 4e18
 
 def learned_words(result: Result) -> Iterator[str]:
     """The confidence, calibrated or said not to be, the record of every seat that weighed by one, and what the
-    controller took over. Raises what figures of another shape raise (parley.client.show.untrusted.shaped)."""
+    controller took over. Raises what figures of another shape raise (parley.client.untrusted.shaped)."""
     if result.way is not msgspec.UNSET:
         yield f"Protocol auto: {line(result.way.why)}."
     stated = result.outcome.get("confidence")

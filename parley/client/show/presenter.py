@@ -18,9 +18,9 @@ from parley.client.show.cards import Card, Series, StopRule
 from parley.client.show.learned_words import TOLD
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.open_items import OpenItem
-from parley.client.show.untrusted import body_of, figures, items, mapping, number, object_of, words
 from parley.client.show.words import REASON, because, limit_words, reason_words, usage_words
 from parley.client.text import clean, count, line
+from parley.client.untrusted import body_of, figures, items, mapping, number, object_of, words
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.result import Result, Stop
@@ -72,7 +72,7 @@ class PagePart(msgspec.Struct, frozen=True, kw_only=True):
     """What a protocol adds to a session's page."""
 
     template: Path | None = None
-    """Extends `page.html` (parley/client/show/templates) by its blocks; None: the page as it is."""
+    """Extends `page.html` (parley/client/rendering/templates) by its blocks; None: the page as it is."""
     facts: dict[str, Any] = {}
     """What the template shows."""
     transcript: bool = True

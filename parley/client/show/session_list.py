@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from parley.client.text import beside, columns, count, line
-from parley.schemas.post import IndexRebuilt, SessionRow
+from parley.schemas.post import IndexRebuilt
 
 NOT_WHOLE = "sessions may be missing until the index is rebuilt"
 _NAMED = 10
@@ -15,14 +15,6 @@ _ENDED = 5
 """Sessions that one shown command ends."""
 _TABLE = 66 + 30
 """Columns of a table's row without the reason: all that stands before the question, and the least room for that."""
-
-
-class Listed(NamedTuple):
-    """Sessions, those that changed last first."""
-
-    rows: list[SessionRow]
-    whole: bool
-    """False: sessions may be missing, until the index is rebuilt."""
 
 
 class FoundSession(msgspec.Struct, frozen=True, kw_only=True):

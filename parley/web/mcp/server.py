@@ -16,7 +16,7 @@ from mcp.types import ToolAnnotations
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.errors import BadInput, ParleyError
 from parley.client.records import record_of
-from parley.client.show import transcript as transcripts
+from parley.client.rendering import transcript as transcripts
 from parley.web import asking, verdicts
 from parley.web.errors import told
 from parley.web.mcp.following import Asking

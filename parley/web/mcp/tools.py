@@ -16,7 +16,7 @@ from parley.client.errors import BadInput, NotAllowed, Refusal
 from parley.client.pasted import cleaned
 from parley.client.protocols import setup_of
 from parley.client.records import Record, record_of
-from parley.client.show import explain
+from parley.client.rendering import explain
 from parley.coordinator.protocols import DEFAULT
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import InvalidValue

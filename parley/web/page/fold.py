@@ -8,13 +8,13 @@ import msgspec
 from parley.bus.channels import CLIENTS, may_read
 from parley.client.protocols import face_of, face_of_posts
 from parley.client.records import Altered, closing
+from parley.client.rendering.post_cards import card_of
 from parley.client.session_view import fork_of
 from parley.client.show.cards import Card, Quote
 from parley.client.show.live_seats import WAITS, Scene
-from parley.client.show.post_cards import card_of
 from parley.client.show.presenter import Presenter
-from parley.client.show.untrusted import number, object_of, words
 from parley.client.turns import SEAT, Turns
+from parley.client.untrusted import number, object_of, words
 from parley.coordinator.budget import booked
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE, Fork

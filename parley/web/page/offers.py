@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
+from parley.client.faces.setup import Option
 from parley.client.protocols import face_of, setup_of
-from parley.client.protocols.setup import Option
 from parley.client.reliability.ways import AUTO, WORDS
 from parley.client.text import line
 from parley.coordinator.admission import build_settings

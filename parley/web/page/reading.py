@@ -12,8 +12,8 @@ from parley.bus.accounts import VIEWER
 from parley.bus.errors import UnknownSession
 from parley.client.errors import BadInput, NotAllowed
 from parley.client.records import Record, record_of
+from parley.client.rendering import documents
 from parley.client.session_view import Seen, seen
-from parley.client.show import documents
 from parley.client.show.session_list import has_words
 from parley.client.turns import Turns
 from parley.coordinator.protocols import STANDING
@@ -176,7 +176,7 @@ def _exported(fold: Fold, form: str) -> Iterator[str]:
     if form == "record":
         return documents.jsonl(view)
     if form == "html":
-        from parley.client.show import page
+        from parley.client.rendering import page
 
         return page.html(view)
     return iter([msgspec.json.format(msgspec.json.encode(documents.document(view)), indent=2).decode()])

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from parley.client.protocols import face_of, setup_of
+from parley.client.rendering.transcript import forked, read_by_nobody
 from parley.client.show.cards import Quote
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.show.presenter import Presenter
-from parley.client.show.transcript import forked, read_by_nobody
-from parley.client.show.untrusted import items, mapping, number, shaped, words
 from parley.client.show.words import one_family
 from parley.client.text import clean, count
+from parley.client.untrusted import items, mapping, number, shaped, words
 from parley.schemas.afterwards.feedback import feedback_of
 from parley.schemas.post import SessionRow
 from parley.schemas.result import Result

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.client.protocols.competition import files
 from parley.schemas.log import Entry, Replied
 from parley.schemas.protocols.competition import messages as comp

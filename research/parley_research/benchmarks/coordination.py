@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
-from parley.agents.models.prompting import build
+from parley.agents.model.base import Completion, Emit
+from parley.agents.prompts.prompting import build
 from parley.agents.protocols.madp import kinds as tasks
 from parley.schemas.protocols.madp import messages
 from parley.schemas.protocols.madp.work import Finding

@@ -3,7 +3,7 @@
     python -m parley_research.benchmarks prompts
 
 The sessions run on a whole stack. Each seat's model makes the prompt that a language model would be sent
-(agents/models/prompting.py), keeps it, and replies: with the extractive model's words, or with words without sense, as
+(agents/prompts/prompting.py), keeps it, and replies: with the extractive model's words, or with words without sense, as
 many as are asked for. The competition is the four stages at full length: eight debaters, two documents a team, every
 speech, answer and note as long as a debater is told to make it. Tokens are our estimate, a third of the bytes, which is
 on the high side.
@@ -22,9 +22,9 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
+from parley.agents.model.base import Completion, Emit
 from parley.agents.models import make_model
-from parley.agents.models.base import Completion, Emit
-from parley.agents.models.prompting import Prompt, build
+from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols.madp import kinds as tasks
 from parley.agents.tokens import estimate
 from parley.client.evidence import read_documents

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.agents.protocols import KITS, Kind, Kit
 from parley.coordinator import protocols
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish

@@ -40,7 +40,7 @@ from nats.aio.msg import Msg
 from parley.agents.context import Shown
 from parley.agents.encoders import embedded
 from parley.agents.experts import builtin
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.bus import subjects
 from parley.bus.accounts import load_credentials
 from parley.bus.channels import CLIENT, CONTROL, PUBLIC

@@ -20,9 +20,9 @@ from parley.bus import subjects
 from parley.bus.accounts import load_credentials
 from parley.bus.connection import Connection, connect
 from parley.client.client import Client, new_sid
-from parley.coordinator.folded import rows
 from parley.coordinator.machine import Protocol, record, record_opening
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions import rows
 from parley.schemas.log import Entry, Opened
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode

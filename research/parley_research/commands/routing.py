@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from parley.cli import options, process
+from parley import process
+from parley.cli import options
 from parley.cli.options import Json
 from parley.cli.routing import Experts
 

@@ -14,9 +14,10 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.experts import builtin
-from parley.agents.models import Completion, Emit, Model, ModelError, ModelRefused, make_model, prompting
+from parley.agents.models import Completion, Emit, Model, ModelError, ModelRefused, make_model
 from parley.agents.openai import reply_schema
 from parley.agents.openai.held_schema import schema_of
+from parley.agents.prompts import prompting
 from parley.agents.protocols import kind_of
 from parley.agents.protocols.madp.kinds import ReviewReply
 from parley.agents.worker_model import WorkerModel

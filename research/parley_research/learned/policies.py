@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from parley.client.reliability.course import Course, Pull
+from parley.client.faces.course import Course, Pull
 from parley.client.reliability.policy import Case, Grid, carried, choices, chosen
 from parley.coordinator.schedulers import learned, tried
 from parley.coordinator.schedulers.controller import State, advance, begin

@@ -17,14 +17,14 @@ from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, ParleyError
 from parley.client.opened_session import Session
-from parley.client.show.untrusted import object_of
 from parley.client.text import count
+from parley.client.untrusted import object_of
 from parley.coordinator.estimate import Estimate
-from parley.plan import Plan, plan_of
+from parley.planned.access import front, run
+from parley.planned.plan import Plan, plan_of
 from parley.request import opening_of
 from parley.schemas.session import OpenSession
 from parley.settings import Settings
-from parley.stack.access import front, run
 from parley_research.debates.one_set import DISCORDANT
 from parley_research.debates.statistics import detectable
 from parley_research.debates.tone_words import LEVELS, said, tone
@@ -229,7 +229,7 @@ def hold(cells: Sequence[Cell], plans: dict[str, Plan], wanted: Wanted, folder: 
     Raises
     ------
     BadInput, StackFailed
-        As parley.stack.access.front.
+        As parley.planned.access.front.
     """
     return run(_hold(cells, plans, wanted, folder, kept, told))
 

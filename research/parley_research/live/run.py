@@ -10,7 +10,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.text import count
-from parley.plan import Plan
+from parley.planned.plan import Plan
 from parley.settings import Settings
 from parley_research.debates import manifest
 from parley_research.debates.one_set import said

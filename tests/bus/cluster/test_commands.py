@@ -19,11 +19,11 @@ from parley.bus.connection import connect
 from parley.bus.embedded import find_server
 from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin import cluster as of_cluster
-from parley.bus_admin import keys
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.replicas import replicas, stream_names
 from parley.bus_admin.revoke import revoke
 from parley.client.errors import BadInput, Unreachable
+from parley.stack import keys
 from tests.conftest import Eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

@@ -11,8 +11,8 @@ from parley.bus.cluster.leaders import _move, spread
 from parley.bus.log import Log
 from parley.bus.storage.partitions import Partitions
 from parley.bus.streams import ensure_streams, partitions_of
-from parley.bus_admin import keys
 from parley.bus_admin.replicas import replicas
+from parley.stack import keys
 from tests.support.cluster import Cluster
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from parley.bus import subjects
 from parley.bus.channels import CONTROL
-from parley.bus.cluster.moving import MovingClient
+from parley.bus.clients.moving import MovingClient
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import BusError, Conflict, NoModerator, Unreachable
 from parley.bus.log import Log

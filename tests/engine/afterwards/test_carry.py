@@ -7,12 +7,12 @@ import pytest
 
 from parley.client.records import read_record
 from parley.coordinator.budget import Ledger
-from parley.coordinator.folded.forking import changed
 from parley.coordinator.forks.carry import MOST_EVENTS, Carried, Wanted, carry
 from parley.coordinator.forks.cut import position_of, rounds_of
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Replayed, course, replay, what_if
+from parley.coordinator.sessions.forking import changed
 from parley.schemas import log
 from parley.schemas.afterwards.fork import Fork
 from parley.schemas.presence import Announcement

@@ -9,9 +9,10 @@ from parley.bus.storage.index import Index
 from parley.client.client import Client
 from parley.client.errors import BadInput, Refusal
 from parley.client.records import record_of
-from parley.client.show import documents, explain, page, session_list, transcript
+from parley.client.rendering import documents, explain, page, transcript
+from parley.client.show import session_list
 from parley.client.what_if import compare, verify
-from parley.coordinator.folded import rows
+from parley.coordinator.sessions import rows
 from parley.schemas import log
 from tests.engine.lists.test_index import held
 from tests.support.engine import Engine

@@ -11,7 +11,7 @@ from parley.bus import subjects
 from parley.client.client import Client
 from parley.client.errors import Refusal
 from parley.client.records import record_of
-from parley.client.show import documents, explain, page, transcript
+from parley.client.rendering import documents, explain, page, transcript
 from parley.client.what_if import compare, verify
 from parley.schemas import log
 from parley.schemas.afterwards.fork import Fork

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.bus.accounts import publics
-from parley.bus.client import HEADROOM
+from parley.bus.clients.hot_paths import HEADROOM
 from parley.bus.embedded import EmbeddedServer
 from parley.client.client import Client
 from parley.client.errors import Refusal

@@ -13,8 +13,8 @@ from parley.bus import streams, subjects
 from parley.bus.errors import BusError
 from parley.bus.log import waiting
 from parley.bus.storage.index import Index
-from parley.coordinator.folded import sweep, whole
 from parley.coordinator.moderator import Moderator
+from parley.coordinator.sessions import sweep, whole
 from parley.schemas.post import EraseSession, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.turn import Answer

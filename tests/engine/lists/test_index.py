@@ -10,10 +10,10 @@ from parley.bus import streams, subjects
 from parley.bus.connection import Connection
 from parley.bus.log import Log
 from parley.bus.storage import direct
-from parley.bus.storage.index import OPEN, Index
+from parley.bus.storage.index import INDEX, OPEN, Index
 from parley.client.client import Client
 from parley.client.errors import BadInput
-from parley.coordinator.folded import rows
+from parley.coordinator.sessions import rows
 from parley.schemas.post import EraseSession, ListSessions, SessionRow, SessionRows
 from parley.schemas.turn import Answer
 from parley.schemas.wire import decode, encode
@@ -26,7 +26,7 @@ def row(sid: str, status: str = "open", owner: str = "alice", at: int = 1) -> Se
 
 async def held(connection: Connection, sid: str = "*") -> list[tuple[str, str]]:
     """(subject, status) of every row that the stream holds of a session."""
-    found = await direct.batch(connection, streams.INDEX, subjects.index("*", "*", sid), 0, 1_000)
+    found = await direct.batch(connection, INDEX, subjects.index("*", "*", sid), 0, 1_000)
     return [(got.subject, decode(got.data, SessionRow).status) for got in found]
 
 

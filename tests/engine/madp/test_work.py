@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.agents.specs import AgentSpec
 from parley.agents.tools.folder import archive, unpacked
 from parley.bus import artifacts

@@ -12,7 +12,7 @@ from parley.bus.errors import WrongPartitions
 from parley.bus.log import Log
 from parley.bus.storage.partitions import Partitions
 from parley.client.client import Client
-from parley.coordinator.folded.whole import GONE
+from parley.coordinator.sessions.whole import GONE
 from parley.schemas.post import EraseSession, IndexRebuilt, RebuildIndex, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.result import Result

@@ -10,10 +10,10 @@ import pytest
 from parley.agents.context import Shown
 from parley.agents.expert_registry import ExpertRegistry
 from parley.agents.experts import builtin
-from parley.agents.extractive.model import Extractive
 from parley.agents.matching.ask_model import MOST_SHOWN
-from parley.agents.models.base import Completion
+from parley.agents.model.base import Completion
 from parley.agents.models.computed import with_computed
+from parley.agents.models.extractive import Extractive
 from parley.coordinator.protocols.madp.depth import ranked
 from parley.schemas.expert import Domain, ExpertSpec, pin, queue_of
 from parley.schemas.presence import Announcement, PinnedAnnouncement

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from parley.agents.context import Shown, Steps, Tools
-from parley.agents.models.prompting import Prompt, build
+from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols.madp import reactions
 from parley.agents.protocols.madp.expert_worker import laid_out
 from parley.agents.protocols.madp.kinds import ASKED, STEPS, ReviewReply, SupportReply, WorkReply

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from parley.client.records import read_record
-from parley.client.show import explain
+from parley.client.rendering import explain
 from parley.client.show.session_list import FoundSession, Search, found_lines, sessions_table
 from parley.client.text import columns
 from parley.doctor import screen

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.agents.models.injection import suspicious
+from parley.agents.model.injection import suspicious
 from parley.agents.protocols.competition.extractive_composition import WHO, shortened, source
 from parley.agents.protocols.competition.extractive_reading import STYLES, counted, sentences, without_orders
 from parley.coordinator.protocols.competition.speech_words import count

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.agents.models.injection import suspicious
+from parley.agents.model.injection import suspicious
 from parley.coordinator.protocols.competition.rules import OF_ACT
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Violation

@@ -12,7 +12,7 @@ from parley.client.errors import BadInput
 from parley.client.protocols.competition import files as formats
 from parley.coordinator.protocols.competition.seats import due
 from parley.cost import expected
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.request import opening_of
 from parley.schemas.session import OpenSession
 from parley.settings import load

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Other, Shown
-from parley.agents.models.prompting import Prompt, build
+from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.tokens import estimate
 from parley.schemas.protocols.competition.messages import ConferBrief, Note, StageSummary, SummaryBrief
 from parley.schemas.turn import Caps

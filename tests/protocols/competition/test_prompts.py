@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from parley.agents.context import Other, Shown
-from parley.agents.models.prompting import build
 from parley.agents.openai import reply_schema
+from parley.agents.prompts.prompting import build
 from parley.agents.protocols import KITS, kind_of
 from parley.agents.protocols.competition.kinds import ACTS, VIOLATIONS
 from parley.schemas.citation import Citation

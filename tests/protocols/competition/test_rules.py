@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.client.show.transcript import brief_result, result_lines
+from parley.client.rendering.transcript import brief_result, result_lines
 from parley.coordinator.protocols.competition.outcome import outcome
 from parley.coordinator.protocols.competition.rules import OF_ACT, possible, score
 from parley.coordinator.replay import what_if

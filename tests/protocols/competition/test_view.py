@@ -20,8 +20,8 @@ from parley.client.protocols.competition.presenter import CompetitionPresenter
 from parley.client.protocols.competition.story import Due, Story, due, fold
 from parley.client.protocols.competition.transcript import in_short, unscored_words
 from parley.client.records import Record
+from parley.client.rendering import explain, page, transcript
 from parley.client.session_view import seen
-from parley.client.show import explain, page, transcript
 from parley.client.show.frames import framed
 from parley.client.show.live_seats import Scene
 from parley.schemas import log

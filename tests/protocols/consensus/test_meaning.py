@@ -3,7 +3,7 @@
 import pytest
 
 from parley.client.protocols.consensus.presenter import ConsensusPresenter
-from parley.client.show.transcript import Teller
+from parley.client.rendering.transcript import Teller
 from parley.coordinator.protocols.consensus.score import facts, weighted_median
 from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief
 from parley.schemas.wire import decode

@@ -1,7 +1,7 @@
 """What the answerer and the critic cannot be asked for twice: objections that contradict each other, and a calculation
 that was made."""
 
-from parley.client.show.transcript import Teller
+from parley.client.rendering.transcript import Teller
 from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement
 from tests.protocols.critic.play import Play
 

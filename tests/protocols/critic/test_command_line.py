@@ -10,7 +10,7 @@ import pytest
 
 from parley.client.protocols.critic.presenter import CriticPresenter
 from parley.client.protocols.critic.transcript import POSTS, round_words
-from parley.client.show import transcript
+from parley.client.rendering import transcript
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.wire import decode, encode, raw

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parley.client.show import transcript
+from parley.client.rendering import transcript
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible, View
 from parley.coordinator.protocols import PROTOCOLS

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from parley.agents.context import Other, Shown
 from parley.agents.models import make_model
-from parley.agents.models.prompting import build as prompt
+from parley.agents.prompts.prompting import build as prompt
 from parley.agents.protocols import KITS
 from parley.agents.protocols.critic import kinds as critic
 from parley.agents.protocols.critic.extractive_answers import NEUTRAL, NOTHING

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from parley.agents.encoders.embedded import Embedded
-from parley.agents.extractive.model import Extractive
 from parley.agents.models import Completion, make_model
 from parley.agents.models.computed import with_computed
+from parley.agents.models.extractive import Extractive
 from parley.agents.models.recorded import RecordedModel
 from parley.agents.retrieval.corpus import collapse
 from parley.agents.retrieval.dense import counted, rerank

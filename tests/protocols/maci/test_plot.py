@@ -13,7 +13,8 @@ from parley.client.errors import BadInput
 from parley.client.protocols.maci import story as maci_story
 from parley.client.protocols.maci.plot import draw
 from parley.client.records import Record
-from parley.client.show import explain, plotting
+from parley.client.rendering import explain
+from parley.client.show import plotting
 from parley.schemas.wire import encode
 from tests.client.test_page import HOSTILE, LONG
 from tests.parley.support import Front

@@ -13,9 +13,9 @@ from parley.client.protocols.maci import brief
 from parley.client.protocols.maci import story as maci_story
 from parley.client.protocols.maci.presenter import MaciPresenter
 from parley.client.records import Record
-from parley.client.show import explain, page, transcript
+from parley.client.rendering import explain, page, transcript
+from parley.client.rendering.transcript import Teller
 from parley.client.show.live_seats import Scene
-from parley.client.show.transcript import Teller
 from parley.client.turns import Nothing, Turns
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import Ruled

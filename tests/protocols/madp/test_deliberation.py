@@ -11,8 +11,8 @@ from parley.client.api import request
 from parley.coordinator.admission import check_beneath
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Inadmissible
-from parley.local_stack import local
-from parley.plan import plan_of
+from parley.planned.local_stack import local
+from parley.planned.plan import plan_of
 from parley.schemas.expert import QUEUE
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Document

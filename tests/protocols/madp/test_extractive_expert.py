@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from parley.agents.context import Shown
+from parley.agents.model.base import Completion, ModelRefused
 from parley.agents.models import make_model
-from parley.agents.models.base import Completion, ModelRefused
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.messages import ChallengeBrief, Challenges, Claim, ClaimBrief
 from parley.schemas.protocols.madp.work import Finding, ReviewBrief, Supported

@@ -11,9 +11,9 @@ from parley.client import records
 from parley.client.errors import BadInput
 from parley.client.protocols import face_of
 from parley.client.records import Record
-from parley.client.show import documents, explain, page, transcript
+from parley.client.rendering import documents, explain, page, transcript
+from parley.client.rendering.transcript import Teller
 from parley.client.show.live_seats import Scene
-from parley.client.show.transcript import Teller
 from parley.client.turns import Flagged, Turns
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import Worded

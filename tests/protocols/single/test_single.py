@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 
 from parley.client.protocols import face_of
-from parley.client.show.transcript import stop_words
+from parley.client.rendering.transcript import stop_words
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible
 from parley.schemas.citation import Citation

@@ -16,7 +16,7 @@ from parley.client.reliability.verdicts import Member, Verdict, question_hash
 from parley.client.reliability.ways import refuse_other, taken_by_way
 from parley.client.show.learned_words import learned_words
 from parley.doors.offers import offers_of
-from parley.plan import plan_of
+from parley.planned.plan import plan_of
 from parley.reliability import learning
 from parley.reliability.applied import routed, with_learned
 from parley.reliability.steering import learned_policies

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from parley.client.reliability.course import Course, Pull
+from parley.client.faces.course import Course, Pull
 from parley.client.reliability.policy import LEAST, MOST_PULLS, Case, carried, choices, chosen, policy, shrunk
 from parley.client.reliability.verdicts import Verdict, question_hash
 from parley.coordinator.schedulers import bandit, controller, learned, tried

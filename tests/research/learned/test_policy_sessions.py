@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from parley.client.faces.course import Course
 from parley.client.protocols import face_of
 from parley.client.records import Record
 from parley.client.reliability import store
-from parley.client.reliability.course import Course
 from parley.client.reliability.policy import LEAST, Case, carried
 from parley.client.reliability.verdicts import Verdict, question_hash, verdict
-from parley.client.show import explain
+from parley.client.rendering import explain
 from parley.client.show.learned_words import learned_words
 from parley.coordinator.admission import admit
 from parley.coordinator.forks.carry import Wanted, carry

@@ -8,10 +8,10 @@ from markupsafe import escape
 
 from parley.client.records import Record
 from parley.client.reliability.verdicts import Verdict, verdict
+from parley.client.rendering.page import html
+from parley.client.rendering.transcript import brief_result, result_lines
 from parley.client.show.learned_words import learned_figures, learned_words
-from parley.client.show.page import html
-from parley.client.show.transcript import brief_result, result_lines
-from parley.client.show.untrusted import shaped
+from parley.client.untrusted import shaped
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay

@@ -9,7 +9,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from parley.client.show.explain import CLOSED_LOG
+from parley.client.rendering.explain import CLOSED_LOG
 from tests.web.support import Browser, Site
 
 ENDLESS = {"threshold": 100, "round_limit": 50, "stuck_rounds": 50}

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
+from parley.agents.model.base import Completion, Emit
 from parley.agents.models import make_model
-from parley.agents.models.base import Completion, Emit
 from parley.schemas.protocols.consensus import Position
 from tests.support.model import StubModel
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
+from parley.client.faces.face import Face
 from parley.client.protocols.competition import files
 from parley.client.protocols.competition.presenter import CompetitionPresenter
 from parley.client.protocols.competition.setup import SETUP
 from parley.client.protocols.competition.story import body_of
-from parley.client.protocols.face import Face
-from parley.client.show.untrusted import object_of
+from parley.client.untrusted import object_of
 from parley.schemas import log
 from parley.schemas.post import WITHHELD, Post
 from parley.schemas.protocols.competition.format import TEAMS

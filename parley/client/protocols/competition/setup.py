@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from parley.client.protocols.setup import Motion, Option, Setup
+from parley.client.faces.setup import Motion, Option, Setup
 
 
 class CompetitionSetup(Setup):

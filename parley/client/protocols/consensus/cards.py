@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from parley.client.show.cards import Card, Changed, Chip, Series, quotes_of, share
-from parley.client.show.untrusted import items, mapping, number, words
+from parley.client.untrusted import items, mapping, number, words
 
 BY = {
     "quotation": "by what was quoted", "argument": "by argument", "unexplained": "without a reason that was found",

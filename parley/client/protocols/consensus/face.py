@@ -1,8 +1,8 @@
 """How a session of the consensus protocol is shown."""
 
+from parley.client.faces.face import Face
 from parley.client.protocols.consensus.presenter import POSTS, ConsensusPresenter
 from parley.client.protocols.consensus.setup import SETUP
-from parley.client.protocols.face import Face
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 

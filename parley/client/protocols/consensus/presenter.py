@@ -11,9 +11,9 @@ from parley.client.protocols.consensus.cards import KEPT, PUT_ELSEWHERE, put_els
 from parley.client.show.cards import Card, Series
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import SEAT_WORDS, PagePart, Presenter
-from parley.client.show.untrusted import items, mapping, number, object_of, words
 from parley.client.show.words import WIDE, raw_post
 from parley.client.text import count, line
+from parley.client.untrusted import items, mapping, number, object_of, words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.text import normalise

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from parley.client.protocols.setup import PANEL, ROUND_LIMIT, Option, Setup, Several
+from parley.client.faces.setup import PANEL, ROUND_LIMIT, Option, Setup, Several
 
 
 class ConsensusSetup(Setup):

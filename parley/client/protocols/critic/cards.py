@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parley.client.show.cards import Card, Chip, Series, quotes_of, share
-from parley.client.show.untrusted import items, mapping, number, words
+from parley.client.untrusted import items, mapping, number, words
 
 Body = Mapping[str, Any]
 

@@ -1,9 +1,9 @@
 """How a session of the critic protocol is shown."""
 
+from parley.client.faces.face import Face
 from parley.client.protocols.critic.presenter import CriticPresenter
 from parley.client.protocols.critic.setup import SETUP
 from parley.client.protocols.critic.transcript import POSTS
-from parley.client.protocols.face import Face
 from parley.schemas.post import Post
 
 

@@ -7,9 +7,9 @@ from parley.client.protocols.critic import cards, transcript
 from parley.client.show.cards import Card, Series
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import SEAT_WORDS, Presenter
-from parley.client.show.untrusted import items, object_of, words
 from parley.client.show.words import raw_post
 from parley.client.text import count, line
+from parley.client.untrusted import items, object_of, words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 

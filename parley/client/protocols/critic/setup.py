@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.protocols.setup import ROUND_LIMIT, Setup
+from parley.client.faces.setup import ROUND_LIMIT, Setup
 
 
 class CriticSetup(Setup):

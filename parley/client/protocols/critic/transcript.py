@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from parley.client.show.lines import StyledLine
-from parley.client.show.untrusted import items, mapping
 from parley.client.text import line
+from parley.client.untrusted import items, mapping
 from parley.schemas.result import Result
 
 Body = Mapping[str, Any]

@@ -1,12 +1,12 @@
 """What the record of a session says of the controller's settings and of its bandit
-(parley.client.reliability.course)."""
+(parley.client.faces.course)."""
 
 from collections.abc import Callable, Iterator
 
 import msgspec
 
+from parley.client.faces.course import Course, Pull
 from parley.client.records import Altered, Record, opening, result_of
-from parley.client.reliability.course import Course, Pull
 from parley.coordinator.admission import build_settings
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.state import State

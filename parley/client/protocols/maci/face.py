@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from parley.client.protocols.face import Face
+from parley.client.faces.course import Course
+from parley.client.faces.face import Face
 from parley.client.protocols.maci.presenter import MaciPresenter
 from parley.client.protocols.maci.setup import SETUP
 from parley.client.protocols.maci.story import body_of
 from parley.client.records import Record
-from parley.client.reliability.course import Course
 from parley.coordinator.schedulers.tried import GRID
 from parley.schemas.post import Post
 from parley.schemas.result import Result

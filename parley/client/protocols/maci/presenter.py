@@ -12,9 +12,9 @@ from parley.client.protocols.maci.story import body_of, story, unlike_words
 from parley.client.show.cards import Card, Series, StopRule
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import SEAT_WORDS, NoPicture, PagePart, Presenter
-from parley.client.show.untrusted import items, mapping, object_of
 from parley.client.show.words import raw_post
 from parley.client.text import count
+from parley.client.untrusted import items, mapping, object_of
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import Blind, Case, Passages, Round

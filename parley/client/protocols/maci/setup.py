@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from parley.client.protocols.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
+from parley.client.faces.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
 
 
 def _outcomes(text: str) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.client.faces.setup import BadLine
 from parley.client.files.json_file import join, loaded, struct_of, value_of
-from parley.client.protocols.setup import BadLine
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from parley.client.show.untrusted import items, mapping
 from parley.client.text import line
+from parley.client.untrusted import items, mapping
 from parley.schemas.belief import Belief, Share
 from parley.schemas.post import Post, decode_body
 from parley.schemas.protocols.maci.messages import (

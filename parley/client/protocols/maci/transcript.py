@@ -8,8 +8,8 @@ import msgspec
 from parley.client.protocols.maci.story import KINDS, Story, blind_tie, body_of, passed, top, why_refused
 from parley.client.show.cards import StopRule, StopTest
 from parley.client.show.lines import StyledLine
-from parley.client.show.untrusted import items, mapping, words
 from parley.client.text import count, line
+from parley.client.untrusted import items, mapping, words
 from parley.schemas.belief import Belief
 from parley.schemas.control import Signals
 from parley.schemas.post import Post

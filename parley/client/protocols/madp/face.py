@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from parley.client.protocols.face import Face
+from parley.client.faces.face import Face
 from parley.client.protocols.madp import trace
 from parley.client.protocols.madp.presenter import MadpPresenter
 from parley.client.protocols.madp.setup import SETUP

@@ -18,7 +18,7 @@ from parley.agents.encoders import EncoderError
 from parley.agents.matching import Matcher, embedded, match
 from parley.agents.protocols.madp.reactions import make_hear
 from parley.client.errors import BadInput
-from parley.client.protocols.routing import Candidate, Left, Part, Route, Routing
+from parley.client.faces.routing import Candidate, Left, Part, Route, Routing
 from parley.client.text import clean
 from parley.coordinator.admission import admit, refuse_controls
 from parley.coordinator.machine import begin, step

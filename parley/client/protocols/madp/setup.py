@@ -5,10 +5,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parley.client.protocols.setup import Beneath, Option, Setup
+from parley.client.faces.setup import Beneath, Option, Setup
 
 if TYPE_CHECKING:
-    from parley.client.protocols.routing import Routing
+    from parley.client.faces.routing import Routing
     from parley.schemas.presence import Announcement
 
 

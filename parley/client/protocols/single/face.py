@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from parley.client.protocols.face import Face
+from parley.client.faces.face import Face
 from parley.client.protocols.single.setup import SETUP
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import Presenter
-from parley.client.show.untrusted import items, number, object_of, words
 from parley.client.text import line
+from parley.client.untrusted import items, number, object_of, words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.models.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit
 from parley.agents.models.human import turn_words
 from parley.agents.worker import HANDED_BACK
 from parley.client.errors import BadInput

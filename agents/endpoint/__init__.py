@@ -1,0 +1,1 @@
+"""Requests to a server that speaks as OpenAI does: connections, limits, answers and prices."""

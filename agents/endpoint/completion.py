@@ -1,0 +1,317 @@
+"""Reads a completion from the JSON that an endpoint sends. It builds only the fields that are needed.
+
+A list of a million choices costs no memory: one is looked at, the others are skipped. Fields of unexpected types are
+skipped as well.
+"""
+
+import sys
+from typing import Any, TypeVar
+
+import msgspec
+
+from parley.agents.context import NativeCall
+from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.secrets import Secret, scrub
+
+_T = TypeVar("_T")
+_NOTHING = msgspec.Raw(b"")
+_MOST_SAID = 1_000
+"""Characters of a refusal and of an error that are looked at: what is shown is shorter."""
+_MOST_THOUGHT = 100_000
+"""Bytes of what is sent back beside a call: more is left out."""
+MOST_CALLS = 64
+"""Calls that are taken of one answer."""
+_MOST_NAME = 200
+_EMPTY = (b"", b"null", b"false", b"0", b'""', b"{}", b"[]")
+
+
+class ServerAnswer(msgspec.Struct, kw_only=True):
+    """A completion."""
+
+    text: str = ""
+    calls: tuple[NativeCall, ...] = ()
+    """Calls of tools in the field that is made for them. Their arguments may be anything."""
+    reasoning: str = ""
+    """What was thought, beside calls: some endpoints want to see it again with the results."""
+    refusal: str = ""
+    """Its start."""
+    finish: str = ""
+    model: str = ""
+    """As the server calls it."""
+    id: str = ""
+    """The server's own for this completion."""
+    input_tokens: int | None = None
+    """None: the server did not count."""
+    output_tokens: int | None = None
+    """What was thought included, however the server counts it."""
+    thought_tokens: int = 0
+    """Of these, as far as the server says."""
+    thought_bytes: int = 0
+    """Of reasoning that came beside the text."""
+    cached_tokens: int = 0
+    """Of the input, as far as the server says."""
+    cost_usd: float | None = None
+    first_token_s: float | None = None
+
+    @property
+    def written(self) -> str:
+        """All that the model wrote for an answer, calls too."""
+        return self.text + "".join(call.name + call.arguments for call in self.calls)
+
+
+class _Whole(msgspec.Struct, gc=False):
+    choices: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = _NOTHING
+    error: msgspec.Raw = _NOTHING
+    model: msgspec.Raw = _NOTHING
+    id: msgspec.Raw = _NOTHING
+
+
+class _Choices(msgspec.Struct, array_like=True, gc=False):
+    """A list, of which the first item is taken."""
+
+    first: msgspec.Raw = _NOTHING
+
+
+class _Choice(msgspec.Struct, gc=False):
+    message: msgspec.Raw = _NOTHING
+    delta: msgspec.Raw = _NOTHING
+    finish_reason: msgspec.Raw = _NOTHING
+
+
+class _Message(msgspec.Struct, gc=False):
+    content: msgspec.Raw = _NOTHING
+    refusal: msgspec.Raw = _NOTHING
+    reasoning_content: msgspec.Raw = _NOTHING
+    reasoning: msgspec.Raw = _NOTHING
+    tool_calls: msgspec.Raw = _NOTHING
+
+
+class _Call(msgspec.Struct, gc=False):
+    index: msgspec.Raw = _NOTHING
+    id: msgspec.Raw = _NOTHING
+    function: msgspec.Raw = _NOTHING
+    extra_content: msgspec.Raw = _NOTHING
+
+
+class _Function(msgspec.Struct, gc=False):
+    name: msgspec.Raw = _NOTHING
+    arguments: msgspec.Raw = _NOTHING
+
+
+class _Usage(msgspec.Struct, gc=False):
+    prompt_tokens: msgspec.Raw = _NOTHING
+    completion_tokens: msgspec.Raw = _NOTHING
+    total_tokens: msgspec.Raw = _NOTHING
+    completion_tokens_details: msgspec.Raw = _NOTHING
+    prompt_tokens_details: msgspec.Raw = _NOTHING
+    prompt_cache_hit_tokens: msgspec.Raw = _NOTHING
+    cached_tokens: msgspec.Raw = _NOTHING
+    cache_read_input_tokens: msgspec.Raw = _NOTHING
+    cache_creation_input_tokens: msgspec.Raw = _NOTHING
+    cost: msgspec.Raw = _NOTHING
+
+
+class _Details(msgspec.Struct, gc=False):
+    reasoning_tokens: msgspec.Raw = _NOTHING
+    cached_tokens: msgspec.Raw = _NOTHING
+
+
+class _Error(msgspec.Struct, gc=False):
+    message: msgspec.Raw = _NOTHING
+
+
+def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
+    """JSON as a type. Raises BadBody, or msgspec.ValidationError where it is of another type."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):  # what is skipped is not looked at before it is read
+        raise BadBody(f"{what} is not JSON") from None
+    except RecursionError:
+        raise BadBody(f"{what} is nested too deeply: the limit is {sys.getrecursionlimit():,} levels") from None
+
+
+_CALLS: Any = msgspec.defstruct(
+    "_CALLS", [(f"c{n}", msgspec.Raw, _NOTHING) for n in range(MOST_CALLS)], array_like=True, gc=False
+)
+"""A list, of which the first items are taken."""
+
+
+class _Made(msgspec.Struct, gc=False):
+    """A call as far as it has come."""
+
+    id: str = ""
+    name: str = ""
+    arguments: bytearray = msgspec.field(default_factory=bytearray)
+    extra: bytes = b""
+
+
+class Reading:
+    """Adds bodies or chunks up to one completion."""
+
+    def __init__(self, limits: Limits, key: Secret | None) -> None:
+        self._limits = limits
+        self._key = key
+        self._text = bytearray()
+        self._refusal = bytearray()
+        self._thought = bytearray()
+        self._calls: list[_Made] = []
+        self._places: dict[int, _Made] = {}
+        self.answer = ServerAnswer()
+
+    def take(self, data: bytes | bytearray, what: str) -> str:
+        """Add one body or chunk; the text that came with it.
+
+        Raises
+        ------
+        BadBody
+            No JSON object, an error that the server reports, or more text than is taken.
+        """
+        try:
+            body = decode(data, _Whole, what)
+        except msgspec.ValidationError:
+            raise BadBody("the server's answer holds no completion") from None
+        if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
+            raise BadBody(f"the server failed: {without_key(self._error_text(body.error), self._key)}")
+        self._count(_part(body.usage, _Usage))
+        if not self.answer.id:
+            self.answer.id = self._name(body.id)
+            self.answer.model = self.answer.model or self._name(body.model)
+        choices = _part(body.choices, _Choices)
+        choice = _part(choices.first, _Choice) if choices is not None else None
+        if choice is None:
+            return ""
+        self.answer.finish = (_part(choice.finish_reason, str) or self.answer.finish)[:100]
+        message = _part(choice.delta, _Message) or _part(choice.message, _Message) or _Message()
+        refusal, text = _part(message.refusal, str) or "", _part(message.content, str) or ""
+        reasoning_content = (_part(message.reasoning_content, str) or "").encode("utf-8", "replace")
+        thought = reasoning_content or (_part(message.reasoning, str) or "").encode("utf-8", "replace")
+        self.answer.thought_bytes += len(thought)
+        if len(self._thought) <= _MOST_THOUGHT:
+            self._thought += reasoning_content
+        if message.tool_calls:
+            self._call(message.tool_calls)
+        self._refusal += refusal.encode("utf-8", "replace")
+        self._text += text.encode("utf-8", "replace")
+        called = sum(len(call.arguments) for call in self._calls)
+        if len(self._text) + len(self._refusal) + called > self._limits.text_bytes:
+            raise self._limits.too_much("the reply's text", self._limits.text_bytes)
+        return text
+
+    def done(self) -> ServerAnswer:
+        """What was taken so far."""
+        self.answer.text = self._text.decode("utf-8", "replace")
+        self.answer.refusal = self._refusal[: 4 * _MOST_SAID].decode("utf-8", "replace")[:_MOST_SAID]
+        self.answer.calls = tuple(
+            NativeCall(name=call.name, arguments=call.arguments.decode("utf-8", "replace"), extra=call.extra)
+            for call in self._calls
+        )
+        if self._calls and len(self._thought) <= _MOST_THOUGHT:
+            self.answer.reasoning = self._thought.decode("utf-8", "replace")
+        return self.answer
+
+    def _call(self, raw: msgspec.Raw) -> None:
+        """Add calls, or parts of them. Some servers leave out the place of a call, others give all of them the same:
+        then a part with an id of its own begins another call, and one without an id goes on with the last."""
+        listed = _part(raw, _CALLS)
+        for part in () if listed is None else msgspec.structs.astuple(listed):
+            call = _part(part, _Call)
+            if call is None:
+                continue
+            place, id = _part(call.index, int), (_part(call.id, str) or "")[:200]
+            built = self._calls[-1] if place is None and not id and self._calls else self._places.get(place or 0)
+            if built is None or (id and built.id and id != built.id) or (place is None and id and id != built.id):
+                if len(self._calls) >= MOST_CALLS:
+                    return
+                built = _Made(id=id)
+                self._calls.append(built)
+                self._places[place or 0] = built
+            function = _part(call.function, _Function)
+            if function is not None:
+                built.name = built.name or (_part(function.name, str) or "")[:_MOST_NAME]
+                text = _part(function.arguments, str)
+                arguments = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
+                built.arguments += arguments
+            if call.extra_content and len(call.extra_content) <= _MOST_THOUGHT:
+                built.extra = _object(call.extra_content) or built.extra
+
+    def _name(self, raw: msgspec.Raw) -> str:
+        """A name that the server gives; a key in it is hidden."""
+        return scrub(_part(raw, str) or "", self._key)[:_MOST_NAME]
+
+    def _error_text(self, error: msgspec.Raw) -> str:
+        fields = _part(error, _Error)
+        return _part(error, str) or (_part(fields.message, str) if fields is not None else None) or ""
+
+    def _count(self, usage: _Usage | None) -> None:
+        if usage is None:
+            return
+        counts = [_part(n, int) for n in (usage.prompt_tokens, usage.completion_tokens)]
+        if all(n is not None and 0 <= n < 1e12 for n in counts) and any(counts):
+            self.answer.input_tokens, self.answer.output_tokens = counts
+            self._count_thought(usage)
+            self._count_cached(usage)
+        cost = _part(usage.cost, float)
+        if cost is not None and 0 <= cost < 1e6:
+            self.answer.cost_usd = cost
+
+    def _count_thought(self, usage: _Usage) -> None:
+        """Some servers count what was thought beside the completion's tokens: only their total holds it."""
+        details = _part(usage.completion_tokens_details, _Details) or _Details()
+        thought = _part(details.reasoning_tokens, int) or 0
+        answer = self.answer
+        assert answer.input_tokens is not None and answer.output_tokens is not None
+        answer.thought_tokens = thought if 0 <= thought < 1e12 else 0
+        total = _part(usage.total_tokens, int)
+        if answer.thought_tokens and total == answer.input_tokens + answer.output_tokens + answer.thought_tokens:
+            answer.output_tokens += answer.thought_tokens
+
+    def _count_cached(self, usage: _Usage) -> None:
+        """What the server had in its cache. A gateway to Anthropic's own interface may pass its counts on as they are:
+        what was read from the cache, or written to it, then stands beside the prompt's tokens."""
+        answer = self.answer
+        assert answer.input_tokens is not None and answer.output_tokens is not None
+        details = _part(usage.prompt_tokens_details, _Details) or _Details()
+        read, written = _tokens(usage.cache_read_input_tokens), _tokens(usage.cache_creation_input_tokens)
+        beside = read + written
+        total = _part(usage.total_tokens, int)
+        if beside and (beside > answer.input_tokens or total == answer.input_tokens + answer.output_tokens + beside):
+            answer.input_tokens += beside
+        cached_counts = (details.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens)
+        answer.cached_tokens = min(answer.input_tokens, max(read, *map(_tokens, cached_counts)))
+
+
+def _tokens(raw: msgspec.Raw) -> int:
+    """A count; 0 where there is none that can be one."""
+    count = _part(raw, int) or 0
+    return count if 0 <= count < 1e12 else 0
+
+
+def _part(raw: msgspec.Raw, kind: type[_T]) -> _T | None:
+    """A part as this type; None: it is absent, or another. Raises BadBody where it is no JSON."""
+    if not raw:
+        return None
+    try:
+        return decode(raw, kind, "the server's answer")
+    except msgspec.ValidationError:
+        return None
+
+
+def _object(raw: msgspec.Raw) -> bytes:
+    """A JSON object as it came; empty: it is none."""
+    if not raw:
+        return b""
+    try:
+        return bytes(raw) if isinstance(msgspec.json.decode(raw), dict) else b""
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return b""
+
+
+def without_key(message: Any, key: Secret | None) -> str:
+    """A text of the server's as an error shows it: without the key, cut before it is searched for others."""
+    text = str(message)
+    if key is not None and key.reveal():
+        text = text.replace(key.reveal(), "***")
+    return scrub(text[:_MOST_SAID], key)

@@ -1,0 +1,50 @@
+"""Reads server-sent events from a body that comes in pieces: no line and no event grows beyond its limit."""
+
+from collections.abc import AsyncIterator
+
+from parley.agents.endpoint.bounds import Limits
+
+
+async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:
+    """The data of each event; other fields and comments are left out.
+
+    Raises
+    ------
+    BadBody
+        A line or an event that is longer than the limit.
+    """
+    data, lines = bytearray(), 0
+    async for line in _lines(pieces, limits):
+        if line.startswith(b"data:"):
+            data += b"\n" if lines else b""
+            data += line[5:].strip()
+            lines += 1
+            if len(data) > limits.event_bytes:
+                raise limits.too_much("an event of the stream", limits.event_bytes)
+        elif not line and lines:
+            if data:
+                yield bytes(data)
+            data, lines = bytearray(), 0
+    if data:
+        yield bytes(data)
+
+
+async def _lines(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:
+    """Lines without their end, which is LF, CR or both."""
+    buffer = bytearray()
+    async for piece in pieces:
+        was_cr = buffer.endswith(b"\r")
+        buffer += piece
+        if was_cr or b"\n" in piece or b"\r" in piece:
+            *lines, last = bytes(buffer).splitlines(keepends=True)
+            buffer = bytearray()
+            if last.endswith(b"\n"):
+                lines.append(last)
+            else:  # with CR at its end it waits too: LF may follow
+                buffer += last
+            for line in lines:
+                yield line.rstrip(b"\r\n")
+        if len(buffer) > limits.event_bytes:
+            raise limits.too_much("a line of the stream", limits.event_bytes)
+    if buffer:
+        yield bytes(buffer).rstrip(b"\r\n")

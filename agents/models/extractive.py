@@ -1,0 +1,84 @@
+"""The model without a language model: no key, no download, deterministic. It answers from the documents it is given.
+
+It reads the question's form, weighs sentences by BM25 and by words that praise or blame, and quotes what it goes by. It
+knows English only, understands nothing, and says in each reasoning that no language model was at work. What it reads is
+data: a sentence that gives instructions to a machine is left out of the evidence, and the reply is flagged `injection`.
+
+How it answers each kind of turn, the turn's protocol says (parley.agents.turn_kinds.kit.Kit.extractive).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from parley.agents.context import Shown
+from parley.agents.encoders import EncoderMisconfigured
+from parley.agents.extractive.encoding import Encoding
+from parley.agents.extractive.turn_method import TurnMethod, Workbench
+from parley.agents.model.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused
+from parley.agents.protocols import KITS
+
+
+class Extractive:
+    """Model `extractive`.
+
+    Parameters
+    ----------
+    encoding
+        Compares texts for the helper; None: with the embedded encoder, if it can be had, else by words.
+    asks
+        A language model beside it, for what it is unsure of and may ask (agents/matching/ask_model.py).
+    """
+
+    name = "extractive"
+    family = "extractive"
+    computes = True
+    """It computes what is asked of no model by its own options."""
+    usd_per_million_output = 0.0
+
+    def __init__(self, encoding: Encoding | None = None, asks: Model | None = None) -> None:
+        self._bench = Workbench(encoding or Encoding(), asks)
+        encoder = self._bench.encoding.encoder
+        self.metered = encoder is not None and encoder.metered
+        self.usd_per_million_input = 0.0 if encoder is None else encoder.usd_per_million or 0.0
+
+    async def aclose(self) -> None:
+        """Close the encoder's connections."""
+        await self._bench.encoding.aclose()
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """Answer one turn; same turn, same reply.
+
+        Raises
+        ------
+        ModelRefused
+            A kind of turn that it has no method for.
+        """
+        method = _method(shown.protocol, shown.kind)
+        done = await method.answer(shown, self._bench, emit)
+        emit(method.live(done.body))
+        return done
+
+
+def _method(protocol: str, kind: str) -> TurnMethod:
+    kit = KITS.get(protocol)
+    methods = {} if kit is None or kit.extractive is None else kit.extractive()
+    if kind not in methods:
+        raise ModelRefused(f"the extractive model has no method for {kind!r} turns of protocol {protocol!r}")
+    return methods[kind]
+
+
+def make(options: Mapping[str, Any]) -> Extractive:
+    """The model; its one option is `encoder`, used where objections are compared (docs/encoders.md).
+
+    Raises
+    ------
+    ModelMisconfigured
+        Another option, or an encoder that cannot be had.
+    """
+    for name in options:
+        if name != "encoder":
+            raise ModelMisconfigured(f"options.{name}: the extractive model takes no option but encoder")
+    try:
+        return Extractive(Encoding(options.get("encoder")))
+    except EncoderMisconfigured as error:
+        raise ModelMisconfigured(error.why) from error

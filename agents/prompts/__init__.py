@@ -1,0 +1,1 @@
+"""Prompts: what a turn shows, in words for a language model."""

@@ -1,0 +1,266 @@
+"""How a session of one protocol is set up, before it is opened: the base of every protocol's SETUP.
+
+The command line reads every SETUP to know its options, so a module that makes one imports little: what reads files or
+knows the machine is imported by the method that needs it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from parley.client.faces.routing import Routing
+    from parley.schemas.presence import Announcement
+
+UNRANKED = 100
+
+
+class Several(NamedTuple):
+    """The role of which a protocol seats as many as a setting says, or `size` where nothing is set."""
+
+    role: str
+    setting: str
+    size: int
+
+
+class Option(NamedTuple):
+    """An option of a command that belongs to a protocol. Protocols with the same flag share the option."""
+
+    flag: str
+    """`--style`"""
+    kind: Any
+    """Type of its value: `str | None`, `list[Path] | None`, `bool` and so on; one with `default` may be `int`."""
+    help: str
+    sets: str = ""
+    """The setting that it gives; empty: the one of its own name."""
+    metavar: str | None = None
+    least: int | None = None
+    most: int | None = None
+    default: Any = None
+    hidden: bool = False
+    read: Callable[[Any], Any] | None = None
+    """From the value as it was typed to the setting's. Raises BadInput."""
+    gives: Literal["setting", "question", "folder", "no_history"] = "setting"
+    """A setting; the question (Setup.motion reads it); the folder that a session begins with; or that its history stays
+    at home."""
+    pasted: bool = False
+    """Its texts are what people paste: what would steer a terminal is taken out of them, and that is said."""
+
+    @property
+    def name(self) -> str:
+        """The flag as an argument's name."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+    @property
+    def setting(self) -> str:
+        """The setting that it gives."""
+        return self.sets or self.name
+
+
+class Motion(NamedTuple):
+    """A question that options give, and what comes with it."""
+
+    question: str
+    settings: Mapping[str, Any]
+    evidence: Path | None
+    """Folder of its documents."""
+
+
+class Beneath(NamedTuple):
+    """A session that one of the protocol may start."""
+
+    protocol: str
+    settings: Mapping[str, Any]
+    setting: str
+    """The setting that names its protocol, as an error has it."""
+    inner: str
+    """The setting that holds its settings."""
+    otherwise: str
+    """What happens in its place where its workers are missing."""
+
+
+class BadLine(NamedTuple):
+    """In place of the document of a line that could not be read."""
+
+    number: int
+    """Counted from 1."""
+    field: str
+    why: str
+    """With file and line."""
+
+
+class Command(NamedTuple):
+    """A command of the protocol's own: it reads one file and prints one JSON document, or one a line of the file."""
+
+    name: str
+    help: str
+    metavar: str
+    about: str
+    """Help of its argument."""
+    run: Callable[..., Any]
+    """From the argument, and the options by name, to the document; an iterator: of documents and BadLine. Raises
+    BadInput."""
+    options: tuple[Option, ...] = ()
+
+
+ROUND_LIMIT = Option("--round-limit", int | None, "Largest number of rounds.")
+"""Of every protocol that argues in rounds."""
+PANEL = Option("--panel", int | None, "Number of panelists (default: 3) or debaters (default: 2).")
+"""Of every protocol that seats as many in one role as a setting says: it gives that setting, whatever its name is."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Whom a protocol seats, which of its settings stand in files, and its options on the command line.
+
+    The defaults serve any protocol: one queue for each seat that it needs.
+    """
+
+    name: str
+    """The protocol's."""
+    about: str = ""
+    """How its sessions go, for whoever chooses among protocols: a sentence or two."""
+    hidden: tuple[str, ...] = ()
+    """Settings that no form offers: a file or an archive gives them, or they do nothing any more."""
+    rank: int = UNRANKED
+    """Where its options stand among those of other protocols: the lowest first, then by name."""
+    several: Several | None = None
+    others: tuple[str, ...] | None = None
+    """Queues beside those of `several`; None: as many for each role as the protocol needs."""
+    options: tuple[Option, ...] = ()
+    """Of `parley ask`."""
+    stack_options: tuple[Option, ...] = ()
+    """Of `parley up`."""
+    key_options: tuple[Option, ...] = ()
+    """Of `parley bus config`: for how many seats keys are made."""
+    examples: tuple[str, ...] = ()
+    """Of `parley ask`, a line each."""
+    commands: tuple[Command, ...] = ()
+    opening_only: tuple[str, ...] = ()
+    """Settings that act before the first recorded event, or on what is shown alone: no replay can tell."""
+    applied: frozenset[str] = frozenset()
+    """Stop reasons after which the folder of a result may be written back."""
+    ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Ways to answer between which past sessions may choose (parley.client.reliability.ways) -> their settings."""
+    without_folder: Mapping[str, Any] = field(default_factory=dict)
+    """Settings, where nothing else is given, of a session that begins without a folder, on tools that are for one."""
+
+    # -- who is seated
+    def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
+        """The queues that a session of these settings needs. `size`: of the role of which there are several, where the
+        settings do not say it. Raises BadInput."""
+        many = self.several
+        others = self._needed() if self.others is None else self.others
+        if many is None:
+            return others
+        count = size or settings.get(many.setting) or many.size
+        return (*(f"{many.role}_{i}" for i in range(1, count + 1)), *others)
+
+    def process(self, queue: str) -> str:
+        """In which process a queue is served where one stack serves every protocol; empty: nothing is said. Queues that
+        must not speak for each other are in several."""
+        return ""
+
+    def _needed(self) -> tuple[str, ...]:
+        from parley.coordinator.protocols import PROTOCOLS
+
+        queues: list[str] = []
+        for role in PROTOCOLS[self.name].roles:
+            if self.several is None or role.name != self.several.role:
+                one = role.least < 2
+                queues += [role.name] * role.least if one else [f"{role.name}_{i + 1}" for i in range(role.least)]
+        return tuple(queues)
+
+    def due(self, settings: Mapping[str, Any]) -> Mapping[str, int]:
+        """Role -> seats that the settings want of it, where that may be more than the protocol's least."""
+        many = self.several
+        return {many.role: settings.get(many.setting, many.size)} if many else {}
+
+    def keyed(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """The queues for which `parley bus config` makes keys. `given`: values of `key_options`, by name."""
+        return self.queues({}, given.get(self.several.setting) if self.several else None)
+
+    # -- settings
+    def whole(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings with what stands in files read in. Raises BadInput."""
+        return dict(settings)
+
+    def from_afar(self, settings: Mapping[str, Any]) -> None:
+        """Raise BadInput where settings that came from another machine name a file of this one."""
+
+    def beneath(self, settings: Mapping[str, Any]) -> Beneath | None:
+        """The session that one of these settings may start; None: none."""
+        return None
+
+    def contradiction(self, settings: Mapping[str, Any]) -> tuple[str, str] | None:
+        """(setting, why) of what cannot both be meant in settings as they were given; None: nothing."""
+        return None
+
+    def check_question(self, question: str) -> None:
+        """Raise parley.coordinator.table.Inadmissible where the protocol cannot take the question."""
+
+    def motion(self, question: str | None, given: Mapping[str, Any]) -> Motion:
+        """What the options that give the question come to. Raises BadInput, also where a question is asked beside.
+
+        Parameters
+        ----------
+        given
+            Values of those options, by name; one at least is given.
+        """
+        raise NotImplementedError(f"{self.name} has an option that gives the question, and does not read it")
+
+    def no_means(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:
+        """Why what is asked for cannot be done by those who are there, said before it begins; empty: it can."""
+        return ""
+
+    def of_folder(
+        self, data: bytes, workers: "Iterable[Announcement]", settings: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], str]:
+        """What the folder that a session begins with says of its settings, and that in words; nothing: it says none.
+
+        Parameters
+        ----------
+        data
+            Its archive.
+        workers
+            Who is there.
+        settings
+            Those that are given.
+        """
+        return {}, ""
+
+    def check_here(self, data: bytes, settings: Mapping[str, Any]) -> None:
+        """Refuse settings that cannot work on a folder where all agents run on this machine, with this process's
+        environment.
+
+        Parameters
+        ----------
+        data
+            The folder's archive.
+        settings
+            Those that are given.
+
+        Raises
+        ------
+        BadInput
+            Names the setting, its value and what there is.
+        """
+
+    # -- what else it brings
+    def template(self) -> Mapping[str, str]:
+        """File -> text of a folder to begin in (`parley init`); nothing: it has none."""
+        return {}
+
+    def result_folder(self, outcome: Mapping[str, Any]) -> str:
+        """The artifact of the folder that a result has accepted; empty: none."""
+        return ""
+
+    def routing(self) -> "Routing | None":
+        """How it chooses who takes a task, without a bus; None: it does not."""
+        return None
+
+
+def in_order(setups: Sequence[Setup]) -> tuple[Setup, ...]:
+    """Setups as their options are shown."""
+    return tuple(sorted(setups, key=lambda s: (s.rank, s.name)))

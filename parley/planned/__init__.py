@@ -1,0 +1,1 @@
+"""What settings plan, and the stack or bus that they lead to."""

@@ -1,0 +1,190 @@
+"""What runs in the foreground until a signal: the whole stack, one moderator, or one worker."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from parley.bus import accounts
+from parley.bus.errors import BadKeyFile, BusError
+from parley.client.errors import BadInput, Unreachable
+from parley.planned.access import bus_options
+from parley.planned.plan import Plan
+from parley.settings import Settings
+from parley.stack import child_environment, disk_watch, servers
+from parley.stack.agent_identity import check_models, check_tools
+from parley.stack.announce import unpriced_words, wish_words, wishes_words
+from parley.stack.lease import STOPS, SUPERVISOR, Order, Shown, complete, default_state, read_running, remembered
+from parley.stack.rows import Counting
+
+replace = msgspec.structs.replace
+
+
+def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
+    """Become the supervisor of the stack, in the foreground, until SIGTERM or SIGINT. Raises BadInput.
+
+    The process goes on as the supervisor's program, because what a service is forked from must not hold its keys.
+    """
+    plan.check()
+    settings = plan.settings
+    state = (settings.state or default_state()).absolute()
+    spend = settings.spend
+    stack = replace(
+        plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
+    )
+    told = (unpriced_words(stack.agents), wishes_words(stack.agents))
+    if "servers" in settings.stack.model_fields_set:
+        servers.check_size(state, stack.servers)
+    servers.check_stores(state, stack.servers)
+    servers.check_replicas(state, stack.servers, stack.replicas)
+    servers.check_partitions(state, stack.partitions)
+    check_models(stack.agents)
+    check_tools(stack.agents, stack.env)
+    for text in filter(None, (*told, servers.empty_words(state))):
+        print(text, file=sys.stderr, flush=True)
+    try:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (state / "logs").mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
+    disk_watch.check(state)
+    shown = Shown(
+        protocol="" if plan.every else plan.protocol,
+        options=bus_options(settings),
+        json=json,
+        before=remembered(state) is not None,
+    )
+    order = Order(stack=stack, state=str(state.resolve()), permanent=True, shown=shown)
+    with complete(order) as (order, environment), child_environment.anonymous(msgspec.json.encode(order)) as said:
+        os.lseek(said, 0, os.SEEK_SET)
+        os.dup2(said, 0)
+        for fd in order.own.values():
+            os.set_inheritable(fd, True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until the supervisor knows what to do
+        os.execve(SUPERVISOR[0], SUPERVISOR, environment)
+
+
+def moderator(
+    settings: Settings, *, token_key: Path, queues: Sequence[str] = (), host: str, port: int, log_level: str
+) -> int:
+    """One moderator in this process, until SIGTERM; the exit status."""
+    from parley.stack import services
+
+    url, credentials = _bus(settings)
+    if credentials.kind != accounts.MODERATOR:
+        raise BadInput(
+            "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; expected a moderator's"
+        )
+    try:
+        key = accounts.load_token_key(token_key)
+    except BadKeyFile as error:
+        raise BadInput("token-key", str(error)) from error
+    make = services.moderator(
+        token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
+        unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
+        queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
+    )  # fmt: skip
+    return _serve(credentials.user, make, url, credentials, host, port, log_level)
+
+
+def agent(
+    settings: Settings, spec: str, *, queue: str = "", room: int | None = None, drain_s: float = 20.0, host: str,
+    port: int, log_level: str,
+) -> int:  # fmt: skip
+    """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
+    `queue`: of an agent that is a function. `drain_s`: so long turns under way may go on after SIGTERM."""
+    from parley.agents.models import ModelMisconfigured, function
+    from parley.agents.specs import NotEnrolled, SpecError, load
+    from parley.agents.tools.allow import ToolsError
+    from parley.stack import services
+
+    try:
+        agent_spec = function.load(spec, queue) if function.PATH.fullmatch(spec) else load(spec)
+        if queue and agent_spec.queue != queue:
+            raise BadInput("queue", f"{spec} serves {agent_spec.queue}; --queue is for an agent that is a function")
+        if room is not None:
+            agent_spec = agent_spec.model_copy(update={"room": room})
+        make = services.agent(agent_spec, ack_wait_s=settings.stack.ack_wait_s, drain_s=drain_s, tools=settings.tools)
+    except ToolsError as error:
+        raise BadInput("tools", str(error)) from error
+    except (SpecError, ModelMisconfigured) as error:
+        raise BadInput("spec", str(error)) from error
+    url, credentials = _bus(settings)
+    if credentials.queue != agent_spec.queue:
+        raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {agent_spec.queue!r}")
+    try:
+        agent_spec.check_pin(credentials.pin)
+    except NotEnrolled as error:
+        raise BadInput("spec", str(error)) from error
+    for told in filter(None, (wish_words([agent_spec]), shared_words(settings, agent_spec.queue))):
+        print(told, file=sys.stderr, flush=True)
+    return _serve(agent_spec.queue, make, url, credentials, host, port, log_level)
+
+
+def shared_words(settings: Settings, queue: str) -> str:
+    """That a stack of this machine serves the queue too; empty where it does not, or the bus is another's."""
+    if settings.nats.creds is None:
+        return ""
+    state = settings.nats.creds.absolute().parent.parent
+    running = read_running(state)
+    if running is None or running.url != settings.nats.url or queue in running.free or queue not in running.queues:
+        return ""
+    return (
+        f"parley: the stack in {state} serves {queue} too. Each turn of {queue} goes to either of the two."
+        f" For this agent alone, start the stack with: parley up --free {queue}"
+    )
+
+
+def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level: str) -> int:
+    """The service that counts sessions, in this process, until SIGTERM; the exit status."""
+    from parley.stack import services
+
+    url, credentials = observer(settings)
+    spend = settings.spend
+    make = services.counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0, monitor=monitor)
+    return _serve(credentials.user, make, url, credentials, host, port, log_level)
+
+
+def observer(settings: Settings) -> tuple[str, accounts.Credentials]:
+    """The bus, and an observer's credentials. Raises BadInput."""
+    url, credentials = _bus(settings)
+    if credentials.kind != accounts.OBSERVER:
+        raise BadInput(
+            "creds",
+            f"they are for {credentials.user!r}, of kind {credentials.kind}; expected an observer's"
+            " (metrics.json: parley bus config adds it to a folder of keys)",
+        )
+    return url, credentials
+
+
+def _bus(settings: Settings) -> tuple[str, accounts.Credentials]:
+    if not settings.nats.url or settings.nats.creds is None:
+        raise BadInput("nats", "a service needs the bus's address and its credentials: --nats URL --creds FILE")
+    try:
+        return settings.nats.url, accounts.load_credentials(settings.nats.creds)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+
+
+def _serve(
+    name: str, make: Any, url: str, credentials: accounts.Credentials, host: str, port: int, log_level: str
+) -> int:
+    from parley.stack import services
+
+    try:
+        return services.run(
+            name, services.Part(make, credentials), url=url, metrics_host=host, metrics_port=port, log_level=log_level,
+            json_logs=not sys.stderr.isatty(),
+        )  # fmt: skip
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    except OSError as error:
+        raise BadInput("metrics-port", f"{host}:{port}: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput("log-level", str(error)) from error

@@ -1,0 +1,248 @@
+"""An embedded stack of its own on this machine, with a connection to it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from parley.client.api import Parley, connected, known_protocol, with_panel
+from parley.client.errors import BadInput
+from parley.client.protocols import setup_of
+from parley.client.reliability import store
+from parley.client.reliability.past import Past
+from parley.client.reliability.ways import AUTO, PRICE, protocols, ways
+from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.schemas.expert import expert_of
+from parley.schemas.session import ForkSession, OpenSession
+from parley.stack.announce import announced
+from parley.stack.lease import OWNER, Lease, Stack
+from parley.stack.rows import AgentRow, rows_of
+from parley.stack.wait_served import when_served
+
+if TYPE_CHECKING:
+    from parley.agents.models.function import Agent
+    from parley.client.client import Client
+
+GATHER_S = 10.0
+"""So long a task waits for the experts of a stack that has just started."""
+_AGAIN_S = 0.02
+_DRAIN_S = 1.0
+"""Seconds that a function's turn has to end once its stack does."""
+
+
+class LocalParley(Parley):
+    """A connection to an embedded stack, which lives as long as its lease."""
+
+    def __init__(
+        self,
+        client: "Client",
+        lease: Lease,
+        protocol: str = DEFAULT,
+        panel: int | None = None,
+        *,
+        models: Mapping[str, str] | None = None,
+        **learned: Any,
+    ) -> None:
+        """`models`: queue -> its model's name, where that is known. `learned`: as Parley takes it, with its
+        switches."""
+        super().__init__(client, protocol, **learned)
+        self.lease = lease
+        self._models = models or {}
+        client.gives_up(lambda: lease.failed)
+        self.panel = panel
+        """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
+
+    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Settings with as many seats as the stack was started with, where they do not say it. Raises BadInput where
+        they want more."""
+        several = setup_of(protocol).several
+        if several is None or not (protocol == self.protocol or self.protocol == AUTO):
+            return settings
+        seated = dict(settings)
+        there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
+        if self.panel is not None:
+            seated.setdefault(several.setting, self.panel)
+        wanted = seated.get(several.setting)
+        if isinstance(wanted, int) and there and wanted > there:
+            why = f"got {wanted}, this stack seats {there} of role {several.role}; start it with panel={wanted}"
+            raise BadInput("panel", why)
+        return seated
+
+    def _able(self) -> tuple[str, ...]:
+        """Those of `auto` of which the stack has every queue."""
+        there = set(self.lease.running().queues)
+        return tuple(name for name in protocols() if set(setup_of(name).queues({}, 1)) <= there)
+
+    def _alone(self) -> str:
+        """The model of the queue of which a session of one model needs no other."""
+        name, own = ways()["one"]
+        return next((self._models[queue] for queue in setup_of(name).queues(own) if queue in self._models), "")
+
+    async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
+        """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
+        that were not heard in time; nothing for a protocol without experts."""
+        if not PROTOCOLS[protocol].experts:
+            return ()
+        wanted = {name for queue in self.lease.running().queues if (name := expert_of(queue))}
+        deadline = time.monotonic() + patience_s
+        while missing := wanted - {e.id for e in (await self.client.workers()).experts}:
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        return tuple(sorted(missing))
+
+    async def opened(self, opening: OpenSession, sid: str) -> str:
+        """Open a session, again while the stack starts. Raises as when_served."""
+        return await when_served(self.lease, lambda: self.client.open(opening, sid))
+
+    async def forked(self, wanted: ForkSession) -> str:
+        """Open a fork, again while the stack starts. Raises as when_served."""
+        return await when_served(self.lease, lambda: self.client.fork(wanted))
+
+
+def lease_of(parley: Parley) -> Lease | None:
+    """The embedded stack behind a connection; None where the bus runs elsewhere."""
+    return parley.lease if isinstance(parley, LocalParley) else None
+
+
+@asynccontextmanager
+async def local(
+    panel: int | None = None,
+    *,
+    stack: Stack | None = None,
+    state: Path | str | None = None,
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    protocol: str = DEFAULT,
+    patience_s: float = 30.0,
+    agents: Sequence["Agent"] = (),
+    learned: Path | str | None = None,
+    reliability: bool = True,
+    calibration: bool = True,
+    policy: bool = False,
+    price: float = PRICE,
+) -> AsyncIterator[LocalParley]:
+    """A stack of your own on this machine: bus, moderator, and a process for each seat. It ends with the block.
+
+    Parameters
+    ----------
+    panel
+        Number of panelists or debaters of the stack, and of its sessions unless they say otherwise. None: the
+        protocol's default.
+    stack
+        Use this stack in place of the protocol's own.
+    state
+        Folder that keeps the sessions; None: a temporary one.
+    model, options
+        A model in place of the extractive one, as parley.agents.models.make_model takes it.
+    protocol
+        The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
+        command line: the shipped experts. `auto`: the seats of one model, of a vote and of a debate. Past outcomes
+        choose among them for each question.
+    agents
+        Functions that hold seats (`parley.agent`). Each runs in this process with its own connection, in place of the
+        process of its queue.
+    learned
+        The file of records (`parley reliability learn`). None: `learned.json` in `state`, which may be missing.
+    reliability, calibration, policy
+        Whether sessions use the records of members, the calibration of their confidence, and what their controller
+        learned across sessions. The same as `learned.reliability`, `learned.calibration` and `learned.policy` on the
+        command line.
+    price
+        Share of right answers that 1,000 tokens may cost, 0 to 1,000: for `auto`, and for what a controller learned.
+        The same as `learned.price` on the command line.
+
+    Raises
+    ------
+    BadInput
+        There is no such protocol; it has no panel, but `panel` is given; no queue is free for an agent; the file
+        `learned` cannot be used.
+    StackFailed
+        The stack did not start.
+    """
+    Past(price=price)
+    file = _learned_file(learned, state)
+    if file is not None:
+        store.read(file)  # what is wrong with it is said before a stack starts
+    seated = _protocols(protocol, panel)
+    order = stack or Stack(agents=_rows(seated, panel, model, dict(options or {})))
+    seats = _seats(agents, order)
+    models = _models(order.agents, seats) if protocol == AUTO else {}
+    rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
+    order = msgspec.structs.replace(order, agents=rows)
+    async with Lease(order, Path(state) if state is not None else None) as lease:
+        dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
+        async with serving(lease, seats), dialling as client:
+            yield LocalParley(
+                client, lease, protocol, panel, models=models, learned=file, reliability=reliability,
+                calibration=calibration, policy=policy, price=price,
+            )  # fmt: skip
+
+
+def _learned_file(learned: Path | str | None, state: Path | str | None) -> Path | None:
+    """The file of what was learned; None: a temporary stack, and none is named. Raises BadInput where one is named and
+    is not there."""
+    if learned is not None:
+        return store.named(learned)
+    return None if state is None else Path(state) / store.NAME
+
+
+def _protocols(protocol: str, panel: int | None) -> tuple[str, ...]:
+    """The protocols whose seats a stack has. Raises BadInput where there is no such protocol, or none with a panel."""
+    if protocol != AUTO:
+        known_protocol(protocol)
+        with_panel(protocol, {}, panel)
+        return (protocol,)
+    for name in protocols():
+        if setup_of(name).several is not None:
+            with_panel(name, {}, panel)
+    return protocols()
+
+
+def _rows(names: Sequence[str], panel: int | None, model: str, options: dict[str, Any]) -> tuple[AgentRow, ...]:
+    """The queues that sessions of these protocols need, each once. Raises BadInput."""
+    rows = (row for name in names for row in rows_of(name, panel, model=model, options=options))
+    return tuple({row.queue: row for row in rows}.values())
+
+
+def _models(rows: tuple[AgentRow, ...], seats: "Mapping[str, Agent]") -> dict[str, str]:
+    """Queue -> its model's name. Raises BadInput where a model cannot be made."""
+    others = announced(tuple(row for row in rows if row.queue not in seats))
+    return {**{a.queue: a.model for a in others}, **{queue: agent.model().name for queue, agent in seats.items()}}
+
+
+def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":
+    """Queue -> the function that serves it. Raises BadInput."""
+    if not agents:
+        return {}
+    from parley.agents.model.base import ModelMisconfigured
+    from parley.agents.models.function import seated
+
+    try:
+        return seated(agents, [row.queue for row in stack.agents])
+    except ModelMisconfigured as error:
+        raise BadInput("agents", str(error)) from error
+
+
+@asynccontextmanager
+async def serving(lease: Lease, seats: "Mapping[str, Agent]") -> AsyncIterator[None]:
+    """Functions at work, each as a worker of its queue with that queue's own credentials."""
+    async with AsyncExitStack() as stack:
+        for queue, agent in seats.items():
+            from parley.agents.worker import Worker
+            from parley.bus.accounts import load_credentials
+            from parley.bus.connection import connect
+            from parley.observability.metrics import Metrics
+
+            credentials = load_credentials(lease.credentials(queue))
+            connection = await stack.enter_async_context(await connect(lease.url, credentials, name=queue))
+            worker = Worker(
+                connection, spec=agent.spec(queue), model=agent.model(), metrics=Metrics(), hear=agent.hear,
+                drain_s=_DRAIN_S,
+            )  # fmt: skip
+            await stack.enter_async_context(worker)
+        yield
