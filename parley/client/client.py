@@ -63,7 +63,7 @@ class Listed(NamedTuple):
 
     rows: list[SessionRow]
     whole: bool
-    """False: sessions of a release before may be missing, until the index is rebuilt."""
+    """False: sessions may be missing, until the index is rebuilt."""
 
 
 def new_sid() -> str:
