@@ -104,8 +104,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one process needs to connect as one user. Its text never shows the seed. What is not set is not written:
-    processes of an earlier release read the file too."""
+    """What one process needs to connect as one user. Its text never shows the seed. What is not set is not written."""
 
     user: str
     kind: str

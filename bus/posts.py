@@ -23,7 +23,7 @@ from parley.bus.library import Msg, Subscription
 from parley.schemas.expert import expert_of
 from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
 from parley.schemas.session import human_queue
-from parley.schemas.turn import HANDLING_RAISED, Answer
+from parley.schemas.turn import Answer
 from parley.schemas.wire import Undecodable, decode, encode
 
 QUIET_S = 2.0
@@ -189,9 +189,10 @@ class Reader:
         subscribe = self._connection.subscribe
         subscriptions = [await subscribe(subjects.channel(sid, c), hear) for c in channels]
         if on_live is not None:
-            spoken = [subjects.live_of(c, sid) for c in channels]
             if self._sees_all:
-                spoken += [subjects.live_owned(c, "*", "*", sid) for c in channels]
+                spoken = [subjects.live_owned(c, "*", "*", sid) for c in channels]
+            else:
+                spoken = [subjects.live_of(c, sid) for c in channels]
             subscriptions += [await subscribe(subject, hear_live) for subject in spoken]
         return subscriptions
 
@@ -257,7 +258,7 @@ def _page_of(data: bytes) -> Posts:
     ModeratorRefused
         It refused.
     ModeratorsBusy
-        It is busy, or of a former release and raised over a session that is new to it: another one may answer.
+        It is busy: another one may answer.
     PeerFault
         Its answer cannot be read: another one may give one that can.
     """
@@ -268,7 +269,7 @@ def _page_of(data: bytes) -> Posts:
             answer = decode(data, Answer)
         except Undecodable:
             raise PeerFault(f"a moderator's answer cannot be read: {error}") from error
-    if answer.verdict == "refused" and answer.why != HANDLING_RAISED:
+    if answer.verdict == "refused":
         raise ModeratorRefused(answer.why)
     raise ModeratorsBusy
 

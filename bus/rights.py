@@ -25,8 +25,7 @@ def writable(user: User) -> list[str]:
 
 
 def next_subject(queue: str) -> str:
-    """Where a queue's next turns are asked for in CORE. Workers ask at `subjects.next_turns`, which is this there;
-    those of the release before ask here.
+    """Where a queue's next turns are asked for in CORE. Workers ask at `subjects.next_turns`, which is this there.
 
     The server remembers each question for as long as the inbox that it named is subscribed (0.7 kB each, measured): who
     pulls for long takes a new inbox every thousand pulls or so.
@@ -102,8 +101,7 @@ def _services(user: User) -> list[Crossing]:
             owned = (subjects.owned(owner, subject) for owner in user.reads)
             crossings += [Crossing("Singleton", theirs, theirs) for theirs in owned]
     if user.kind == AGENT:
-        taken = next_subject(user.queue)
-        crossings += [Crossing("Stream", taken, local) for local in (subjects.next_turns(user.queue), taken)]
+        crossings.append(Crossing("Stream", next_subject(user.queue), subjects.next_turns(user.queue)))
     return crossings
 
 
@@ -112,10 +110,7 @@ def _live(user: User) -> list[str]:
     if user.kind != AGENT:
         return []
     call = [subjects.CALL] if user.role in channels.MATCHING else []
-    spoken: list[str] = []
-    for name in writable(user):  # the second form is that of the release before
-        spoken += [subjects.live_owned(name, user.name, "*", "*"), subjects.live_by(name, user.name)]
-    return [*call, *spoken]
+    return [*call, *(subjects.live_owned(name, user.name, "*", "*") for name in writable(user))]
 
 
 def _heard(user: User) -> list[Crossing]:
@@ -132,8 +127,9 @@ def _heard(user: User) -> list[Crossing]:
 def _heard_live(user: User) -> list[str]:
     """Subjects of live text as the user's account has them."""
     names = channels.heard_live(user.account)
-    owned = [subjects.live_owned(name, "*", "*", "*") for name in names] if user.sees_all else []
-    return [*(subjects.live_all(name) for name in names), *owned]
+    if user.sees_all:
+        return [subjects.live_owned(name, "*", "*", "*") for name in names]
+    return [subjects.live_all(name) for name in names]
 
 
 def _among(user: User) -> list[str]:
@@ -210,16 +206,15 @@ def grants(users: Iterable[User]) -> Grants:
     for user in rows:
         mine = broker_account(user)
         for name in writable(user) if user.kind == AGENT else ():
-            before, now = subjects.live_by(name, user.name), subjects.live_owned(name, user.name, "*", "*")
+            local, spoken = subjects.live_by(name, user.name), subjects.live_owned(name, user.name, "*", "*")
             for ears in listeners[name]:
                 if ears == user:
                     continue
                 if ears.sees_all:
-                    grant(mine, "heard", before, ears)
-                    grant(mine, "heard", now, ears)
+                    grant(mine, "heard", spoken, ears)
                     continue
                 for owner in (ears.name, *ears.reads):
-                    grant(mine, "heard", now, ears, subjects.live_owned(name, user.name, owner, "*"), before)
+                    grant(mine, "heard", spoken, ears, subjects.live_owned(name, user.name, owner, "*"), local)
     # Straight, too: what reached CORE from another account, the server hands on to no third.
     experts, matching = ([u for u in rows if u.pin], [u for u in rows if u.role in channels.MATCHING])
     for user in experts:

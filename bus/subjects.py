@@ -328,7 +328,7 @@ def parse_post(subject: str) -> tuple[str, str, str]:
 
 
 def live(name: str, author: str, sid: str) -> str:
-    """Seat states and live text, as the account of one owner's reader has them, and as earlier workers publish them."""
+    """Seat states and live text, as the account of one owner's reader has them."""
     return _join("live", escape(name), escape(author), escape(sid))
 
 
@@ -338,13 +338,13 @@ def live_owned(name: str, author: str, owner: str, sid: str) -> str:
 
 
 def parse_live(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session), of both forms."""
+    """(channel, author, session), with the owner or without."""
     name, author, *_, sid = _parse(subject, "live", 4 if subject.count(".") == 5 else 3)
     return name, author, sid
 
 
 def live_by(name: str, author: str) -> str:
-    """What an author of an earlier release may publish live on a channel."""
+    """What one author says live on a channel, as the account of one owner's reader has it."""
     return _join("live", escape(name), escape(author), "*")
 
 

@@ -60,8 +60,7 @@ class Pull:
     on_nobody
         Called while nobody answers the pull.
     name
-        The subject that the connection's account has for the pull; empty: JetStream's own. If the broker denies it, the
-        server's configuration is of the release before, and JetStream's own is asked instead.
+        The subject that the connection's account has for the pull; empty: JetStream's own.
     silent_s
         So long nobody answers before the log says so and `unanswered` is true.
     inbox_pulls, inbox_s
@@ -83,8 +82,7 @@ class Pull:
         inbox_s: float = INBOX_S,
     ) -> None:
         self._connection = connection
-        self._api = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-        self._subject = name or self._api
+        self._subject = name or f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._room = room
         self._silent_s = silent_s
         self._inbox_pulls = inbox_pulls
@@ -109,7 +107,6 @@ class Pull:
         """Begin to pull."""
         await self._new_inbox()
         self._connection.on_reconnect.append(self._on_reconnect)
-        self._connection.on_denied.append(self._on_denied)
         self._task = asyncio.create_task(self._loop(), name=f"pull {self._subject}")
 
     async def stop(self) -> None:
@@ -120,7 +117,6 @@ class Pull:
         await cancelled(self._task)
         self._task = None
         self._connection.on_reconnect.remove(self._on_reconnect)
-        self._connection.on_denied.remove(self._on_denied)
         for sub in self._subs:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
@@ -164,16 +160,6 @@ class Pull:
     def _on_reconnect(self) -> None:
         self._owed = 0
         self._wake.set()
-
-    def _on_denied(self) -> None:
-        if self._subject != self._api and self._connection.denials[-1].subject.lower() == self._subject.lower():
-            _LOGGER.warning(
-                "the server's configuration knows no %s: turns are asked for as in the release before. Run parley bus "
-                "config, and have the server read it again: a leaf node needs that",
-                self._subject,
-            )
-            self._subject = self._api
-            self._on_reconnect()
 
     async def _loop(self) -> None:
         while not self._stopping:

@@ -52,7 +52,6 @@ def admit(
         Unknown or bad settings, a role without a living worker, an unknown seat.
     """
     settings = build_settings(protocol, request.settings)
-    request = msgspec.structs.replace(request, settings=protocol.present_names(request.settings))
     named = {s.queue for s in request.seats}
     agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
@@ -181,22 +180,6 @@ def _verify(documents: tuple[Document, ...]) -> None:
         raise Inadmissible("evidence", f"evidence: {size:,} bytes, allowed are at most {MAX_EVIDENCE_BYTES:,}")
 
 
-def present_names(protocol: Protocol, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that one source gives, each under its present name.
-
-    Raises
-    ------
-    Inadmissible
-        One is given under two names.
-    """
-    for former, present in protocol.renamed.items():
-        if former in settings and present in settings:
-            field = f"{protocol.name}.{former}"
-            why = f"{field}: this is another name of {protocol.name}.{present}, which is given too"
-            raise Inadmissible(field, why)
-    return protocol.present_names(settings)
-
-
 @lru_cache
 def _names(settings: type) -> frozenset[str]:
     """Of its fields."""
@@ -209,16 +192,12 @@ def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
     Raises
     ------
     Inadmissible
-        An unknown name (with the nearest known one), a wrong type, a value out of range; a setting under two
-        names.
+        An unknown name (with the nearest known one), a wrong type, a value out of range.
     """
-    settings = present_names(protocol, settings)
     known = _names(protocol.settings)
     for name in settings:
         if name not in known:
-            near = [
-                protocol.renamed.get(n, n) for n in difflib.get_close_matches(name, known | set(protocol.renamed), 1)
-            ]
+            near = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean {protocol.name}.{near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
             raise Inadmissible(f"{protocol.name}.{name}", f"{protocol.name}.{name}: no such setting{hint}")
     try:

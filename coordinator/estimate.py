@@ -80,7 +80,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
     """What a session that is opened like this may come to."""
-    settings: Any = msgspec.convert(protocol.present_names(opened.settings), protocol.settings)
+    settings: Any = msgspec.convert(opened.settings, protocol.settings)
     plan = protocol.plan(View(opened, settings, (), 0, (), 0))
     seats = {s.seat: s for s in opened.seats}
     thinks, budget = opened.reasoning_tokens, opened.budget

@@ -87,7 +87,7 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Trans
     Inadmissible
         The budget does not even hold the first turns and what is kept back for the end.
     """
-    settings: Any = decode(encode(protocol.present_names(opened.settings)), protocol.settings)
+    settings: Any = decode(encode(opened.settings), protocol.settings)
     sitters = awaited(opened)
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=sitters)
     draft = TransitionDraft(protocol, session, at_ns)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.admission import build_settings, present_names
+from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Session, begin, record, record_opening, step
 from parley.coordinator.table import MachineError, Protocol
 from parley.schemas import log
@@ -120,7 +120,7 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
     recorded = replay(lookup, sid, raw_entries)
     entries = tuple(e for e in recorded.entries if not isinstance(e.event, log.FeedbackGiven))
     opened, protocol = _opening(lookup, entries[0])
-    settings = {**protocol.present_names(opened.settings), **present_names(protocol, overrides)}
+    settings = {**opened.settings, **overrides}
     changed = msgspec.to_builtins(build_settings(protocol, settings))
     other = msgspec.structs.replace(opened, settings=changed)
     mine, my_commands = begin(protocol, sid, other, entries[0].at_ns)

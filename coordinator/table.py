@@ -420,15 +420,13 @@ class Protocol:
     """Reasons for which its sessions stop (parley.schemas.stops), beside those of every protocol."""
     oldest: int | None = None
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own version."""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """Former names of settings -> present names. Former names stand in older sessions, and may still be given."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     fixed: bool = False
     """Its course is fixed at the opening: it takes every turn at least once. Other protocols take at least one
     round."""
-    shows_refused: int = 0
-    """The first version that shows a seat its refused reply, with the error; 0: none does."""
+    shows_refused: bool = False
+    """Whether a seat is shown its refused reply, with the error."""
     readers: tuple[str, ...] = ()
     """Roles whose seats all hold every document that was dealt to nobody, also seats invited later. None: the seats of
     the first role take them in turn."""
@@ -466,15 +464,11 @@ class Protocol:
         """Whether it steps sessions of this version."""
         return (self.version if self.oldest is None else self.oldest) <= version <= self.version
 
-    def refused(self, version: int, reply: bytes) -> str | msgspec.UnsetType:
-        """What a seat is shown of its refused reply; unset: there was none, or the version shows none."""
-        if not 0 < self.shows_refused <= version or reply == b"null":
+    def refused(self, reply: bytes) -> str | msgspec.UnsetType:
+        """What a seat is shown of its refused reply; unset: there was none, or none is shown."""
+        if not self.shows_refused or reply == b"null":
             return msgspec.UNSET
         return reply.decode(errors="replace")[:_REFUSED_CHARS]
-
-    def present_names(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings, each under its present name."""
-        return {self.renamed.get(name, name): value for name, value in settings.items()}
 
     def watched(self, session: Session) -> frozenset[str]:
         """Queues of open turns, without people's. Their turns are missed as soon as nobody serves them."""

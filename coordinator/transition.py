@@ -391,7 +391,7 @@ class TransitionDraft:
         if attempts_remain and not short:
             error = error[:_ERROR_CHARS]
             late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
-            refused = self.protocol.refused(self.opened.version, reply)
+            refused = self.protocol.refused(reply)
             self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=refused, deadline_ns=late))
         else:
             self.miss(turn, error, short)

@@ -111,12 +111,11 @@ def learn(
 
 def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     """How many the settings want in the role of which there are several; None: they do not say."""
-    from parley.client.api import known_protocol
     from parley.client.protocols import setup_of
 
     for name in protocols() if protocol == AUTO else (protocol,):
         several = setup_of(name).several
-        size = known_protocol(name).present_names(settings).get(several.setting) if several else None
+        size = settings.get(several.setting) if several else None
         if isinstance(size, int):
             return size
     return None

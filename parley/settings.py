@@ -23,9 +23,7 @@ from parley.bus.storage.partitions import MOST
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
 from parley.client.protocols import setup_of
-from parley.coordinator.admission import present_names
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
-from parley.coordinator.table import Inadmissible
 
 if TYPE_CHECKING:
     from parley.agents.tools.allow import AllowList
@@ -200,7 +198,7 @@ class Settings(BaseSettings):
     def over(self, protocol: str, own: Mapping[str, Any]) -> "Settings":
         """With further settings of a protocol, over all layers. Raises BadInput where there is no such protocol or
         setting, and where they contradict each other."""
-        layer = _present_names({protocol: dict(own)})
+        layer = {protocol: dict(own)}
         _known(layer, "the command line")
         sections = merge(self.sections, layer)
         _consistent(sections)
@@ -241,7 +239,6 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     file = read_file(path) if path else {}
     environment = read_environment(os.environ)
     command_line = dict(given or {})
-    file, environment, command_line = map(_present_names, (file, environment, command_line))
     for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):
         _known(layer, origin)
     try:
@@ -335,20 +332,6 @@ def nearest(name: str, known: Sequence[str]) -> str:
     """Words that point from an unknown name to a known one."""
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
-
-
-def _present_names(layer: Mapping[str, Any]) -> dict[str, Any]:
-    """A layer with every protocol's settings under their present names, so that a higher layer goes over a lower one
-    that uses former names. Raises BadInput where a setting is given under both."""
-    renamed = dict(layer)
-    for name, section in layer.items():
-        if name in Settings.model_fields or not isinstance(section, dict) or name not in PROTOCOLS:
-            continue
-        try:
-            renamed[name] = present_names(PROTOCOLS[name], section)
-        except Inadmissible as error:
-            raise BadInput(error.field, str(error)) from error
-    return renamed
 
 
 def _known(layer: Mapping[str, Any], origin: str) -> None:

@@ -46,8 +46,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     waits: dict[str, float] = {}
     """Seat -> seconds for which its turns wait for a person, from the first one on."""
     reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
-    """What a metered seat's model may think in one call, beside its answer: the most that any announced. Left out: a
-    release asked that knew no such cap."""
+    """What a metered seat's model may think in one call, beside its answer: the most that any announced. Left out: none
+    did."""
     fits: bool | msgspec.UnsetType = msgspec.UNSET
     """Turns get narrower caps where the budget is short, down to what they need (parley.coordinator.budget.least).
     Left out: a turn whose full caps do not fit is not asked."""
@@ -157,8 +157,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="told")
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost"):
     """Nobody could run the session any more (parley.schemas.stops.VERSION_LOST). No machine takes it: its entry lies
-    beside the transitions, under the kind `erased`, which ends a session for moderators of every release, and has no
-    digest.
+    beside the transitions, under the kind `erased`, which ends a session for every moderator, and has no digest.
     """
 
     why: str
@@ -193,8 +192,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="ask", g
     attempt: int = 1
     error: str = ""
     refused: str | msgspec.UnsetType = msgspec.UNSET
-    """The reply that was not accepted, as JSON, its first 4,000 characters. Left out where none came, and by versions
-    that showed the error alone."""
+    """The reply that was not accepted, as JSON, its first 4,000 characters. Left out where none came."""
     queue: str = ""
     """Of the person who sits there; empty: the seat's own."""
 
@@ -283,8 +281,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 # ---------------------------------------------------------------- packs
 
-FORM = 2
-"""Of the form in which entries lie in LOG. Of the first one, a message is an entry; of this one it may be a pack."""
+FORM = 1
+"""Of a pack: how entries lie in it."""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="said", gc=False):
@@ -345,11 +343,11 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     opened_ns: int
     closed_ns: int | None = None
-    owner: str | msgspec.UnsetType = msgspec.UNSET
-    """Whose it was. Left out: a release erased it that kept no lists by owner."""
+    owner: str
+    """Whose it was."""
     opened_seq: int | msgspec.UnsetType = msgspec.UNSET
     """Sequence in LOG of the message that opened it, so that who counts sessions knows whether it has seen that one.
-    Left out: a release erased it of which nobody counted; or it was gone before."""
+    Left out: it was gone before."""
     closed_seq: int | msgspec.UnsetType = msgspec.UNSET
     """The same of the message that closed it."""
 

@@ -33,9 +33,7 @@ class Post(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Posted(Post, frozen=True, kw_only=True):
-    """A post as it is published, with others of its kind that follow it on its channel and were made in the same go.
-
-    A reader of the release before takes the first one, and asks for the others like for lost ones."""
+    """A post as it is published, with others of its kind that follow it on its channel and were made in the same go."""
 
     more: tuple[Post, ...] = ()
 
@@ -132,9 +130,9 @@ class ListSessions(msgspec.Struct, frozen=True, kw_only=True):
     """Only rows ahead of this one: the last `seq` of the page before."""
     limit: int = 50
     session: str = ""
-    """Only this one. A moderator of the release before does not know the field."""
+    """Only this one."""
     open: bool = False
-    """Only sessions that are open. A moderator of the release before does not know the field."""
+    """Only sessions that are open."""
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,7 +167,7 @@ class SessionRows(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[SessionRow, ...]
     more: bool = False
     whole: bool = True
-    """False: sessions of a release before may be missing, until the index is rebuilt."""
+    """False: sessions may be missing, until the index is rebuilt."""
 
 
 class RebuildIndex(msgspec.Struct, frozen=True, kw_only=True):

@@ -162,7 +162,7 @@ class Workers(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[DamagedLog, ...] = ()
     """Sessions whose logs lost something, as far as that moderator has met them since its start; a thousand at most."""
     damaged_count: int = 0
-    """How many they are altogether; 0 of a moderator of the release before."""
+    """How many they are altogether."""
     unstored: str = ""
     """What the bus has not stored for it lately, for want of room, and since when; empty: nothing."""
 

@@ -100,10 +100,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     joined by line ends."""
 
     v: int = 1
-    position: int = 0
-    """Sequence of the last message of LOG that is in the totals; of its first stream, where LOG has partitions."""
-    further: tuple[int, ...] = ()
-    """The same of LOG-1, LOG-2 and so on. Where there are such, `v` is 2."""
+    positions: tuple[int, ...] = ()
+    """Of each stream of LOG: the sequence of the last message that is in the totals."""
     since_ns: int = 0
     """Unix time when counting began; 0: it has not."""
     numbers: dict[str, dict[str, float]] = {}

@@ -143,8 +143,7 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     """Seat -> seconds, 1 to 86,400, for which its turns wait for a person, from the first one on: as if the person sat
     at the opening. After that the seat is its agent's until somebody sits down."""
     expires_ns: int | None = None
-    """Unix time after which nobody waits for it any more: it is refused from then on. None: never. Moderators of
-    the release before go by it; who asks gives `expires_s` too."""
+    """Unix time after which nobody waits for it any more: it is refused from then on. None: never."""
     expires_s: float | msgspec.UnsetType = msgspec.UNSET
     """Seconds from when the server stored it, after which nobody waits for it any more; goes before `expires_ns`."""
     learned: Learned | msgspec.UnsetType = msgspec.UNSET

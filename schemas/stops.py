@@ -1,7 +1,7 @@
 """Stop reason -> converged -> status -> exit status -> words: the one table. What is not converged is never called
 consensus. Which protocol gives which reason stands with the protocol (parley.coordinator.table.Protocol.stops)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -22,8 +22,6 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     unless: str = ""
     """The words where it may be convergence and is none."""
-    formerly: tuple[str, ...] = ()
-    """What older sessions call the reason; their records keep that."""
 
     def exit_status(self, converged: bool) -> int:
         """Of the command that followed the session. What might have converged and did not is not settled."""
@@ -34,28 +32,11 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.unless or f"{self.words}; it did not converge" if self.converged and not converged else self.words
 
 
-class Stops(Mapping[str, StopRow]):
-    """Rows by reason. A former name finds its row too, and is not listed."""
-
-    def __init__(self, rows: tuple[StopRow, ...]) -> None:
-        self._rows = {row.reason: row for row in rows}
-        self._former = {name: row for row in rows for name in row.formerly}
-
-    def __getitem__(self, reason: str) -> StopRow:
-        row = self._rows.get(reason)
-        return row if row is not None else self._former[reason]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-
 VERSION_LOST = "version_lost"
 """The one reason that no protocol gives: moderators end a session with it that none of them can compute."""
-STOPS = Stops(
-    (
+STOPS: Mapping[str, StopRow] = {
+    row.reason: row
+    for row in (
         StopRow(
             reason="threshold",
             converged=True,
@@ -90,7 +71,6 @@ STOPS = Stops(
             status="finished",
             exit_code=UNSETTLED,
             words="the last round allowed was played; it did not converge",
-            formerly=("cap", "max_rounds"),
         ),
         StopRow(
             reason="agreement",
@@ -228,4 +208,4 @@ STOPS = Stops(
             words="no running moderator knows the version of its protocol",
         ),
     )
-)
+}

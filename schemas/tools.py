@@ -33,7 +33,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     ended: str | UnsetType = UNSET
     """How the command ended that it ran: `exit 1`, or `stopped: ` or `not run: ` and why; of START `not there: ` and
-    why. Unset: it ran none, or the record is older than this field."""
+    why. Unset: it ran none."""
     whole: str | UnsetType = UNSET
     """Where the result was cut here: the file of the turn's `results` that has all of it."""
 

@@ -125,7 +125,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     session: str
     owner: str = ""
-    """The client whose session it is; empty where a moderator of an earlier release asks."""
+    """The client whose session it is."""
     protocol: str
     question: str
     round: int
@@ -270,7 +270,7 @@ class Replies(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="rep
 
 
 HANDLING_RAISED = "its handling raised; it was recorded and put aside"
-"""Why a moderator refuses what it failed over; one of a former release so answers for a session that is new to it."""
+"""Why a moderator refuses what it failed over."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -282,7 +282,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     n: int = -1
     """The transition that took it; -1 where none did."""
     at_ns: int = 0
-    """The server's time when it was answered; 0: of a moderator of the release before."""
+    """The server's time when it was answered; 0: it is not told."""
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -313,7 +313,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     open: bool
     why: str = ""
     at_ns: int = 0
-    """The server's time when it was answered; 0: of a moderator of the release before."""
+    """The server's time when it was answered; 0: it is not told."""
 
 
 class FetchDocuments(msgspec.Struct, frozen=True, kw_only=True):

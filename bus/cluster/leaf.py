@@ -12,7 +12,6 @@ nodes (nats-server 2.15.1, measured): they still hear what they heard. So `parle
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from parley.bus import subjects
 from parley.bus.accounts import Credentials
 from parley.bus.cluster.certificates import AUTHORITY, CERTIFICATE, KEY
 from parley.bus.cluster.servers import PORT, Server, bracketed
@@ -78,7 +77,7 @@ def configuration(
     Raises
     ------
     BadTable
-        A user that has no queue, or that the configuration does not know; a configuration of an earlier release.
+        A user that has no queue, or that the configuration does not know.
     """
     accounts: dict[str, Any] = {}
     remotes = []
@@ -86,15 +85,10 @@ def configuration(
         if not queue.queue:
             raise BadTable(f"{queue.user!r} is no agent: only agents connect to a leaf node")
         account = broker_account(queue.row)
-        known = bus["accounts"].get(account, {"users": [], "imports": []})
+        known = bus["accounts"].get(account, {"users": []})
         rows = [user for user in known["users"] if user["nkey"] == queue.public]
         if not rows:
             raise BadTable(f"the bus's configuration does not know the key of {queue.user!r}")
-        if not any(taken.get("to") == subjects.next_turns(queue.queue) for taken in known["imports"]):
-            raise BadTable(
-                f"the bus's configuration is of an earlier release: {queue.user!r} could take no turns at a leaf node. "
-                "Run parley bus config with its folder first"
-            )
         accounts[account] = {"users": rows}
         remotes.append(
             {

@@ -7,14 +7,14 @@ import msgspec
 from parley.schemas.log import FORM, Entry, Said, Say
 from parley.schemas.wire import Json, SchemaError, decode, encode
 
-_MARK = b'{"v":2,'
+_MARK = b'{"v":1,'
 _SAID = b'{"t":"said"'
 _WORTH = 64
 """Bytes from which on a body is named by its place, and not repeated."""
 
 
 class _Plain(msgspec.Struct, frozen=True):
-    """An entry of any release; its commands are not decoded."""
+    """An entry; its commands are not decoded."""
 
     n: int
     at_ns: int
@@ -72,8 +72,8 @@ def pack(entries: Sequence[Entry]) -> bytes:
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """The entries of one message of LOG, each as if it lay there alone. A message that is no pack, or none that this
-    release can read, comes back unchanged."""
+    """The entries of one message of LOG, each as if it lay there alone. A message that is no pack, or none of a form
+    that is known here, comes back unchanged."""
     if not data.startswith(_MARK):
         return [data]
     try:

@@ -42,7 +42,7 @@ _AT_ONCE = 64
 _IDLE_S = 0.25
 _COMMIT_S = 1.0
 _RETRY_S = 1.0
-FORM = 2
+FORM = 1
 """Of the totals, the newest that is read (parley.schemas.result.Totals.v)."""
 Checkpoint = Callable[[str, str], None]
 """Called at named points (point, session): where tests kill the process."""
@@ -118,7 +118,7 @@ class Counting:
             if await self._count_next():
                 await self._commit(within_s=_COMMIT_S)
                 continue
-            if _positions(self._stored) == self._fold.positions:
+            if list(self._stored.positions) == self._fold.positions:
                 return self._stored
             await self._commit()
 
@@ -152,7 +152,7 @@ class Counting:
                 raise BusError(f"the totals are of form {totals.v}, this release reads form {FORM}")
         partitions = await partitions_of(self._connection)
         self._log = Log(self._connection, partitions)
-        counted = _positions(totals)
+        counted = list(totals.positions)
         if len(counted) != partitions.count:  # none was counted yet, or LOG is another one, made with another number
             counted = (counted + [0] * partitions.count)[: partitions.count]
         for number, part in enumerate(partitions.all):
@@ -162,7 +162,7 @@ class Counting:
                 _LOGGER.warning("%s ends at %d, and %d was counted: it is another one; counting goes on from its end",
                                 part.stream, last, counted[number])  # fmt: skip
                 counted[number] = last
-        totals = msgspec.structs.replace(totals, position=counted[0], further=tuple(counted[1:]))
+        totals = msgspec.structs.replace(totals, positions=tuple(counted))
         self._fold = Fold(totals, self._tenant)
         self._places = [_Place(n, part, counted[n]) for n, part in enumerate(partitions.all)]
         self._show(totals)
@@ -171,7 +171,7 @@ class Counting:
         """Write the totals, unless that was done within so many seconds. Another copy that was faster is followed."""
         fold = self._fold
         assert fold is not None
-        if fold.positions == _positions(self._stored) and self._stored_seq:
+        if fold.positions == list(self._stored.positions) and self._stored_seq:
             self._show(self._stored)  # a day may have begun
             return
         if time.monotonic() - self._committed_at < within_s:
@@ -228,8 +228,7 @@ class Counting:
         over = kind == subjects.CLOSED or (kind == subjects.OPENED and any(map(sessions.ends, entries)))
         if kind == subjects.ERASED:
             over = lost.read_end(Stored(stored.seq, kind, stored.data)) is not None
-            if not over:
-                self._bury(fold, sid, stored.data)
+            if not over:  # what is left of an erased session counts in the places of its messages
                 return
         if (over or kind == subjects.FEEDBACK) and sid not in STANDING:
             history = [s.data for s in await self._log.read(sid) if s.kind != subjects.REFUSED and s.seq <= stored.seq]
@@ -242,17 +241,6 @@ class Counting:
         self._point("counted", sid)
 
     # -- what was erased
-    def _bury(self, fold: Fold, sid: str, data: bytes) -> None:
-        """A tombstone in its own place. It counts here only if it does not say where the session's messages were, and
-        they went before counting began."""
-        try:
-            erased = decode(data, log.Erased)
-        except SchemaError:
-            return
-        if erased.closed_seq is msgspec.UNSET and erased.opened_seq is msgspec.UNSET and erased.at_ns < fold.since_ns:
-            self._opening(fold, erased)
-            self._closing(fold, sid, erased)
-
     async def _pass_gap(self, fold: Fold, place: _Place, last: int) -> None:
         """Go past places whose messages are gone. What erased sessions had there is counted from their tombstones."""
         await self._read_tombstones(fold, place)
@@ -292,8 +280,3 @@ class Counting:
     def _closing(fold: Fold, sid: str, erased: log.Erased) -> None:
         _LOGGER.info("session %s was erased before it was counted: its tombstone is counted", sid)
         sessions.count_erased(fold, sid, erased)
-
-
-def _positions(totals: Totals) -> list[int]:
-    """Of each partition, the place up to which was counted."""
-    return [totals.position, *totals.further]

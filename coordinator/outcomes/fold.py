@@ -37,7 +37,7 @@ class Fold:
     """Totals in the making."""
 
     def __init__(self, totals: Totals, tenant: str) -> None:
-        self.positions = [totals.position, *totals.further]
+        self.positions = list(totals.positions)
         """Of each partition of LOG, the place up to which was counted."""
         self.since_ns = totals.since_ns
         self._tenant = tenant
@@ -103,9 +103,7 @@ class Fold:
     def totals(self) -> Totals:
         """As they stand."""
         return Totals(
-            v=1 if len(self.positions) == 1 else 2,
-            position=self.positions[0],
-            further=tuple(self.positions[1:]),
+            positions=tuple(self.positions),
             since_ns=self.since_ns,
             numbers={name: dict(numbers) for name, numbers in self._numbers.items()},
             spreads={name: dict(spreads) for name, spreads in self._spreads.items()},

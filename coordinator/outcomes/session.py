@@ -90,11 +90,8 @@ class Record:
 
     @property
     def reason(self) -> str:
-        """Of the stop, as this release calls it."""
-        reason = "" if self.close is None else self.close.reason
-        return (
-            STOPS[reason].reason if reason in STOPS or any(reason in row.formerly for row in STOPS.values()) else reason
-        )
+        """Of the stop."""
+        return "" if self.close is None else self.close.reason
 
     @property
     def converged(self) -> bool:

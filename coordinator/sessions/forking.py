@@ -8,7 +8,7 @@ import msgspec
 
 from parley.bus.artifacts import Artifacts
 from parley.bus.connection import Connection
-from parley.coordinator.admission import build_settings, described, present_names
+from parley.coordinator.admission import build_settings, described
 from parley.coordinator.forks.carry import Wanted
 from parley.coordinator.forks.cut import position_of, rounds_of
 from parley.coordinator.machine import Inadmissible, Protocol
@@ -90,7 +90,7 @@ def changed(
 ) -> tuple[log.Opened, tuple[Change, ...]]:
     """The opening with the fork's changes, and the changes. Raises Inadmissible."""
     before = msgspec.to_builtins(build_settings(protocol, recorded.settings))
-    settings = {**protocol.present_names(recorded.settings), **present_names(protocol, request.settings)}
+    settings = {**recorded.settings, **request.settings}
     after: dict[str, Any] = msgspec.to_builtins(build_settings(protocol, settings))
     changes = [
         Change(what=f"{protocol.name}.{name}", before=before.get(name), after=value)

@@ -67,7 +67,9 @@ class Attacker:
 def _hears_channels(me: Attacker) -> Iterator[Try]:
     for channel in me.foreign():
         yield Try("subscribe", subjects.channel_all(channel))
-        yield Try("subscribe", subjects.live_all(channel))
+        yield Try(
+            "subscribe", subjects.live_owned(channel, "*", "*", "*") if me.row.sees_all else subjects.live_all(channel)
+        )
 
 
 def _writes_channels(me: Attacker) -> Iterator[Try]:

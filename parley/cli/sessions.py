@@ -71,7 +71,7 @@ def sessions_rebuild_index(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Add the sessions of earlier releases to the lists.
+    """Enter every session that the log holds in the lists, such as after a restore.
 
     It reads the log and needs an owner's credentials. You can interrupt and repeat it at any time. Sessions go on
     meanwhile.

@@ -386,16 +386,15 @@ def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | None) -> dict[str, Any]:
     """Settings with as many in the role of which the protocol has several as `panel` says; None: as they are. Raises
     BadInput where it has no such role, or the settings say otherwise."""
-    present = known_protocol(protocol).present_names(settings)
     several = setup_of(protocol).several
     if panel is None:
         return dict(settings)
     if several is None:
         having = sorted(setup.name for setup in all_setups() if setup.several)
         raise BadInput("panel", f"got {panel} with {protocol}; it is for {' and '.join(having)}")
-    if present.setdefault(several.setting, panel) != panel:
-        raise BadInput("panel", f"got {panel}, and {present[several.setting]} in the settings; leave one out")
-    return present
+    if settings.get(several.setting, panel) != panel:
+        raise BadInput("panel", f"got {panel}, and {settings[several.setting]} in the settings; leave one out")
+    return {**settings, several.setting: panel}
 
 
 def known_protocol(name: str) -> Protocol:

@@ -20,7 +20,6 @@ from parley.bus.cluster.patience import Patience
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, LocalFault, ModeratorsBusy
 from parley.bus.posts import Reader
-from parley.bus.storage.index import OPEN
 from parley.bus.storing import lacks_room
 from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Unanswered, Unreachable
 from parley.client.show.session_list import Listed
@@ -43,7 +42,7 @@ from parley.schemas.post import (
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.result import Result
 from parley.schemas.session import CancelSession, DecideItem, ForkSession, GiveFeedback, OpenSession, Submission
-from parley.schemas.turn import HANDLING_RAISED, Answer
+from parley.schemas.turn import Answer
 from parley.schemas.wire import InvalidValue, Undecodable, decode, encode
 
 T = TypeVar("T")
@@ -313,7 +312,7 @@ class Client:
         return (await self.listed(limit, only_open=only_open)).rows
 
     async def listed(self, limit: int | None = None, *, only_open: bool = False, before: int | None = None) -> Listed:
-        """As `sessions`, and whether sessions of a release before may be missing. `before`: those alone that stand
+        """As `sessions`, and whether sessions may be missing. `before`: those alone that stand
         behind this `seq` of a row."""
         rows: dict[tuple[str, str], SessionRow] = {}
         whole = True
@@ -345,10 +344,7 @@ class Client:
                 known = rows.get((row.owner, row.session))
                 if known is None or known.seq < row.seq:
                     rows[row.owner, row.session] = row
-                if only_open and row.status != OPEN:  # a moderator of the release before tells of all
-                    del rows[row.owner, row.session]
-                else:
-                    read += 1
+                read += 1
                 top = max(top, row.seq)
             if not page.more or not page.rows or read == limit or page.rows[-1].seq <= floor:
                 return top, pages, page.whole
@@ -358,9 +354,8 @@ class Client:
         """What a list says of one session; None where there is no such session, or where it is another's."""
         for subject in self._lists():
             page = await self._list(subject, ListSessions(session=sid))
-            for row in page.rows:  # a moderator of the release before does not know what was asked for
-                if row.session == sid:
-                    return row
+            if page.rows:
+                return page.rows[0]
         return None
 
     def _lists(self) -> list[str]:
@@ -447,9 +442,8 @@ class Client:
                     said = decode(answer, Answer)
                 except Undecodable:  # asked again, it would answer the same
                     raise Refusal("", f"the moderator's answer cannot be read: {error}") from error
-                if said.verdict == "refused" and not (said.why == HANDLING_RAISED and wanted is Fate):
+                if said.verdict == "refused":
                     raise Refusal("", said.why) from error
-                # a moderator of a former release raises over a session that is new to it: another one is asked
                 raise ModeratorsBusy from error
 
         return await self._until(patience, once)

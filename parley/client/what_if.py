@@ -9,7 +9,7 @@ from parley.client.errors import BadInput
 from parley.client.protocols import face_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
 from parley.client.text import line, plain
-from parley.coordinator.admission import build_settings, present_names
+from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
@@ -74,9 +74,8 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
 def _changed(protocol: str, recorded: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Each setting that is another one, on the scale of the record: name -> what it was, and what it is in this run."""
     played = PROTOCOLS[protocol]
-    before = msgspec.to_builtins(build_settings(played, played.present_names(recorded)))
-    given = {**played.present_names(recorded), **present_names(played, changes)}
-    now = msgspec.to_builtins(build_settings(played, given))
+    before = msgspec.to_builtins(build_settings(played, recorded))
+    now = msgspec.to_builtins(build_settings(played, {**recorded, **changes}))
     return {name: {"recorded": before.get(name), "this": now[name]} for name in now if now[name] != before.get(name)}
 
 

@@ -321,7 +321,7 @@ class _Doctor:
             told += len(named)
             which = f"log of session {named[0]} is" if len(sids) == 1 else f"logs of sessions {', '.join(named)} are"
             self.lacks(f"the {which} damaged: {why}", mend)
-        if (more := max(workers.damaged_count, len(workers.damaged)) - told) > 0:
+        if (more := workers.damaged_count - told) > 0:
             self.lacks(f"the logs of {more} more sessions are damaged", "read their names in the moderators' logs")
 
     # -- roles

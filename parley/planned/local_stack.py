@@ -62,7 +62,7 @@ class LocalParley(Parley):
         several = setup_of(protocol).several
         if several is None or not (protocol == self.protocol or self.protocol == AUTO):
             return settings
-        seated = known_protocol(protocol).present_names(settings)
+        seated = dict(settings)
         there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
         if self.panel is not None:
             seated.setdefault(several.setting, self.panel)

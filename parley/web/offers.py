@@ -120,9 +120,8 @@ def opening_of(
     BadInput
         Names the field, the value and what is allowed.
     """
-    known = known_protocol(offer.protocol)
-    requested = known.present_names(dict(settings or {}))
-    merged = {**known.present_names(dict(offer.settings)), **requested}
+    requested = dict(settings or {})
+    merged = {**offer.settings, **requested}
     without_files(offer.protocol, requested)
     limits = {**msgspec.structs.asdict(offer.budget), **(budget or {})}
     seats = _seats(offer, requested)

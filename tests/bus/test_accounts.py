@@ -24,8 +24,9 @@ PUBLISH_ATTACKS = {
     "speak on the clients' channel": ("panel_1", subjects.say("any", "client", "panel_1", SID)),
     "speak on control": ("panel_1", subjects.say("any", "control", "panel_1", SID)),
     "check as a colleague": ("panel_1", subjects.check("any", "public", "panel_2", SID)),
-    "live text as a colleague": ("panel_1", subjects.live("public", "panel_2", SID)),
-    "live text on control": ("panel_1", subjects.live("control", "panel_1", SID)),
+    "live text as a colleague": ("panel_1", subjects.live_owned("public", "panel_2", "client", SID)),
+    "live text on control": ("panel_1", subjects.live_owned("control", "panel_1", "client", SID)),
+    "live text of nobody's session": ("panel_1", subjects.live("public", "panel_1", SID)),
     "announce itself as an analyst": ("panel_1", subjects.here("analyst", "panel_1")),
     "announce a colleague's queue": ("panel_1", subjects.here("panelist", "panel_2")),
     "post on a channel": ("panel_1", subjects.post(SID, "public", "said")),
@@ -45,7 +46,8 @@ PUBLISH_ATTACKS = {
     "erase in another owner's name": ("owner", subjects.own("erase", "client", SID)),
     "read a log as a panelist": ("panel_1", subjects.own("log", "panel_1", SID)),
     "reply to a turn as a client": ("client", subjects.say("any", "public", "client", SID)),
-    "take a colleague's turns": ("panel_1", rights.next_subject("panel_2")),
+    "take a colleague's turns": ("panel_1", subjects.next_turns("panel_2")),
+    "take its own turns by JetStream's name": ("panel_1", rights.next_subject("panel_1")),
     "take turns as a client": ("client", rights.next_subject("panel_1")),
     "take submissions": ("panel_1", "$JS.API.CONSUMER.MSG.NEXT.IN.moderators"),
     "ack a colleague's turn": ("panel_1", "$JS.ACK.WORK.panel_2.1.1.1.0.0"),
@@ -125,7 +127,7 @@ async def pull(conn: Connection, queue: str, body: bytes = b'{"batch":1,"expires
 
     inbox = conn.nc.new_inbox()
     taken = await conn.subscribe(inbox, first)
-    await conn.publish(rights.next_subject(queue), body, reply=inbox)
+    await conn.publish(subjects.next_turns(queue), body, reply=inbox)
     try:
         return await asyncio.wait_for(got, 10)
     finally:
@@ -178,7 +180,7 @@ async def test_answer_wanted_at_an_ack_subject_is_refused(dial: Dial) -> None:
     await moderator.store(subject, b"turn")
     taken = await pull(victim, "panel_2")
     assert taken.subject == subject
-    for asked in (rights.next_subject("panel_1"), subjects.read("public", "acks")):
+    for asked in (subjects.next_turns("panel_1"), subjects.read("public", "acks")):
         with pytest.raises(Denied, match="be answered"):
             await attacker.publish(asked, b'{"batch":1,"no_wait":true}', reply=taken.reply, confirm=True)
     assert await waiting(moderator, "WORK", subject) == 1
@@ -191,7 +193,7 @@ async def test_answer_wanted_at_a_colleagues_pull_draws_no_turn(dial: Dial) -> N
     await moderator.store(subjects.work("panel_1", "draw", "1"), b'{"batch":1}')
     await moderator.store(subjects.work("panel_2", "draw", "1"), b"turn")
     now = b'{"batch":1,"no_wait":true}'
-    await attacker.publish(rights.next_subject("panel_1"), now, reply=rights.next_subject("panel_2"), confirm=True)
+    await attacker.publish(subjects.next_turns("panel_1"), now, reply=rights.next_subject("panel_2"), confirm=True)
     await pull(attacker, "panel_1", b'{"batch":1,"expires":50000000}')
     turn = await pull(victim, "panel_2", now)
     assert turn.data == b"turn"
@@ -228,10 +230,14 @@ async def test_answer_wanted_on_a_channel_reaches_no_other_ear(dial: Dial) -> No
     moderator, attacker = await dial("moderator"), await dial("panel_1")
     ears = [await dial(n) for n in ("client", "analyst", "panel_2")]
     await moderate(moderator, subjects.READ_ALL, b"chosen")
+    every = subjects.live_owned("public", "*", "*", "*")
+    lives = (subjects.live_all("public"), every, every)
     heard = [
-        await listen(ear, s) for ear in ears for s in (subjects.channel_all("public"), subjects.live_all("public"))
+        await listen(ear, s)
+        for ear, live in zip(ears, lives, strict=True)
+        for s in (subjects.channel_all("public"), live)
     ]
-    for target in (subjects.post(SID, "public", "said"), subjects.live("public", "panel_2", SID)):
+    for target in (subjects.post(SID, "public", "said"), subjects.live_owned("public", "panel_2", "client", SID)):
         await attacker.publish(subjects.read("public", SID), b"{}", reply=target, confirm=True)
     for one in (attacker, *ears):
         await one.request(subjects.read("public", SID), b"{}", 5.0)
@@ -270,7 +276,7 @@ async def test_one_pull_brings_several_turns(dial: Dial, eventually: Eventually)
         await moderator.store(subjects.work("panel_3", SID, str(n)), str(n).encode())
     inbox = panelist.nc.new_inbox()
     heard = await listen(panelist, inbox)
-    await panelist.publish(rights.next_subject("panel_3"), b'{"batch":3,"expires":2000000000}', reply=inbox)
+    await panelist.publish(subjects.next_turns("panel_3"), b'{"batch":3,"expires":2000000000}', reply=inbox)
     await eventually(lambda: len(heard) == 3)
     assert [m.data for m in heard] == [b"0", b"1", b"2"]
     for m in heard:
@@ -356,15 +362,6 @@ async def test_live_text_reaches_every_reader_once(dial: Dial, eventually: Event
     await eventually(lambda: all(len(ear) >= 2 for ear in ears))
     assert [[m.data for m in ear] for ear in ears] == [[b"1", b"2"]] * 4
     assert stranger == []
-
-
-async def test_live_text_of_an_earlier_worker_reaches_those_who_see_all(dial: Dial, eventually: Eventually) -> None:
-    """It does not say whose session it is."""
-    speaker = await dial("panel_1")
-    heard, unheard = [await listen(await dial(u), subjects.live_of("public", SID)) for u in ("owner", "client")]
-    await speaker.publish(subjects.live("public", "panel_1", SID), b"1", confirm=True)
-    await eventually(lambda: heard)
-    assert unheard == []
 
 
 async def test_call_reaches_agents(dial: Dial, eventually: Eventually) -> None:

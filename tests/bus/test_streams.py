@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from parley.bus import rights, streams, subjects
+from parley.bus import streams, subjects
 from parley.bus.answers import PubAck
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, Conflict, StoreError
@@ -123,7 +123,7 @@ async def test_turns_are_stored_once_and_handed_out_again(dial: Dial, eventually
 
     inbox = agent.nc.new_inbox()
     await agent.subscribe(inbox, keep)
-    await agent.publish(rights.next_subject("panel_2"), b'{"batch":2,"expires":8000000000}', reply=inbox)
+    await agent.publish(subjects.next_turns("panel_2"), b'{"batch":2,"expires":8000000000}', reply=inbox)
     await eventually(lambda: len(heard) == 2)  # the second after ack_wait
     assert [m.data for m in heard] == [b"turn", b"turn"]
     assert heard[0].reply != heard[1].reply

@@ -9,7 +9,6 @@ import pytest
 from parley.bus import streams, subjects, work
 from parley.bus.library import cancelled
 from parley.bus.work import Delivery, Pull
-from tests.security.support import Target
 from tests.support.engine import Engine, engine, until
 
 
@@ -44,10 +43,11 @@ class Taker:
                 await self.came.wait()
 
 
-async def _taker(bare: Engine, room: int, name: str = "", **options: Any) -> Taker:
+async def _taker(bare: Engine, room: int, **options: Any) -> Taker:
     taker = Taker()
     connection = await bare.connect("panelist_1")
     consumer = subjects.consumer("panelist_1")
+    name = subjects.next_turns("panelist_1")
     taker.pull = Pull(connection, "WORK", consumer, room=room, on_message=taker.take, name=name, **options)
     await taker.pull.start()
     return taker
@@ -116,7 +116,7 @@ async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: p
         return what in caplog.text
 
     async with engine(tmp_path) as bare:
-        taker = await _taker(bare, room=1, name=subjects.next_turns("panelist_1"), silent_s=0.0)
+        taker = await _taker(bare, room=1, silent_s=0.0)
         await until(lambda: said("nobody answers at parley.next.panelist_1"))
         assert taker.pull.unanswered
         await _queue(bare)
@@ -164,27 +164,7 @@ async def test_a_pull_has_a_name_of_its_own(tmp_path: Path) -> None:
     async with engine(tmp_path) as bare:
         await _queue(bare)
         await _store(bare, 2)
-        taker = await _taker(bare, room=2, name=subjects.next_turns("panelist_1"))
+        taker = await _taker(bare, room=2)
         await taker.wait(2)
         assert not taker.pull._connection.denials
-        await taker.pull.stop()
-
-
-async def test_on_a_configuration_of_the_release_before_a_pull_asks_as_then(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nothing is lost, and the log names the step."""
-    name = subjects.next_turns("panelist_1")
-
-    def before(config: dict[str, Any]) -> None:
-        account = config["accounts"]["PANEL:panelist_1"]
-        account["imports"] = [i for i in account["imports"] if i.get("to") != name]
-        account["users"][0]["permissions"]["publish"]["allow"].remove(name)
-
-    async with Target(tmp_path, before) as target:
-        await _queue(target)
-        await _store(target, 2)
-        taker = await _taker(target, room=2, name=name)
-        await taker.wait(2)
-        assert "Run parley bus config" in caplog.text
         await taker.pull.stop()

@@ -15,14 +15,14 @@ from parley.follow import exit_code
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import encode
 from parley.show.view import AnswerView, PlainView, QuietView
-from tests.old_logs.test_old_logs import BEFORE, LOGS
+from tests.old_logs.test_old_logs import ENDED, LOGS
 from tests.parley.support import Front
 
 SAID = STOPS[VERSION_LOST].words
 
 
 def ended(path: Path) -> Record:
-    """An old record, cut off in the middle, and ended."""
+    """A record, cut off in the middle, and ended."""
     record = read_record(path)
     entries = record.entries[: len(record.entries) // 2]
     stored = [Stored(i + 1, subjects.STEP, text.encode()) for i, text in enumerate(entries)]
@@ -35,7 +35,7 @@ def ended(path: Path) -> Record:
     return whole
 
 
-@pytest.mark.parametrize("name", BEFORE)
+@pytest.mark.parametrize("name", ENDED)
 def test_it_is_shown_whatever_its_protocol(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = ended(LOGS[name])
     path = tmp_path / "s.jsonl"

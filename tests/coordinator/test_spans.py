@@ -15,7 +15,7 @@ from parley.schemas import log
 from parley.schemas.session import Seat
 from parley.schemas.wire import decode
 
-LOGS = Path(__file__).parents[1] / "old_logs"
+LOGS = Path(__file__).parents[1] / "old_logs" / "1"
 CLIENT = f"00-{7:032x}-{8:016x}-01"
 SID = "s1"
 
@@ -41,8 +41,7 @@ def turns_of(entries: Sequence[log.Entry]) -> dict[int, str]:
     return {tracing.span_of(SID, "turn", turn): turn for turn in asked}
 
 
-@pytest.mark.parametrize("path", ["1f79e67/consensus.jsonl", "a8569c4/critic.jsonl", "8f75d90/maci.jsonl",
-                                  "ca7831c/competition.jsonl", "5d0b627/madp.jsonl"])  # fmt: skip
+@pytest.mark.parametrize("path", ["consensus.jsonl", "critic.jsonl", "maci.jsonl", "competition.jsonl", "madp.jsonl"])
 def test_all_are_written_with_the_end_and_hang_on_what_is_written(path: str) -> None:
     entries = entries_of(path)
     found = written(entries)
@@ -65,18 +64,18 @@ def test_all_are_written_with_the_end_and_hang_on_what_is_written(path: str) -> 
 
 
 def test_without_a_trace_nothing_is_written() -> None:
-    assert not any(written(entries_of("1f79e67/consensus.jsonl", trace=msgspec.UNSET)))
+    assert not any(written(entries_of("consensus.jsonl", trace=msgspec.UNSET)))
 
 
 def test_a_session_that_begins_its_trace_hangs_on_nothing() -> None:
     own = f"00-{tracing.trace_of(SID):032x}-{tracing.span_of(SID, 'session'):016x}-01"
-    found = written(entries_of("1f79e67/consensus.jsonl", trace=own))[-1]
+    found = written(entries_of("consensus.jsonl", trace=own))[-1]
     (span,) = [s for s in found if s.name == "invoke_workflow consensus"]
     assert span.within is None and span.id.trace_id == tracing.trace_of(SID)
 
 
 def test_a_session_with_people_is_one_trace_a_round_linked_to_the_opening_and_the_round_before() -> None:
-    path = "1f79e67/consensus.jsonl"
+    path = "consensus.jsonl"
     entries = entries_of(path, waits={"panelist_1": 600.0})
     found = written(entries)
     rounds = [(n, s) for n, part in enumerate(found) for s in part if s.name.startswith("round")]
@@ -104,13 +103,13 @@ def found_rounds(found: Sequence[Written]) -> list[Written]:
     ({"seats": (Seat(seat="a", role="panelist", queue="a_human"),)}, True),
 ])  # fmt: skip
 def test_a_session_is_of_human_length_by_its_opening(opened: dict[str, object], long: bool) -> None:
-    event = entries_of("1f79e67/consensus.jsonl", **opened)[0].event
+    event = entries_of("consensus.jsonl", **opened)[0].event
     assert isinstance(event, log.Opened)
     assert is_long(event) is long
 
 
 def test_a_turn_whose_worker_is_gone_is_written_as_failed() -> None:
-    entries = entries_of("1f79e67/consensus.jsonl")
+    entries = entries_of("consensus.jsonl")
     replied = next(e for e in entries if isinstance(e.event, log.Replied))
     assert isinstance(replied.event, log.Replied) and isinstance(entries[0].event, log.Opened)
     n, place = map(int, replied.event.turn.split("-"))

@@ -28,11 +28,11 @@ async def opened(engine: Engine, sid: str = "s1", seconds: float = 60.0, **reque
     assert fate.fate == "taken", fate
 
 
-async def say(engine: Engine, kind: str, sid: str = "s1", window: str = "floor") -> Answer:
-    """panelist_1 speaks up."""
-    connection = await engine.connect("panelist_1")
+async def say(engine: Engine, kind: str, sid: str = "s1", window: str = "floor", who: str = "panelist_1") -> Answer:
+    """Somebody speaks up."""
+    connection = await engine.connect(who)
     speak = encode(Speak(window=window, kind=kind, body=raw({})))
-    subject = subjects.say(subjects.ANY, "public", "panelist_1", sid)
+    subject = subjects.say(subjects.ANY, "public", who, sid)
 
     async def answered() -> Answer | None:
         msg = await connection.request(subject, speak, 5.0)

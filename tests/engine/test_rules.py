@@ -37,7 +37,7 @@ async def asked(engine: Engine, queue: str) -> Work:
             got.set_result(msg)
 
     await connection.nc.subscribe(inbox, cb=receive)
-    subject = f"$JS.API.CONSUMER.MSG.NEXT.WORK.{subjects.consumer(queue)}"
+    subject = subjects.next_turns(queue)
     await connection.nc.publish(subject, b'{"batch":1,"expires":5000000000}', reply=inbox)
     msg = await asyncio.wait_for(got, 5.0)
     work = decode(msg.data, Work)

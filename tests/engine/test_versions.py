@@ -192,8 +192,8 @@ async def test_the_session_above_hears_of_it(bare: Engine) -> None:
     assert (event.ended.status, event.ended.reason) == ("erased", VERSION_LOST)
 
 
-async def test_it_ends_for_a_moderator_of_the_release_before(bare: Engine) -> None:
-    """What the entry lies under ends a session there, too: such a moderator folds no further."""
+async def test_what_ends_it_lies_under_the_kind_of_an_erased_session(bare: Engine) -> None:
+    """So a moderator that cannot read the entry folds no further either."""
     await lost(bare, "s1", unreadable_s=0.0)
     await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
     client = Client(bare.owner, "owner")

@@ -31,7 +31,7 @@ from tests.protocols.maci.test_signals_file import DEBATE
 from tests.security import test_archive_validator as archives
 
 ROOT = Path(__file__).parents[2]
-RECORDS = sorted((ROOT / "tests" / "old_logs" / "092e006").glob("*.jsonl"))
+RECORDS = sorted((ROOT / "tests" / "old_logs" / "1").glob("*.jsonl"))
 _SHORT = 12_000
 """Bytes of a seed: of long ones little is changed."""
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from parley.coordinator.protocols import PROTOCOLS
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "research", "examples", "tests")
 THEIRS = ROOT / "research" / "parley_research" / "questions" / "documents"
@@ -32,11 +30,3 @@ def test_what_a_page_cites_is_there(page: Path) -> None:
         found = [p for p in ROOT.glob(f"tests/**/{module}.py") if f"def {test}" in p.read_text(encoding="utf-8")]
         missing += [] if found else [f"{module}::{test}"]
     assert not missing
-
-
-def test_versions_of_protocols_are_told_as_they_are() -> None:
-    """docs/compatibility.md: whoever goes back to an earlier release waits for sessions of these."""
-    text = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
-    (told,) = re.findall(r"This release changes the versions of (.+?)\. On the way\s+back", text)
-    versions = {name: int(version) for name, version in re.findall(r"`(\w+)` \((\d+)\)", told)}
-    assert len(versions) == 5 and versions == {name: PROTOCOLS[name].version for name in versions}

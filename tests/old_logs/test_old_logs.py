@@ -1,4 +1,4 @@
-"""Sessions that earlier versions recorded (README.md) are listed, shown, explained, exported and replayed."""
+"""Sample logs (README.md) are listed, shown, explained and exported, and replay to the same states and commands."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from parley.bus.streams import ensure_streams
 from parley.client import records
 from parley.client.client import Client
 from parley.client.records import read_record
-from parley.coordinator.protocols import PROTOCOLS, STANDING
+from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.post import SessionRow
@@ -20,30 +20,18 @@ from parley.schemas.result import Result
 from parley.schemas.session import TimerDue
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import decode, encode
+from tests.old_logs.record import FORK
 from tests.parley.support import Front
 from tests.support.engine import Engine
 
 HERE = Path(__file__).parent
 LOGS = {f"{path.parent.name}-{path.stem}": path for path in sorted(HERE.glob("*/*.jsonl"))}
-BEFORE = {
-    "092e006-consensus": "cap", "092e006-critic": "round_limit", "092e006-maci": "max_rounds",
-    "092e006-competition": "played", "092e006-madp": "planned", "181de64-consensus": "quorum",
-    "ddd5e55-critic": "round_limit", "ac09e8d-consensus": "round_limit",
-    "8f75d90-maci": "round_limit",
-    "a8569c4-critic": "round_limit",
-    "ca7831c-competition": "played", "ca7831c-consensus": "round_limit",
-    "7e0d3ca-madp": "planned", "5d0b627-madp": "planned", "5025d66-madp": "unproven", "6455ef0-madp": "approved",
-    "1f79e67-consensus": "round_limit", "817589f-consensus": "stuck", "e67a76c-single": "answered",
-    "1bab740-maci": "plateau",
-}  # fmt: skip
-"""The reason that each of them was recorded with."""
-FIRST = ("092e006", "e67a76c")
-"""Folders with the first version of a protocol."""
-EXIT_CODES = {"cap": 3, "round_limit": 3, "max_rounds": 3, "played": 0, "planned": 3, "quorum": 1, "unproven": 3,
-              "stuck": 3, "answered": 0, "plateau": 0,
-              "approved": 0}  # fmt: skip
+ENDED = [name for name, path in LOGS.items() if records.result_of(read_record(path)) is not None]
+"""All but those of standing sessions, which stay open."""
+FIRST = "1"
+"""The folder with the first version of every protocol."""
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
-ended = pytest.mark.parametrize("name", BEFORE)
+ended = pytest.mark.parametrize("name", ENDED)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +51,11 @@ def result_of(path: Path) -> Result:
     return found
 
 
-def test_every_protocol_has_a_record_of_its_first_version() -> None:
+def test_every_protocol_has_a_record_in_the_first_folder() -> None:
     opened = {path: records.opening(read_record(path)) for path in LOGS.values()}
-    first = {path.stem for path in opened if path.parent.name in FIRST}
-    assert first >= set(PROTOCOLS) - set(STANDING)
-    assert {path.stem for path in opened} == {o.protocol for o in opened.values()}
+    assert {path.stem for path in opened if path.parent.name == FIRST} == {*PROTOCOLS, FORK}
+    assert all(path.stem in (o.protocol, FORK) for path, o in opened.items())
+    assert {PROTOCOLS[o.protocol].steps(o.version) for o in opened.values()} == {True}
 
 
 @each
@@ -77,17 +65,16 @@ def test_it_recomputes_to_its_own_bytes(front: Front, path: Path) -> None:
 
 
 @ended
-def test_its_result_keeps_the_reason_that_it_was_recorded_with(name: str) -> None:
-    stop = result_of(LOGS[name]).stop
-    assert stop.reason == BEFORE[name] and stop.converged == (stop.reason in ("plateau", "approved"))
-    assert STOPS[stop.reason].exit_status(stop.converged) == EXIT_CODES[stop.reason]
+def test_it_stops_for_a_reason_of_its_protocol(name: str) -> None:
+    stop, opened = result_of(LOGS[name]).stop, records.opening(read_record(LOGS[name]))
+    assert stop.reason in PROTOCOLS[opened.protocol].stops and stop.reason in STOPS
 
 
 @ended
 def test_it_is_shown_with_its_answer(front: Front, name: str) -> None:
     result = result_of(LOGS[name])
     out = run(front, "sessions", "show", str(LOGS[name]))
-    assert result.session in out and f"({BEFORE[name]})" in out
+    assert result.session in out and f"({result.stop.reason})" in out
 
 
 @each
@@ -97,7 +84,7 @@ def test_it_is_explained(front: Front, path: Path) -> None:
 
 
 def test_a_fork_says_what_it_carries_and_who_paid_for_that(front: Front) -> None:
-    found = json.loads(run(front, "explain", str(LOGS["817589f-consensus"]), "--json"))
+    found = json.loads(run(front, "explain", str(LOGS[f"{FIRST}-{FORK}"]), "--json"))
     assert (found["fork"]["round"], found["fork"]["carried"], found["fork"]["paid"]["calls"]) == (1, 4, 4)
     assert found["fork"]["changes"] == [{"what": "consensus.round_limit", "before": 2, "after": 3}]
     assert len(found["rounds"]) > 1 and found["usage"]["calls"] > 0, "it went on by itself"
@@ -118,30 +105,13 @@ def test_it_is_exported_as_it_was_stored(front: Front, path: Path) -> None:
     assert run(front, "sessions", "export", str(path), "--all") == path.read_text()
 
 
-@pytest.mark.parametrize("setting", ["round_limit", "max_rounds"])
-@pytest.mark.parametrize("name", ["092e006-consensus", "092e006-maci"])
-def test_what_if_takes_the_round_limit_by_both_its_names(front: Front, name: str, setting: str) -> None:
-    path = LOGS[name]
-    protocol = records.opening(read_record(path)).protocol
-    out = run(front, "replay", str(path), "--set", f"{protocol}.{setting}=9")
-    assert f"recorded: stops: {BEFORE[name]}" in out and "this run: asks round" in out
-
-
-def test_another_run_of_an_old_session_keeps_to_the_words_of_its_version(front: Front) -> None:
-    out = run(front, "replay", str(LOGS["092e006-consensus"]), "--set", "consensus.round_limit=1")
-    assert "this run: stops: cap" in out
-
-
-def test_a_session_before_version_3_ends_where_too_few_answer_the_blind_round(front: Front) -> None:
-    """Two of its three seats abstain. What if it had needed a third changes nothing of that."""
-    record = read_record(LOGS["181de64-consensus"])
-    assert records.opening(record).version == 2
-    asked = [c.round for e in records.entries_of(record) for c in e.commands if isinstance(c, log.Ask)]
-    assert asked == [1, 1, 1]
+def test_what_if_takes_another_round_limit(front: Front) -> None:
+    out = run(front, "replay", str(LOGS[f"{FIRST}-maci"]), "--set", "maci.round_limit=1")
+    assert "recorded: asks" in out and "this run: stops: round_limit" in out
 
 
 async def test_a_moderator_lists_them_and_gives_them_out(tmp_path: Path) -> None:
-    """They lie in the log of a bus, as that version left them; the moderator folds each, and checks its digests."""
+    """They lie in the log of a bus one by one; the moderator folds each, and checks its digests."""
     async with Engine(tmp_path) as engine:
         connection = await engine.connect("moderator")
         await ensure_streams(connection, ack_wait_s=engine.ack_wait_s)
@@ -150,21 +120,21 @@ async def test_a_moderator_lists_them_and_gives_them_out(tmp_path: Path) -> None
             await _store(Log(connection), record)
         moderator = await engine.moderator()
         client = Client(engine.owner, "owner")
-        assert [piece.done async for piece in client.rebuild_index()][-1], "the release that wrote them kept no index"
+        assert [piece.done async for piece in client.rebuild_index()][-1], "no row was written with them"
         rows = {row.session: row for row in await client.sessions()}
         for name, record in stored.items():
             row = rows[record.sid]
-            assert row.reason == BEFORE.get(name, "")
+            assert row.reason == (result_of(LOGS[name]).stop.reason if name in ENDED else "")
             assert await client.log(record.sid) == list(record.entries)
             held = await moderator.sessions.look(record.sid, fresh=True)
             assert held.session is not None and held.session.n == len(record.entries)
-            if name in BEFORE:
-                assert (await client.result(record.sid)).stop.reason == BEFORE[name]
+            if name in ENDED:
+                assert await client.result(record.sid) == records.result_of(record)
 
 
-async def test_a_session_that_was_open_then_ends_with_a_reason(tmp_path: Path) -> None:
-    """Its first entries lie in the log one by one, as that release wrote them; what comes now is appended behind."""
-    record = read_record(LOGS["1f79e67-consensus"])
+async def test_a_session_that_is_open_ends_with_a_reason(tmp_path: Path) -> None:
+    """Its first entries lie in the log as they were recorded; what comes now is appended behind."""
+    record = read_record(LOGS[f"{FIRST}-consensus"])
     async with Engine(tmp_path) as engine:
         connection = await engine.connect("moderator")
         await ensure_streams(connection, ack_wait_s=engine.ack_wait_s)

@@ -15,7 +15,6 @@ from parley.bus.storage import direct
 from parley.coordinator.outcomes.counting import Counting
 from parley.coordinator.outcomes.known import children
 from parley.observability.outcomes import Outcomes
-from parley.schemas import log
 from parley.schemas.result import Result, Totals
 from parley.schemas.wire import decode, encode
 from tests.engine.test_owner import erase
@@ -48,7 +47,7 @@ async def last_of_log(engine: Engine) -> list[int]:
 
 def position(totals: Totals) -> list[int]:
     """Up to which places was counted."""
-    return [totals.position, *totals.further]
+    return list(totals.positions)
 
 
 async def recount(engine: Engine, sids: list[str]) -> Totals:
@@ -204,14 +203,14 @@ async def test_counting_goes_on_when_the_server_is_back(stack: Engine) -> None:
 
 async def test_totals_of_a_later_form_are_left_alone(stack: Engine) -> None:
     moderator = await stack.connect("moderator")
-    await moderator.store(subjects.OUTCOMES, encode(Totals(v=3, position=3)))
+    await moderator.store(subjects.OUTCOMES, encode(Totals(v=2, positions=(3,))))
     async with await copy_of(stack) as one:
 
         async def refused() -> bool:
             return "form 2" in (one.ready or "")
 
         await until(refused, 10.0)
-    assert await written(stack) == Totals(v=3, position=3)
+    assert await written(stack) == Totals(v=2, positions=(3,))
 
 
 @BOTH
@@ -233,20 +232,6 @@ async def test_erased_sessions_stay_in_the_totals_and_count_once(stack: Engine) 
         assert values(found, "session_seconds_count") == {("consensus",): 3}
         assert values(found, "session_rounds_count") == {("consensus",): 2}, "of one, the tombstone alone is left"
         assert values(found, "session_calls_total") == {("consensus",): 2 * calls}
-
-
-async def test_a_copy_that_begins_late_counts_tombstones_of_any_release(stack: Engine) -> None:
-    """Those that say where the session's messages were, and those of an earlier release, which do not."""
-    await run(stack, ["s0", "s1"])
-    assert (await erase(stack, "s0")).verdict == "accepted"
-    moderator = await stack.connect("moderator")
-    old = log.Erased(
-        at_ns=5, author="owner", protocol="maci", status="failed", reason="quorum", opened_ns=1, closed_ns=4
-    )
-    await moderator.store(subjects.log("of-old", subjects.ERASED), encode(old))
-    found = shown(await (await copy_of(stack)).catch_up())
-    assert values(found, "sessions_opened_total") == {("consensus",): 2, ("maci",): 1}
-    assert values(found, "sessions_closed_total")[("maci", "quorum", "no", "failed")] == 1
 
 
 @BOTH

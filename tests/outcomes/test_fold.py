@@ -24,6 +24,8 @@ from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode, encode
 from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
 from tests.protocols.consensus.play import Play as Consensus
+from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SRE, done
+from tests.protocols.madp.play import Play as Task
 from tests.support.play import START_NS
 
 TESTS = Path(__file__).parents[1]
@@ -63,10 +65,15 @@ def test_a_recorded_session_is_counted_as_its_result_says(path: Path) -> None:
 
 
 def test_every_protocol_is_among_the_records_and_measures_something() -> None:
-    """The machine of their version replays them, and their protocols say what they measured."""
+    """Their machines replay them, and their protocols say what they measured."""
     into = fold()
     for path in RECORDS:
         take(into, *entries_of(path))
+    reviewed = Task().match({SRE: 0.6, IMPL: 0.5}).claims(SRE).passes(IMPL)
+    reviewed.reply(SRE, done())
+    reviewed.fail(AUDITOR)
+    reviewed.reply(QA, APPROVED)
+    take(into, reviewed.session.sid, [encode(e) for e in reviewed.entries])
     found = shown(into.totals())
     protocols = {p for p in KNOWN if p not in {s.name for s in STANDING.values()}}
     assert {labels[0] for labels in values(found, "sessions_closed_total")} == protocols
@@ -75,7 +82,7 @@ def test_every_protocol_is_among_the_records_and_measures_something() -> None:
 
 
 def test_where_no_machine_replays_it_its_entries_are_counted() -> None:
-    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
     first = json.loads(entries[0])
     first["event"]["version"] = 99
     into = fold()
@@ -124,7 +131,7 @@ def test_totals_are_not_shown_before_they_are_known() -> None:
     assert found.registry.get_sample_value("parley_outcomes_position") is None
     assert found.registry.get_sample_value("parley_nats_up") is None
     assert get(found, "budget_today_usd", tenant=TENANT) == 3
-    found.show(Totals(position=4), 0)
+    found.show(Totals(positions=(4,)), 0)
     assert (get(found, "tasks_ended_total"), get(found, "outcomes_position")) == (0, 4)
 
 
@@ -159,7 +166,7 @@ def test_a_checkpoint_says_all_that_counting_goes_on_from() -> None:
 
 
 def test_an_exemplar_leads_to_the_last_traced_session_of_a_number_and_outlives_restarts() -> None:
-    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
     first = json.loads(entries[0])
     into = fold()
     for name, traceparent in (("s1", f"00-{'a1' * 16}-{'b2' * 8}-01"), ("s2", f"00-{'c3' * 16}-{'d4' * 8}-01")):
@@ -183,7 +190,7 @@ def test_an_exemplar_leads_to_the_last_traced_session_of_a_number_and_outlives_r
 
 
 def test_numbers_of_a_metered_model_are_there_once_it_is_seated() -> None:
-    sid, entries = entries_of(TESTS / "old_logs" / "1f79e67" / "consensus.jsonl")
+    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
     first = json.loads(entries[0])
     first["event"]["seats"][0] |= {"model": "m", "metered": True}
     into = fold()
@@ -210,7 +217,7 @@ def test_money_is_counted_by_the_utc_day_of_each_call() -> None:
 
 def test_totals_of_another_release_are_carried_along() -> None:
     """Series that this one does not know stay in the checkpoint, and are not shown."""
-    before = Totals(position=7, numbers={"unheard_total": {"x": 3.0}})
+    before = Totals(positions=(7,), numbers={"unheard_total": {"x": 3.0}})
     into = Fold(before, TENANT)
     into.add([Sample("tasks_ended_total")])
     assert into.totals().numbers["unheard_total"] == {"x": 3.0}

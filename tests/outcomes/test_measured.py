@@ -85,4 +85,4 @@ def test_recorded_debates_of_maci_are_measured_as_their_results_say() -> None:
         assert sum(values(m, "flips_total").values()) == flips
         assert 0 < get(m, "rule_calls_saved_total", protocol="maci", rule="no_debate") < result.usage.calls
         seen += 1
-    assert seen >= 2
+    assert seen

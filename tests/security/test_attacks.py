@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from contextlib import nullcontext
 from pathlib import Path
@@ -31,6 +32,9 @@ OBSERVERS_HEADERS = (*HEADERS[:2], "makes totals expire by a header", "stores a 
 BY_THE_SERVER = ("settles another's turn by an answer",)
 """What this nats-server refuses whatever its configuration says."""
 RELOAD = "reloads the server"
+RENAMED = re.compile(r"hears live text of (a session of \w+|sessions of \w+ among its own)")
+"""What the broker renames on its way into a client's account, so that in one account it has another name: shown where
+one client is let read another's sessions, below."""
 KNOWN_KEY = b"\0" * 32
 
 
@@ -100,7 +104,7 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
         await target.up(token_key=KNOWN_KEY)
 
         def but_reload(attack: str) -> bool:
-            return attack not in (*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER, RELOAD)
+            return attack not in (*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER, RELOAD) and not RENAMED.match(attack)
 
         rows = await trial(
             target.server.url, target.credentials, guess=lambda sid: sid,
@@ -121,7 +125,8 @@ async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path:
     assert len({(r.who, r.attack) for r in rows}) > 300
     shown = distinct((r.attack for r in rows), target.credentials)
     assert len(shown) >= 120
-    assert distinct(every, target.credentials) - shown == {*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER}
+    left = distinct((a for a in every if not RENAMED.match(a)), target.credentials)
+    assert left - shown == {*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER}
 
 
 async def test_a_granted_reader_attacks_those_alone_whom_it_may_not_read(tmp_path: Path) -> None:
@@ -191,7 +196,7 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     # what is loosened: user, side, subject; the row that must turn red
     "posts of the other team": ("con_1", "subscribe", subjects.channel_all("team_pro"), "hears posts of team_pro"),
     "live text of the other team": (
-        "con_1", "subscribe", subjects.live_all("team_pro"), "hears live text of team_pro",
+        "con_1", "subscribe", subjects.live_owned("team_pro", "*", "*", "*"), "hears live text of team_pro",
     ),
     "the judge's notes by a wildcard": ("pro_1", "subscribe", subjects.ALL, "hears every channel of a session"),
     "everything": ("client", "subscribe", ">", "hears all inboxes by wildcard"),
@@ -199,7 +204,10 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
         "con_1", "publish", subjects.read("team_pro", "*"), "asks for the history of team_pro",
     ),
     "another's name": ("con_1", "publish", subjects.say_by("team_pro", "pro_1"), "replies as pro_1"),
-    "another's live text": ("con_1", "publish", subjects.live_by("team_pro", "pro_1"), "speaks live as pro_1"),
+    "another's live text": (
+        "con_1", "publish", subjects.live_owned("team_pro", "pro_1", "*", "*"),
+        "speaks live as pro_1 to a session's owner",
+    ),
     "another role": (
         "con_1", "publish", subjects.here("judge", "con_1"), "announces itself in roles of other accounts",
     ),

@@ -12,7 +12,7 @@ from parley.client.records import read_record, record_of
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
 from tests.support.forks import run as command
 
-RECORD = Path(__file__).parents[1] / "old_logs" / "092e006" / "consensus.jsonl"
+RECORD = Path(__file__).parents[1] / "old_logs" / "1" / "consensus.jsonl"
 LINES = RECORD.read_text().split("\n")
 SHOWN = (
     ("replay",), ("replay", "--json"), ("replay", "--set", "consensus.threshold=70"), ("explain",),

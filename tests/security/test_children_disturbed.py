@@ -1,5 +1,5 @@
-"""What a client can do to a session that another session starts: nothing. Each attack was tried with success on the
-release before: the id of such a session, and the ids of the messages about it, are known to who knows the one above."""
+"""What a client can do to a session that another session starts: nothing. The id of such a session, and the ids of the
+messages about it, are known to who knows the one above."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterator

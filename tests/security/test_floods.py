@@ -68,7 +68,7 @@ async def test_other_sessions_complete_while_an_agent_and_a_client_flood(tmp_pat
         floods = (
             (agent, 4_000, subjects.say("any", "public", "panelist_4", sid), reply, False),
             (agent, 4_000, subjects.check("any", "public", "panelist_4", sid), check, False),
-            (agent, 8_000, subjects.live("public", "panelist_4", "loud0"), live, False),
+            (agent, 8_000, subjects.live_owned("public", "panelist_4", "client", "loud0"), live, False),
             (agent, 2_000, subjects.here("panelist", "panelist_4"), here, False),
             (agent, 4_000, subjects.read("public", sid), b"{}", False),
             (client, 4_000, subjects.read("public", sid), b"{}", False),

@@ -487,7 +487,7 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=1,
+    shows_refused=True,
     fixed=True,
     readers=(PRO, CON),
 )  # fmt: skip

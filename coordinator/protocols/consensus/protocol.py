@@ -266,7 +266,7 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     counted=COUNTED,
-    shows_refused=1,
+    shows_refused=True,
     ends_round=ends_round,
     trusts=PANELIST,
 )

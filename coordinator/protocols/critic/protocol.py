@@ -449,6 +449,6 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=1,
+    shows_refused=True,
     readers=(ANSWERER, CRITIC),
 )  # fmt: skip

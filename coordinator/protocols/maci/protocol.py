@@ -491,6 +491,6 @@ PROTOCOL = Protocol(
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,
-    shows_refused=1, readers=(HELPER,), ends_round=ends_round,
+    shows_refused=True, readers=(HELPER,), ends_round=ends_round,
     trusts=DEBATER, steers=steered,
 )  # fmt: skip

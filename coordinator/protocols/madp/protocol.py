@@ -236,5 +236,5 @@ PROTOCOL = Protocol(
     beneath=beneath,
     experts=True,
     moves_on=True,
-    shows_refused=2,
+    shows_refused=True,
 )

@@ -168,5 +168,5 @@ PROTOCOL = Protocol(
     stops=("answered", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
-    shows_refused=1,
+    shows_refused=True,
 )

@@ -10,7 +10,6 @@ import msgspec
 from parley.client.protocols import face_of
 from parley.client.reliability import store
 from parley.client.text import count
-from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.afterwards.learned import Learned
 from parley.schemas.session import OpenSession
 
@@ -51,7 +50,7 @@ def policy_of(
 
     return policy(
         store.read(path).verdicts, grid, protocol=protocol, question=question, kind=kind, price=price,
-        given=PROTOCOLS[protocol].present_names(dict.fromkeys(given)),
+        given=given,
         now_ns=time.time_ns() if now_ns is None else now_ns,
     )  # fmt: skip
 

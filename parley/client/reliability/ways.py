@@ -84,11 +84,11 @@ def protocols() -> tuple[str, ...]:
 
 
 def settings_names(protocol: str) -> frozenset[str]:
-    """Names that a protocol's settings have, other names of them included; none: no session of it can be opened."""
+    """Names that a protocol's settings have; none: no session of it can be opened."""
     known = PROTOCOLS.get(protocol)
     if known is None or known.standing:
         return frozenset()
-    return frozenset((*(field.encode_name for field in msgspec.structs.fields(known.settings)), *known.renamed))
+    return frozenset(field.encode_name for field in msgspec.structs.fields(known.settings))
 
 
 def taken_by_way(

@@ -37,7 +37,6 @@ _BRIEF_REASONING = 240
 _CERTIFICATE = {
     "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
     "source": "who measured it", "trend": "scores by round", "round_limit": "largest number of rounds",
-    "max_rounds": "largest number of rounds",
     "unaccounted_tokens": "tokens at most of turns that were lost", "spent": "used so far",
     "missing": "who was missing",
 }  # fmt: skip

@@ -9,7 +9,7 @@ import msgspec
 from parley.client.text import beside, columns, count, line
 from parley.schemas.post import IndexRebuilt, SessionRow
 
-NOT_WHOLE = "sessions of an earlier release may be missing until the index is rebuilt"
+NOT_WHOLE = "sessions may be missing until the index is rebuilt"
 _NAMED = 10
 _ENDED = 5
 """Sessions that one shown command ends."""
@@ -22,7 +22,7 @@ class Listed(NamedTuple):
 
     rows: list[SessionRow]
     whole: bool
-    """False: sessions of a release before may be missing, until the index is rebuilt."""
+    """False: sessions may be missing, until the index is rebuilt."""
 
 
 class FoundSession(msgspec.Struct, frozen=True, kw_only=True):

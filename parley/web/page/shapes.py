@@ -98,7 +98,7 @@ class SessionList(msgspec.Struct, frozen=True, kw_only=True):
     searched: int
     """Rows that were looked at."""
     whole: bool = True
-    """False: sessions of an earlier release may be missing until the index is rebuilt."""
+    """False: sessions may be missing until the index is rebuilt."""
 
 
 class PostCard(Card, frozen=True, kw_only=True):

@@ -192,13 +192,6 @@ def test_what_cannot_be_a_leaf_node_is_told(tmp_path: Path) -> None:
     ):
         with pytest.raises(BadInput, match=told):
             leaf_node(folder, name, queues, server=server)
-    conf = folder / "nats-server.conf"
-    config = json.loads(conf.read_bytes())
-    for account in config["accounts"].values():
-        account["imports"] = [i for i in account["imports"] if "next" not in i.get("to", "")]
-    conf.write_text(json.dumps(config))
-    with pytest.raises(BadInput, match="of an earlier release"):
-        leaf_node(folder, "a", ("panelist_1",), server="bus")
 
 
 def test_the_bus_keeps_its_listener_and_renews_its_certificate(tmp_path: Path) -> None:

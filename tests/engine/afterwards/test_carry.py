@@ -19,11 +19,11 @@ from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, ForkSession
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
-from tests.old_logs.test_old_logs import BEFORE, LOGS
+from tests.old_logs.test_old_logs import ENDED, FIRST, LOGS
 from tests.protocols.consensus.play import Play
 
 NOW = 2_000_000_000_000_000_000
-NAMES = sorted(name for name in BEFORE if not name.endswith("-single"))
+NAMES = sorted(name for name in ENDED if not name.endswith("-single"))
 """Of one answer nothing can be carried (docs/fork.md)."""
 
 
@@ -87,7 +87,7 @@ def test_each_whole_round_of_each_protocol_is_carried_as_it_was(name: str) -> No
         assert last.ledger == Ledger(), "the record's session paid"
 
 
-@pytest.mark.parametrize("name", ["ca7831c-consensus", "1f79e67-consensus"])
+@pytest.mark.parametrize("name", [f"{FIRST}-consensus", f"{FIRST}-fork"])
 def test_it_parts_where_a_replay_under_these_settings_does(name: str) -> None:
     found = recorded(name)
     for threshold in (0.01, 0.3, 0.99):
@@ -102,7 +102,7 @@ def test_it_parts_where_a_replay_under_these_settings_does(name: str) -> None:
 
 
 def test_a_fork_of_a_fork_carries_both_and_tells_of_both() -> None:
-    found = recorded("ca7831c-consensus")
+    found = recorded(f"{FIRST}-consensus")
     first = carry(wanted(found), NOW, "in:1")
     raw = [encode(s.entry) for s in first]
     again = replay(PROTOCOLS.get, "f1", raw)
@@ -117,7 +117,7 @@ def test_a_fork_of_a_fork_carries_both_and_tells_of_both() -> None:
 
 
 def test_what_the_record_used_is_said_and_not_booked() -> None:
-    found = recorded("ca7831c-consensus")
+    found = recorded(f"{FIRST}-consensus")
     entries = list(found.entries)
     for n, e in enumerate(entries):
         if isinstance(e.event, log.Replied):
@@ -140,7 +140,7 @@ def test_what_the_record_used_is_said_and_not_booked() -> None:
 
 
 def test_what_cannot_be_carried_is_refused_in_words() -> None:
-    found = recorded("ca7831c-consensus")
+    found = recorded(f"{FIRST}-consensus")
     with pytest.raises(Inadmissible, match=r"round: got 99, whole rounds of session .* are 1, 2"):
         wanted(found, round_=99)
     with pytest.raises(Inadmissible, match="did you mean"):

@@ -260,8 +260,8 @@ async def test_a_client_lists_its_own_sessions_and_those_that_it_was_granted(bar
 # -- rebuilt
 
 
-async def older(bare: Engine) -> Connection:
-    """A bus whose sessions were stored by a release that kept no index."""
+async def without_rows(bare: Engine) -> Connection:
+    """A bus whose index was lost."""
     await bare.moderator()
     await bare.workers()
     await bare.open("gone", protocol="nonsense")
@@ -307,14 +307,14 @@ async def test_a_rebuilt_index_is_the_one_that_was_there(bare: Engine) -> None:
 
 
 async def test_a_session_is_found_by_its_id_before_the_index_is_rebuilt(bare: Engine) -> None:
-    await older(bare)
+    await without_rows(bare)
     client = Client(bare.owner, "owner")
     found = [await client.row(sid) for sid in ("s1", "s3", "gone", "NOSUCH")]
     assert [r and r.status for r in found] == ["finished", "erased", "refused", None]
 
 
 async def test_what_was_rebuilt_stays_when_it_is_left_off(bare: Engine) -> None:
-    await older(bare)
+    await without_rows(bare)
     client = Client(bare.owner, "owner")
     pieces = client.rebuild_index()
     await anext(pieces)
@@ -325,7 +325,7 @@ async def test_what_was_rebuilt_stays_when_it_is_left_off(bare: Engine) -> None:
 
 async def test_a_session_that_ends_meanwhile_is_not_set_back(bare: Engine) -> None:
     """Its row is written from the log as it is when it is looked at; what a moderator wrote since is further along."""
-    connection = await older(bare)
+    connection = await without_rows(bare)
     entries = await rows.of_log(Log(connection), "s1")
     assert entries is not None and entries.status == "finished"
     late = msgspec.structs.replace(entries, status="open", closed_ns=None, reason="")

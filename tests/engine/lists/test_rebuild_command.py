@@ -1,4 +1,4 @@
-"""`parley sessions rebuild-index`: what an earlier release stored enters the lists."""
+"""`parley sessions rebuild-index`: what the log holds enters the lists."""
 
 import asyncio
 import json
@@ -37,9 +37,7 @@ def test_lists_say_what_is_missing_until_the_index_is_rebuilt(fresh: Front) -> N
         asyncio.run(_as_before(fresh))
         code, out, err = fresh.run("sessions", "list")
         assert code == 0 and sid not in out
-        assert err.startswith(
-            "parley: sessions of an earlier release may be missing until the index is rebuilt; parley"
-        )
+        assert err.startswith("parley: sessions may be missing until the index is rebuilt; parley")
         assert fresh.json("sessions", "list", "--json") == {"sessions": [], "whole": False}
         code, out, err = fresh.run("sessions", "rebuild-index")
         assert (code, out) == (0, "1 session in the index; nothing is missing\n")

@@ -7,7 +7,7 @@ import pytest
 from parley.client import what_if
 from parley.client.records import read_record
 
-LOG = Path(__file__).parents[2] / "old_logs/092e006/consensus.jsonl"
+LOG = Path(__file__).parents[2] / "old_logs/1/consensus.jsonl"
 
 
 @pytest.mark.parametrize("typed", [0.7, 70])

@@ -16,7 +16,7 @@ from parley.schemas.post import SessionRow
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 
-LOG = Path(__file__).parents[2] / "old_logs/092e006/maci.jsonl"
+LOG = Path(__file__).parents[2] / "old_logs/1/maci.jsonl"
 QUESTION = "Which rollout should we use for the new payment service, and who is to say so to the merchants? " * 3
 
 

@@ -54,8 +54,9 @@ def _of_channel(actor: Actor, channel: str) -> Iterator[Attack]:
     yield f"hears posts of {channel} by the place of its name", _hears(actor, by_name, post)
     speakers = [c for c in actor.victims(accounts.AGENT) if channel in writes(c)]
     if speakers:
-        live = subjects.live(channel, speakers[0].user, sid)
-        for what, subject in ((channel, subjects.live_all(channel)), (f"one speaker on {channel}", live)):
+        live = subjects.live_owned(channel, speakers[0].user, "somebody", sid)
+        every = subjects.live_owned(channel, "*", "*", "*")
+        for what, subject in ((channel, every), (f"one speaker on {channel}", live)):
             yield f"hears live text of {what}", _hears_live(actor, subject, live, speakers[0])
 
 
@@ -81,7 +82,7 @@ def _of_core(actor: Actor) -> Iterator[Attack]:
         "hears everything of Parley": (subjects.ALL, log),
         "hears everything by wildcards": ("*.*.>", log),
         "hears every channel of a session": (subjects.channels_of(sid), public),
-        "hears all live text": (subjects.LIVE_ALL, subjects.live("public", "somebody", sid)),
+        "hears all live text": (subjects.LIVE_ALL, subjects.live_owned("public", "somebody", "somebody", sid)),
         "hears the log": (subjects.LOG_ALL, log),
         "hears the log of one session": (actor.scene.partitions.of(sid).of_session(sid), log),
         "hears everybody's turns": (subjects.WORK_ALL, subjects.work("somebody", sid, "1")),

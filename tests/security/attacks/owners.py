@@ -155,24 +155,24 @@ async def _from_the_opening(actor: Actor, owned: Owned) -> Verdict:
 
 
 def _live(actor: Actor, owned: Owned) -> Iterator[Attack]:
-    """Seat states and text, as workers tell them and as those of the release before do."""
+    """Seat states and text, as workers tell them."""
     on, who, sid = channels.PUBLIC, owned.owner, owned.sid
     speaker = next((c.user for c in actor.victims(accounts.AGENT) if on in writes(c)), "")
     if not speaker:
         return
-    now, before = subjects.live_owned(on, speaker, who, sid), subjects.live(on, speaker, sid)
+    spoken = subjects.live_owned(on, speaker, who, sid)
     of_the_owner = ".".join((*subjects.live_all(on).split(".")[:3], "*", subjects.escape(who), "*"))
     for what, subject in (
         (f"sessions of {who} among its own", subjects.live_all(on)),
         (f"a session of {who}", subjects.live_of(on, sid)),
     ):
-        yield f"hears live text of {what}", partial(_live_among_its_own, actor, speaker, subject, (now, before))
+        yield f"hears live text of {what}", partial(_live_among_its_own, actor, speaker, subject, spoken)
     for what, subject in (
         (f"of any owner, that of {who} too", subjects.live_owned(on, "*", "*", "*")),
         (f"under the name of {who}", of_the_owner),
         (f"of one session under the name of {who}", subjects.live_owned(on, "*", who, sid)),
     ):
-        yield f"hears live text {what}", partial(actor.overhears, [subject], _says(actor, speaker, now))
+        yield f"hears live text {what}", partial(actor.overhears, [subject], _says(actor, speaker, spoken))
 
 
 def _says(actor: Actor, who: str, *at: str) -> Says:
@@ -185,11 +185,11 @@ def _says(actor: Actor, who: str, *at: str) -> Says:
     return say
 
 
-async def _live_among_its_own(actor: Actor, speaker: str, subject: str, at: tuple[str, ...]) -> Verdict:
+async def _live_among_its_own(actor: Actor, speaker: str, subject: str, at: str) -> Verdict:
     own = actor.scene.fresh()
     mine = subjects.live_owned(channels.PUBLIC, speaker, actor.name, own)
     also = subjects.live_of(channels.PUBLIC, own)
-    return await actor.overhears([subject, also], _says(actor, speaker, *at), _says(actor, speaker, mine))
+    return await actor.overhears([subject, also], _says(actor, speaker, at), _says(actor, speaker, mine))
 
 
 # -- asking

@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from parley.bus import subjects
 from parley.bus.accounts import load_credentials
 from parley.bus.channels import PUBLIC
-from parley.bus.rights import next_subject
+from parley.bus.subjects import next_turns
 from parley_research.benchmarks.protocol import ANSWER_CHARS, DEBATERS_QUEUE
 
 _BATCH = 1_000
@@ -54,13 +54,13 @@ async def serve(url: str, credentials_path: str, latency_s: float) -> None:
         owed -= 1
         if owed <= _BATCH // 2:
             owed += _BATCH
-            await nc.publish(next_subject(DEBATERS_QUEUE), pull, reply=inbox)
+            await nc.publish(next_turns(DEBATERS_QUEUE), pull, reply=inbox)
         task = asyncio.create_task(work(msg))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
     await nc.subscribe(inbox, cb=receive, pending_msgs_limit=-1, pending_bytes_limit=-1)
-    await nc.publish(next_subject(DEBATERS_QUEUE), pull, reply=inbox)
+    await nc.publish(next_turns(DEBATERS_QUEUE), pull, reply=inbox)
     await nc.flush()
     print("ready", flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):

@@ -127,7 +127,7 @@ class List {
       rows.length
         ? found.whole
           ? null
-          : "Sessions of an earlier release may be missing here (parley sessions rebuild-index)."
+          : "Sessions may be missing here (parley sessions rebuild-index)."
         : filtered
           ? `No session is like that.${this.filters.q ? ` Of each question the first ${SEARCHED} characters are searched.` : ""}`
           : ["Nobody has asked anything yet. ", link("/new", "Ask a question")],
