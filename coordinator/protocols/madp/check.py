@@ -4,7 +4,7 @@ shown them with its next attempt; who speaks from the floor is refused with them
 from collections import Counter
 from collections.abc import Mapping
 
-from parley.coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, by_2, named, room
+from parley.coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claim, Settings, Worded
 from parley.schemas.protocols.madp.work import CheckBrief, Checked, Review, Support, Work
@@ -21,10 +21,6 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     match body:
         case Matched():
             return _matched(body)
-        case Claim():
-            return _own_claim(body, seat, view)
-        case Challenges():
-            return challenges_fault(body, seat, state.claims, worded=True)
         case Worded():
             return _worded(body, state)
         case Work():
@@ -49,14 +45,6 @@ def _matched(body: Matched) -> str:
     return ""
 
 
-def _own_claim(body: Claim, seat: str, view: View) -> str:
-    if body.agent_id != seat:
-        return f"agent_id: got {body.agent_id!r}; you are {seat}"
-    if body.reword or body.spec is not None:
-        return "claim: neither reword nor spec belongs in the reply to a turn"
-    return claim_fault(body, seat, view)
-
-
 def claim_fault(body: Claim, expert: str, view: View) -> str:
     """An expert neither defers to itself nor requires itself; whom it requires must be there. Whom it defers to need
     not be: its specification may name experts that do not run."""
@@ -76,10 +64,8 @@ def claim_fault(body: Claim, expert: str, view: View) -> str:
     return ""
 
 
-def challenges_fault(body: Challenges, expert: str, claims: Mapping[str, Claim], worded: bool = False) -> str:
+def challenges_fault(body: Challenges, expert: str, claims: Mapping[str, Claim]) -> str:
     """One challenges as itself, others who claimed, each once."""
-    if worded and body.reword:
-        return "reword: it does not belong in the reply to a turn"
     others = [x for x in claims if x != expert]
     for c in body.challenges:
         if c.challenger_id != expert:
@@ -156,7 +142,7 @@ def _checked(body: Checked, brief: CheckBrief) -> str:
 
 def _places(body: Review, view: View) -> str:
     """Where a folder is reviewed, what has to change stands somewhere in it."""
-    if not by_2(view) or not view.settings.folder:
+    if not view.settings.folder:
         return ""
     for n, finding in enumerate(body.findings):
         if finding.severity in ("critical", "major") and not finding.location.strip():

@@ -1,13 +1,12 @@
-"""madp: handles the result of a check (since version 2): before the work to the lead, after it to whoever reviews, or
+"""madp: handles the result of a check: before the work to the lead, after it to whoever reviews, or
 to the lead as a finding. It is run by a seat of its own (role `check`), whose key is no expert's; what it proves is
 coordinator/protocols/madp/proof.py."""
 
 import msgspec
-from msgspec import UNSET
 
 from parley.coordinator.protocols.madp.items import end, warn
 from parley.coordinator.protocols.madp.proof import restored_words
-from parley.coordinator.protocols.madp.state import Says, State, by_4, by_5, checks, say
+from parley.coordinator.protocols.madp.state import Says, State, checks, say
 from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
 from parley.coordinator.protocols.madp.work import review, stuck
 from parley.coordinator.table import Answered, Missed, Step, View
@@ -28,13 +27,11 @@ def on_not_checked(s: State, e: Missed, v: View) -> Step:
     settings: Settings = v.settings
     why = f"nobody ran it: {e.why}"[:1_000]
     when = "after" if s.rounds else "before"
-    checked = Checked(when=when, command=settings.check, ended=why)  # type: ignore[arg-type]
-    return _checked(s, v, replace(checked, ran=False) if by_4(v) else checked, "")
+    checked = Checked(when=when, command=settings.check, ended=why, ran=False)  # type: ignore[arg-type]
+    return _checked(s, v, checked, "")
 
 
 def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
-    if not by_5(v):
-        checked = replace(checked, tests=UNSET, restored=UNSET)
     says: Says = (say(s, "checked", checked, seat),)
     if checked.ended:
         s, says = warn(
@@ -46,8 +43,8 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
     if checked.when == "before":
         return _before(s, v, says, checked)
     ok, why = proven(s, v)
-    if ok or (checked.exit is None and not _ended_by_a_limit(checked, v)):
-        why = why or (_UNCOMPARED if by_4(v) and _no_result(s) else "")
+    if ok or (checked.exit is None and not _ended_by_a_limit(checked)):
+        why = why or (_UNCOMPARED if _no_result(s) else "")
         if ok and why:
             s, says = warn(s, says, f"the check `{checked.command}`: {why}")
         return review(s, v, says, read_work(s, v))
@@ -60,16 +57,15 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
 
 
 def _before(s: State, v: View, says: Says, checked: Checked) -> Step:
-    """The check cannot be run, so that no work could be approved. Since version 4 no work is then begun, and none is
-    paid."""
-    if by_4(v) and checked.ran is False:
+    """The check cannot be run, so that no work could be approved: none is begun, and none is paid."""
+    if checked.ran is False:
         return end(s, v, says, "no_check", why=checked.ended)
     return to_work(s, v, says)
 
 
-def _ended_by_a_limit(checked: Checked, v: View) -> bool:
-    """The check ran and did not end, as when the work hangs. Since version 4 the lead must repair that."""
-    return by_4(v) and checked.exit is None and checked.ran is True
+def _ended_by_a_limit(checked: Checked) -> bool:
+    """The check ran and did not end, as when the work hangs: the lead must repair that."""
+    return checked.exit is None and checked.ran is True
 
 
 def _no_result(s: State) -> bool:

@@ -1,18 +1,17 @@
 """madp: from the task to who leads (seeds/madp.md 4.2): intake, claims, challenges, consensus.
 
-Nobody is made to claim. Each expert that hears the task's post speaks for itself, from the floor; where the depth asks
-for it, its model words what it says, in a turn.
+Nobody is made to claim. Each expert that hears the task's post speaks for itself, from the floor.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from parley.coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
 from parley.coordinator.protocols.madp.check import challenges_fault, claim_fault
-from parley.coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked, worded
+from parley.coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked
 from parley.coordinator.protocols.madp.items import end, warn
 from parley.coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
 from parley.coordinator.protocols.madp.state import (
@@ -23,17 +22,14 @@ from parley.coordinator.protocols.madp.state import (
     Says,
     State,
     announced,
-    by_3,
-    by_4,
     degraded,
     named,
-    room,
     say,
     task_of,
 )
-from parley.coordinator.protocols.madp.turns import ask_challenge, ask_claim, ask_match, has_helper, no_words
+from parley.coordinator.protocols.madp.turns import ask_match, has_helper
 from parley.coordinator.protocols.madp.who_leads import most_confident, needs_challenges
-from parley.coordinator.protocols.madp.wording import DECLARED, posted_challenges, to_consensus
+from parley.coordinator.protocols.madp.wording import posted_challenges, to_consensus
 from parley.coordinator.table import Answered, Illegal, Inadmissible, Missed, Session, Spoke, Step, View, WindowClosed
 from parley.schemas.expert import ExpertSpec, pin, queue_of
 from parley.schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
@@ -106,8 +102,8 @@ def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
     claims_mode = claims_wanted(depth) if s.candidates and not wanted and not skip else "none"
     post = TaskPosted(
         task=task_of(v), depth=depth, candidates=s.candidates, factors=factors, claims=claims_mode, matcher=s.matcher,
-        reword=claims_mode != "none" and worded(depth, v.settings) and not by_4(v), override=wanted, degraded=skip,
-        everyone=True if by_4(v) and claims_mode != "none" and len(_may_claim(s, v)) <= MOST_AWAITED else UNSET,
+        override=wanted, degraded=skip,
+        everyone=True if claims_mode != "none" and len(_may_claim(s, v)) <= MOST_AWAITED else UNSET,
     )  # fmt: skip
     says = (*says, say(s, "task", post))
     if wanted:
@@ -159,12 +155,12 @@ def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
         s,
         general=next((k.id for k in v.opened.experts if k.general), ""),
         depth="instant",
-        unmatched=why if by_3(v) else UNSET,
+        unmatched=why,
     )
     if v.settings.expert:
         s, says = warn(s, says, why)
         return named_by_human(s, v, says, v.settings.expert)
-    if not by_3(v) or all(k.general for k in v.opened.experts):
+    if all(k.general for k in v.opened.experts):
         return general(s, v, says, why, failure=why)
     factors = Factors(
         candidate_count=0, confidence_variance=0.0, domain_overlap=False, action_clarity=True, scope_definition=False
@@ -203,11 +199,11 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     expert = body.agent_id
     _own(e, expert, "agent_id")
     candidates = {c.expert for c in s.candidates}
-    if expert in s.claims or expert in s.passed or expert in heard(s):
+    if expert in s.claims or expert in s.passed or expert in s.heard:
         raise Illegal(f"{expert} has spoken already")
     if isinstance(body, Pass):
         if expert not in candidates:
-            return _spoken(_passed_by(s, v, expert, candidates), v, ())
+            return _spoken(_passed_by(s, v, expert), v, ())
         return _spoken(replace(s, passed={**s.passed, expert: body.why or "it passed"}), v, ())
     if len(s.claims) >= MOST_CLAIMS:
         raise Illegal(f"{len(s.claims)} experts have claimed it; no more are heard")
@@ -219,39 +215,14 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     fault = claim_fault(body, expert, v)
     if fault:
         raise Illegal(fault)
-    claim = replace(body, spec=None, reword=False)
-    s = replace(s, claims={**s.claims, expert: claim})
-    s, says, words = _words(s, v, body, expert)
-    if words:
-        return replace(s, wording=(*s.wording, expert)), (*says, *ask_claim(s, v, claim))
-    return _spoken(s, v, says)
+    return _spoken(replace(s, claims={**s.claims, expert: replace(body, spec=None)}), v, ())
 
 
-def heard(s: State) -> tuple[str, ...]:
-    """Experts that passed without being candidates."""
-    return () if isinstance(s.heard, UnsetType) else s.heard
-
-
-def _passed_by(s: State, v: View, expert: str, candidates: set[str]) -> State:
+def _passed_by(s: State, v: View, expert: str) -> State:
     """An expert that intake did not name passes: it is not waited for any longer."""
-    if not by_4(v):
-        raise Illegal(f"{expert} is no candidate: nobody waits for its pass; candidates are {named(candidates)}")
     if expert not in announced(v):
         raise Illegal(f"{expert} was not announced when the task came: it is heard from the next one on")
-    return replace(s, heard=(*heard(s), expert))
-
-
-def _words(s: State, v: View, body: Claim | Challenges, expert: str) -> tuple[State, Says, bool]:
-    """(.., .., whether its own model is to word it, as before version 4). What a claim's words cost is not paid where
-    the work that is claimed could then not be."""
-    if by_4(v) or not (body.reword and room(v, expert) and worded(s.depth or "instant", v.settings)):
-        return s, (), False
-    short = no_words(s, v, expert)
-    if not short:
-        return s, (), True
-    if any(w.startswith(DECLARED) for w in s.warnings):
-        return s, (), False
-    return *warn(s, (), f"{DECLARED} ({short})"), False
+    return replace(s, heard=(*s.heard, expert))
 
 
 def _decode_spoken(e: Spoke, window: str, kinds: dict[str, type]) -> Any:
@@ -286,29 +257,12 @@ def _uncalled(body: Claim, v: View) -> ExpertSpec:
     return body.spec
 
 
-def on_claim_worded(s: State, e: Answered, v: View) -> Step:
-    """The model's words and relevance replace the declared ones. The confidence stays the declared one, which is the
-    matcher's."""
-    declared = s.claims[e.seat]
-    claim = replace(e.body, confidence=declared.confidence, topics=e.body.topics or declared.topics)
-    return _spoken(replace(s, claims={**s.claims, e.seat: claim}, wording=_without(s.wording, e.seat)), v, ())
-
-
-def on_claim_not_worded(s: State, e: Missed, v: View) -> Step:
-    """The declared claim stands."""
-    return _spoken(replace(s, wording=_without(s.wording, e.seat)), v, ())
-
-
-def _without(experts: tuple[str, ...], expert: str) -> tuple[str, ...]:
-    return tuple(x for x in experts if x != expert)
-
-
 def _spoken(s: State, v: View, says: Says) -> Step:
-    """The window closes when everybody has spoken. The claims close when no model is wording any more."""
+    """The window closes when everybody has spoken."""
     listening = CLAIMS in v.windows
-    if listening and not s.unmatched and not silent(s) and not (by_4(v) and _unheard(s, v)):
+    if listening and not s.unmatched and not silent(s) and not _unheard(s, v):
         listening, says = False, (*says, CloseWindow(name=CLAIMS))
-    return (s, says) if listening or s.wording else _close_claims(s, v, says)
+    return (s, says) if listening else _close_claims(s, v, says)
 
 
 def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
@@ -319,7 +273,7 @@ def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
         return _by_words(s, v, (*closed, *posts))
     if e.name == COORDINATION:
         says, s = posted_claims(s, v, False)
-        return _out_of_time(s, v, (*withdrawn(v), CloseWindow(name=CLAIMS), *says))
+        return _out_of_time(s, v, (CloseWindow(name=CLAIMS), *says))
     return _spoken(s, v, ())
 
 
@@ -332,7 +286,7 @@ def _may_claim(s: State, v: View) -> list[str]:
 def _unheard(s: State, v: View) -> bool:
     """Whether somebody who may claim has not spoken yet. If very many may claim, the window stays open until its
     end."""
-    spoken, may = {*s.claims, *s.passed, *heard(s)}, _may_claim(s, v)
+    spoken, may = {*s.claims, *s.passed, *s.heard}, _may_claim(s, v)
     return len(may) > MOST_AWAITED or any(x not in spoken for x in may)
 
 
@@ -358,7 +312,6 @@ def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
     body = ClaimsPosted(
         claims=tuple(s.claims.values()), silent=silent(s), challenges=challenges,
         passed=tuple(Pass(agent_id=x, why=why) for x, why in s.passed.items()),
-        reword=challenges and worded(s.depth or "instant", v.settings) and not by_4(v),
     )  # fmt: skip
     return (say(s, "claims", body),), replace(s, silent=body.silent)
 
@@ -404,13 +357,13 @@ def _by_words(s: State, v: View, says: Says) -> Step:
     """Nobody matched the task: of those who claimed, the one with the most of its words leads. If nobody claimed: 9.1's
     first row."""
     if not s.claims:
-        return general(s, v, says, "no expert's words are in the task", failure=s.unmatched or "")
+        return general(s, v, says, "no expert's words are in the task", failure=s.unmatched)
     lead, tie = best(s, v, {x: claim.confidence for x, claim in s.claims.items()})
     decision = consensus(
         v, alone(s, lead), f"{lead}: coordination is degraded: the task's words choose", "degraded",
-        excluded=left_out(s, lead, "the task's words fit it less"), notes=(s.unmatched or "", *((tie,) if tie else ())),
+        excluded=left_out(s, lead, "the task's words fit it less"), notes=(s.unmatched, *((tie,) if tie else ())),
     )  # fmt: skip
-    return assign(s, v, says, decision, failure=s.unmatched or "")
+    return assign(s, v, says, decision, failure=s.unmatched)
 
 
 # ---------------------------------------------------------------- challenges
@@ -434,34 +387,19 @@ def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
     if fault:
         raise Illegal(fault)
     s = replace(s, spoken=(*s.spoken, expert), challenges=(*s.challenges, *body.challenges))
-    s, says, words = _words(s, v, body, expert)
-    if words:
-        return replace(s, wording=(*s.wording, expert)), (*says, *ask_challenge(s, v, expert))
-    return _challenged(s, v, says)
-
-
-def on_challenge_worded(s: State, e: Answered, v: View) -> Step:
-    """The model's objections replace those of the specification."""
-    others = tuple(c for c in s.challenges if c.challenger_id != e.seat)
-    s = replace(s, challenges=(*others, *e.body.challenges), wording=_without(s.wording, e.seat))
     return _challenged(s, v, ())
-
-
-def on_challenge_not_worded(s: State, e: Missed, v: View) -> Step:
-    """What it declared stands."""
-    return _challenged(replace(s, wording=_without(s.wording, e.seat)), v, ())
 
 
 def _challenged(s: State, v: View, says: Says) -> Step:
     listening = CHALLENGES in v.windows
     if listening and all(x in s.spoken for x in s.claims):
         listening, says = False, (*says, CloseWindow(name=CHALLENGES))
-    return (s, says) if listening or s.wording else to_consensus(s, v, says)
+    return (s, says) if listening else to_consensus(s, v, says)
 
 
 def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
     """A claimant that said nothing objects to nothing. After 9.1's time budget the most confident leads."""
     if e.name == COORDINATION:
-        says: tuple[Wish, ...] = (*withdrawn(v), CloseWindow(name=CHALLENGES), *posted_challenges(s))
+        says: tuple[Wish, ...] = (CloseWindow(name=CHALLENGES), *posted_challenges(s))
         return _out_of_time(s, v, says)
     return _challenged(s, v, ())

@@ -56,7 +56,7 @@ def assign(
     lead = decision.outcome.lead
     assert lead is not None, "a task that nobody takes ends"
     s = replace(
-        s, phase=Phase.WORKING, wording=(), consensus=number(v, says), conflict=decision.conflict,
+        s, phase=Phase.WORKING, consensus=number(v, says), conflict=decision.conflict,
         team=decision.outcome.support, excluded=decision.outcome.excluded, folder=v.settings.folder,
     )  # fmt: skip
     says = (*says, say(s, "consensus", decision), tell_breaker(v, failure), CloseWindow(name=COORDINATION))

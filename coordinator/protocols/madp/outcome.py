@@ -10,7 +10,6 @@ from parley.coordinator.protocols.madp.state import (
     State,
     agent_state,
     body_of,
-    by_2,
     checks,
     task_of,
     verdicts,
@@ -58,7 +57,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "items": _items(s, v),
         "tokens": s.tokens,
     }
-    if work is None and s.changed is not None and by_2(v):
+    if work is None and s.changed is not None:
         result["kept"] = {"diff": _diff(s, v), "folder": s.folder}
     if v.settings.check:
         result["check"] = _check(s, v)

@@ -1,4 +1,4 @@
-"""madp: what the check proves of the work (since version 2).
+"""madp: what the check proves of the work.
 
 Whoever works says that it works; the check shows it. The work is approved only where the check has succeeded after it.
 Where the task names some of the failures, by words that stand in their names, it is enough that these are gone and that

@@ -19,12 +19,8 @@ from parley.coordinator.protocols.madp.check import check
 from parley.coordinator.protocols.madp.checks import on_checked, on_not_checked
 from parley.coordinator.protocols.madp.claims import (
     on_challenge_heard,
-    on_challenge_not_worded,
-    on_challenge_worded,
     on_challenges_over,
     on_claim_heard,
-    on_claim_not_worded,
-    on_claim_worded,
     on_claims_over,
     on_intake_late,
     on_matched,
@@ -38,8 +34,6 @@ from parley.coordinator.protocols.madp.outcome import outcome
 from parley.coordinator.protocols.madp.seats import ROLES, beneath, seat
 from parley.coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
 from parley.coordinator.protocols.madp.turns import (
-    CHALLENGE,
-    CLAIM,
     MATCH,
     REVIEW,
     RUN_CHECK,
@@ -75,7 +69,7 @@ from parley.coordinator.table import (
     to,
 )
 from parley.schemas.expert import ROLE
-from parley.schemas.protocols.madp.messages import Challenges, Claim, Settings, Worded
+from parley.schemas.protocols.madp.messages import Settings, Worded
 from parley.schemas.protocols.madp.work import Checked, Review, Support, Work
 from parley.schemas.routing import Matched
 
@@ -116,16 +110,12 @@ _TABLE: Table = {
     },
     Phase.CLAIMING: {
         Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
-        Answered: to(on_claim_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
-        Missed: to(on_claim_not_worded, Phase.CLAIMING, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
     Phase.CHALLENGING: {
         Spoke: to(on_challenge_heard, Phase.CHALLENGING, Phase.WORDING, *ASSIGNED),
-        Answered: to(on_challenge_worded, Phase.CHALLENGING, *ASSIGNED),
-        Missed: to(on_challenge_not_worded, Phase.CHALLENGING, *ASSIGNED),
         WindowClosed: to(on_challenges_over, Phase.CHALLENGING, Phase.WORDING, *ASSIGNED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
@@ -195,16 +185,13 @@ TABLE: Table = {
 
 PROTOCOL = Protocol(
     name="madp",
-    version=5,
-    oldest=1,
+    version=1,
     settings=Settings,
     state=State,
     table=TABLE,
     done=Phase.DONE,
     replies={
         MATCH: Matched,
-        CLAIM: Claim,
-        CHALLENGE: Challenges,
         WORDS: Worded,
         WORK: Work,
         SUPPORT: Support,

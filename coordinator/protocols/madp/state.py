@@ -53,13 +53,13 @@ class Phase(StrEnum):
     CHALLENGING = auto()
     """Claimants say what they make of the others' claims."""
     WORDING = auto()
-    """One model words all of it, in one turn (version 4)."""
+    """One model words all of it, in one turn."""
     WORKING = auto()
     """The lead works."""
     SUPPORTING = auto()
     """A supporter works on a part."""
     CHECKING = auto()
-    """The check runs: before the work on what the task began with, after it on what was accepted (version 2)."""
+    """The check runs: before the work on what the task began with, after it on what was accepted."""
     REVIEWING = auto()
     DELIBERATING = auto()
     """A child session decides what blocks the task."""
@@ -105,18 +105,15 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     general: str = ""
     security: bool = False
     matcher: str = ""
-    unmatched: str | UnsetType = UNSET
-    """Why nobody matched the task: its words then call experts, who claim it. Absent: it was matched (or version 1,
-    2)."""
+    unmatched: str = ""
+    """Why nobody matched the task: its words then call experts, who claim it. Empty: it was matched."""
     claims: dict[str, Claim] = {}
     passed: dict[str, str] = {}
     """Candidate -> why it passed."""
-    heard: tuple[str, ...] | UnsetType = UNSET
-    """Others that passed (version 4)."""
+    heard: tuple[str, ...] = ()
+    """Others that passed."""
     silent: tuple[str, ...] = ()
     """Candidates that did not speak while claims were heard."""
-    wording: tuple[str, ...] = ()
-    """Experts whose models are wording their claims."""
     spoken: tuple[str, ...] = ()
     """Claimants that have said what they make of the others' claims."""
     challenges: tuple[Challenge, ...] = ()
@@ -172,28 +169,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     def round(self) -> int:
         """Number of the turn of work that runs, waits or is reviewed, from 1; 0 before the first."""
         return len(self.rounds) + (self.phase == Phase.WORKING) if self.lead else 0
-
-
-def by_2(v: View) -> bool:
-    """Whether the session is of version 2 or a later one: reviewers read the folder, and a check may be run."""
-    return v.opened.version >= 2
-
-
-def by_3(v: View) -> bool:
-    """Whether the session is of version 3 or a later one: the task's words decide where nobody could match it."""
-    return v.opened.version >= 3
-
-
-def by_4(v: View) -> bool:
-    """Whether the session is of version 4 or a later one: one turn words all claims, everybody is heard until the
-    window closes, and work does not begin where its check cannot be run."""
-    return v.opened.version >= 4
-
-
-def by_5(v: View) -> bool:
-    """Whether the session is of version 5 or a later one: files that decide what the check runs are the original ones
-    while it runs, tests are counted by its worker, and a review by the lead's own model is said to be one."""
-    return v.opened.version >= 5
 
 
 def checks(s: State) -> tuple[Checked, ...]:

@@ -16,8 +16,6 @@ from parley.coordinator.protocols.madp.state import (
     State,
     announced,
     body_of,
-    by_2,
-    by_5,
     caps,
     checks,
     degraded,
@@ -26,14 +24,14 @@ from parley.coordinator.protocols.madp.state import (
 )
 from parley.coordinator.table import Plan, Planned, Step, View, Worker
 from parley.schemas.expert import ROLE, Known, queue_of
-from parley.schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, WordsBrief
+from parley.schemas.protocols.madp.messages import WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
 from parley.schemas.session import Seat
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
-MATCH, CLAIM, CHALLENGE, WORK, SUPPORT, REVIEW = "match", "claim", "challenge", "work", "support", "review"
+MATCH, WORK, SUPPORT, REVIEW = "match", "work", "support", "review"
 WORDS, RUN_CHECK = "words", "check"
 MOST_TOLD = 2_000_000
 """Bytes of earlier support that a lead is shown again."""
@@ -139,20 +137,6 @@ def no_words(s: State, v: View, expert: str) -> str:
     return next((short for x in seats if (short := v.affords([wording_turn, (x, caps(v, least_calls(v)))]))), "")
 
 
-def ask_claim(s: State, v: View, declared: Claim) -> tuple[Wish, ...]:
-    """Ask the expert's model to word its claim."""
-    brief = ClaimBrief(
-        task=task_of(v), expert=declared.agent_id, declared=declared, candidates=tuple(c.expert for c in s.candidates)
-    )
-    return _ask(v, declared.agent_id, CLAIM, 0, brief)
-
-
-def ask_challenge(s: State, v: View, expert: str) -> tuple[Wish, ...]:
-    """Ask the expert's model what it makes of the others' claims."""
-    brief = ChallengeBrief(task=task_of(v), expert=expert, claims=tuple(s.claims.values()))
-    return _ask(v, expert, CHALLENGE, 0, brief)
-
-
 def ask_words(s: State, v: View) -> tuple[Wish, ...]:
     """Ask the general-purpose expert, which claims nothing, to word all claims."""
     brief = WordsBrief(task=task_of(v), claims=tuple(s.claims.values()), challenges=s.challenges)
@@ -181,8 +165,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
     )  # fmt: skip
     brief = _with_history(v, brief)
-    if by_2(v):
-        brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=checks(s))
+    brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=checks(s))
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
 
@@ -224,7 +207,7 @@ def ask_check(s: State, v: View, says: Says) -> Step:
     settings = v.settings
     when: Literal["before", "after"] = "after" if s.rounds else "before"
     brief = CheckBrief(when=when, command=settings.check, seconds=settings.check_s, folder=s.folder)
-    brief = replace(brief, base=settings.folder) if s.rounds and by_5(v) else brief
+    brief = replace(brief, base=settings.folder) if s.rounds else brief
     s = replace(s, phase=Phase.CHECKING)
     seat = v.seats(CHECK)[0].seat
     return s, (*says, AskSeat(seat=seat, kind=RUN_CHECK, round=s.round, brief=raw(brief), caps=caps(v, 1)))
@@ -297,16 +280,13 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
     wishes: list[Wish] = []
     granted = _looks(v, reviewers)
     for expert in reviewers:
+        calls = granted.get(expert, LEAST_CALLS)
         brief = ReviewBrief(
             task=task_of(v), expert=expert, lead=s.lead, summary=work.summary, output=work.output,
-            diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings,
+            diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings, base=v.settings.folder,
+            folder=s.folder, performed=work.performed, checks=checks(s),
+            tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
         )  # fmt: skip
-        calls = granted.get(expert, LEAST_CALLS)
-        if by_2(v):
-            brief = replace(
-                brief, base=v.settings.folder, folder=s.folder, performed=work.performed, checks=checks(s),
-                tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
-            )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, _with_history(v, brief), calls)
     return tuple(wishes)
 
@@ -314,7 +294,7 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
 def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
     """Reviewer that may use tools -> calls of its model: as many as the budget holds for all of them."""
     experts = announced(v)
-    if not by_2(v) or not v.settings.tool_calls:
+    if not v.settings.tool_calls:
         return {}
     may = [x for x in reviewers if experts[x].tools]
     rest = [(invite(v, x).seat, caps(v)) for x in reviewers if x not in may]

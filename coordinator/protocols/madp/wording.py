@@ -1,5 +1,5 @@
 """madp: from what was said to the consensus (seeds/madp.md 4.4, 4.5). Where the depth asks for it a language model
-words all claims and challenges first, in one turn (since version 4).
+words all claims and challenges first, in one turn.
 
 It is the general-purpose expert's model: this one claims nothing of the task, so it words no claim of its own. How sure
 each expert is, and what it defers or requires, stays as it was declared.
@@ -12,7 +12,7 @@ from parley.coordinator.protocols.madp import who_leads
 from parley.coordinator.protocols.madp.depth import SUPPORT, worded
 from parley.coordinator.protocols.madp.items import warn
 from parley.coordinator.protocols.madp.lead_changes import assign, consensus
-from parley.coordinator.protocols.madp.state import Phase, Says, State, announced, by_4, room, say
+from parley.coordinator.protocols.madp.state import Phase, Says, State, announced, room, say
 from parley.coordinator.protocols.madp.turns import ask_words, no_words
 from parley.coordinator.protocols.madp.who_leads import ResolutionInput
 from parley.coordinator.table import Answered, Missed, Step, View, WindowClosed
@@ -35,7 +35,7 @@ def to_consensus(s: State, v: View, says: Says) -> Step:
 def _wanted(s: State, v: View) -> tuple[State, Says, bool]:
     """(.., a warning, whether a model is asked). Nothing is paid for words where there is nobody to agree with, or
     where the work could then not be paid."""
-    words = by_4(v) and len(s.claims) > 1 and worded(s.depth or "instant", v.settings)
+    words = len(s.claims) > 1 and worded(s.depth or "instant", v.settings)
     by = announced(v).get(s.general)
     if not words or by is None or not by.metered or not room(v, s.general):
         return s, (), False

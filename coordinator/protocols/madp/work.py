@@ -20,7 +20,6 @@ from parley.coordinator.protocols.madp.state import (
     State,
     announced,
     body_of,
-    by_5,
     number,
     revisions,
     room,
@@ -226,7 +225,7 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
     reviewers, short = affordable(v, reviewers)
     if short:
         s, says = warn(s, says, f"reviewed by {', '.join(reviewers)} alone, the budget holds no more ({short})")
-    if by_5(v) and (model := _one_model(s, v, reviewers)):
+    if model := _one_model(s, v, reviewers):
         s, says = warn(s, says, f"lead and reviewers are of one model ({model}). {AGREE_MORE}")
     s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
     asks = ask_reviews(s, v, w, reviewers)

@@ -138,7 +138,6 @@ class Play(BasePlay):
         there: Sequence[Announcement] | None = None,
         turn_timeout_s: float = 120.0,
         checker: bool = False,
-        version: int | None = None,
     ) -> None:
         request = OpenSession(
             question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
@@ -160,8 +159,6 @@ class Play(BasePlay):
             MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
             known={"degraded": degraded},
         )  # fmt: skip
-        if version is not None:
-            opened = msgspec.structs.replace(opened, version=version)
         super().__init__(MADP, opened)
 
     # -- events
@@ -199,12 +196,12 @@ class Play(BasePlay):
         spoken = {*s.claims, *s.passed}
         if s.phase == "claiming" and not s.unmatched and all(c.expert in spoken for c in s.candidates):
             for expert in [k.id for k in self.session.opened.experts if not k.general and k.id not in spoken]:
-                if self.session.opened.version >= 4 and "claims" in self.session.windows:
+                if "claims" in self.session.windows:
                     self.speak(expert, "claims", "pass", Pass(agent_id=expert))
         return self
 
-    def challenges(self, expert: str, *challenges: Challenge, reword: bool = False) -> "Play":
-        self.speak(expert, "challenges", "challenges", Challenges(challenges=challenges, reword=reword))
+    def challenges(self, expert: str, *challenges: Challenge) -> "Play":
+        self.speak(expert, "challenges", "challenges", Challenges(challenges=challenges))
         return self
 
     def decide(self, item: str, choice: str, note: str = "", author: str = "client") -> log.Entry:

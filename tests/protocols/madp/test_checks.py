@@ -17,10 +17,10 @@ def run(when: str, *failed: str, **more: Any) -> Checked:
     return Checked(when=when, command=CHECK, failed=failed, **{**given, **more})  # type: ignore[arg-type]
 
 
-def checked(version: int | None = None, **settings: Any) -> Play:
+def checked(**settings: Any) -> Play:
     """A task whose folder is known, with a check that has been asked for."""
     given = {"check": CHECK, "folder": FOLDER, **settings}
-    p = Play(given, checker=True, task="The tests fail: fix the code", version=version)
+    p = Play(given, checker=True, task="The tests fail: fix the code")
     return p.working(reviewers=(AUDITOR,))
 
 
@@ -105,12 +105,6 @@ def test_where_the_check_cannot_be_run_no_work_is_begun_and_none_is_paid(how: st
     assert p.stop["reason"] == "no_check" and not p.result.stop.converged and not p.bodies("work")
     assert p.outcome["work"] is None and p.outcome["check"]["ok"] is None
     assert "came to no result before the work" in p.warnings and p.certificate["why"]
-
-
-def test_before_version_4_it_did_not_hold_the_work_up() -> None:
-    p = checked(version=3)
-    p.vanish("check")
-    assert p.asked() == [(SRE, "work")] and "came to no result before the work" in p.warnings
 
 
 def test_a_check_that_hangs_before_the_work_may_be_what_is_to_be_repaired() -> None:
@@ -204,12 +198,3 @@ def test_files_that_decide_what_the_check_runs_are_as_before_the_work_and_everyb
     p.reply(SRE, done(folder=artifact(2)))
     p.reply("check", run("after", tests=4, restored=("unittest.py",)))
     assert p.brief(AUDITOR)["checks"][1]["restored"] == ["unittest.py"]
-
-
-def test_before_version_5_the_check_took_every_file_as_it_was_and_counted_names() -> None:
-    p = checked(version=4)
-    p.reply("check", run("before", "t.py::a", tests=4))
-    p.reply(SRE, done(folder=artifact(1)))
-    assert "base" not in p.brief("check")
-    p.reply("check", run("after", tests=4, restored=("x.py",)))
-    assert not {"tests", "restored"} & p.last("checked").keys()

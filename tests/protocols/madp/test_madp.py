@@ -629,13 +629,6 @@ def test_without_a_match_nobody_can_say_who_reviews() -> None:
     assert "no reviewer for it is there" not in p.warnings
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_in_earlier_versions_what_nobody_matched_is_the_general_experts_at_once(version: int) -> None:
-    p = Play(version=version)
-    p.fail("helper")
-    assert p.lead == GENERAL and "unmatched" not in str(p.posts("task"))
-
-
 def test_the_lead_does_not_review_its_own_work() -> None:
     p = Play().working(AUDITOR, reviewers=(AUDITOR, QA))
     p.reply(AUDITOR, done())

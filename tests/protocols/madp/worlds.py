@@ -1,6 +1,6 @@
 """The whole reachable state graph of MADP in small worlds: every edge is taken.
 
-Alphabet: from the floor a claim (declared, to be worded, deferring), a pass, an uncalled claim, challenges; of a turn
+Alphabet: from the floor a claim (declared, deferring), a pass, an uncalled claim, challenges; of a turn
 each outcome that it may have, a reply that was the last attempt, and nobody who serves it any more; the timer before it
 is due and when the next is; each answer to an item; another expert named by a human; a deliberation with an answer and
 one without; the check green, red and ended; a cancel. There is no cycle, an open task always waits for a turn, a window
@@ -62,7 +62,7 @@ class Small:
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     experts: tuple[str, ...] = (SRE, IMPL, QA, GENERAL)
     floor: tuple[str, ...] = ("claim", "pass")
-    """claim, pass, defer, reword, uncalled"""
+    """claim, pass, defer, uncalled"""
     objections: tuple[str, ...] = ("",)
     """What is proposed for the others; empty: nothing."""
     work: tuple[str, ...] = ("done",)
@@ -79,7 +79,6 @@ class Small:
     """What the check may come to before the work, and after it."""
     metered: bool = False
     """Whether experts have language models; they have them where tokens are bounded."""
-    version: int = MADP.version
 
     def opening(self) -> log.Opened:
         settings = {
@@ -89,7 +88,7 @@ class Small:
         play = Play(
             settings, experts=self.experts, degraded=self.degraded, budget=self.budget,
             metered=self.metered or self.budget.tokens is not None, helper_metered=self.budget.tokens is not None,
-            checker=bool(self.checks), version=self.version,
+            checker=bool(self.checks),
         )  # fmt: skip
         return play.session.opened
 
@@ -137,11 +136,11 @@ WORLDS: dict[str, Small] = {
     "quick": Small((matched({SRE: 0.8, IMPL: 0.75}, reviewers=()),), floor=("claim", "pass", "uncalled"), named=True),
     "quick, security": Small((matched({SRE: 0.8, IMPL: 0.75}, reviewers=(), security=True),),
                              {"security_confidence": 0.9}),
-    "claims": Small((matched(TWO, reviewers=()),), WORDED, floor=("claim", "pass", "reword"), named=True, version=3),
+    "claims": Small((matched(TWO, reviewers=()),), WORDED, floor=("claim", "pass"), named=True),
     "claims, security": Small((matched(TWO, reviewers=(), security=True),), {**WORDED, "security_confidence": 0.9},
-                              floor=("claim", "pass", "reword"), version=3),
+                              floor=("claim", "pass")),
     "claims, late": Small((matched(TWO, reviewers=()),), {**WORDED, "coordination_s": 0.5},
-                          floor=("claim", "pass", "reword"), version=3),
+                          floor=("claim", "pass")),
     "claims, late, security": Small((matched(TWO, reviewers=(), security=True),), {**WORDED, "coordination_s": 0.5}),
     "extended": Small(
         (EXTENDED,), experts=(SRE, IMPL, ARCH, GENERAL), floor=("claim", "defer"), objections=("", "exclude")
@@ -151,13 +150,13 @@ WORLDS: dict[str, Small] = {
         objections=("", "lead", "support", "collaborate", "exclude"),
     ),
     "challenges": Small((matched(TWO, reviewers=(), overlap=True),), floor=("claim",),
-                        objections=("", "exclude", "reword"), named=True, version=3),
+                        objections=("", "exclude"), named=True),
     "challenges, conflict": Small((matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True),), floor=("claim",),
-                                  objections=("exclude", "reword", "exclude, reword"), version=3),
+                                  objections=("", "exclude")),
     "conflict, security": Small((matched({SRE: 0.6, IMPL: 0.6}, reviewers=(), overlap=True, security=True),),
                                 {"security_confidence": 0.9}, floor=("claim",), objections=("exclude",)),
     "challenges, late": Small((matched(TWO, reviewers=(), overlap=True, security=True),), {"coordination_s": 0.5},
-                              floor=("claim", "reword"), objections=("", "reword"), version=3),
+                              floor=("claim",), objections=("",)),
     "work": Small((WORKING,), experts=REVIEWERS, work=("done", "support", "handoff"), reviews=(APPROVED, REVISE)),
     "plan": Small((WORKING,), experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, REVISE)),
     "named at work": Small((WORKING,), experts=REVIEWERS, work=("done", "support"), named=True),
@@ -174,19 +173,16 @@ WORLDS: dict[str, Small] = {
     ),
     "seconds": Small(
         (EXTENDED, WORKING), {"item_s": 300}, experts=(SRE, IMPL, ARCH, AUDITOR), budget=Budget(seconds=5),
-        floor=("claim", "reword"), objections=("", "reword"), work=("done", "support", "blocked"), misses=False,
-        version=3),
+        floor=("claim",), objections=("",), work=("done", "support", "blocked"), misses=False),
     "seconds, deliberation": Small(
         (WORKING,), {"deliberation": "maci"}, experts=REVIEWERS, budget=Budget(seconds=5), work=("blocked",),
     ),
     "1 turn, security": Small((matched(TWO, security=True),), {**WORDED, "security_confidence": 0.9},
-                              budget=Budget(tokens=240), spent=240, floor=("claim", "reword"), version=3),
+                              budget=Budget(tokens=240), spent=240, floor=("claim",)),
     "2 attempts": Small((WORKING,), {"attempts": 2}, experts=REVIEWERS, budget=Budget(tokens=240 * 3), spent=240,
                         work=("done", "support")),
     "checked": Small((WORKING,), CHECKED, experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, PLACED),
                      checks=((red("before"),), (green("after"), red("after"), cut("after")))),
-    "checked, before 4": Small((WORKING,), CHECKED, experts=REVIEWERS, version=3,
-                               checks=((red("before"), cut("before")), (green("after"), cut("after")))),
     "checked, not run": Small((WORKING,), {**CHECKED, "max_reviews": 1}, experts=REVIEWERS,
                               checks=((red("before"), unrun("before"), hung("before")),
                                       (green("after"), hung("after"), unrun("after")))),
@@ -216,10 +212,10 @@ WORLDS: dict[str, Small] = {
     "checked, in doubt": Small((matched({SRE: 0.4}, security=True, reviewers=()), DOUBTED), ONCE,
                                experts=(SRE, IMPL), floor=("claim",), objections=("exclude",), misses=False,
                                checks=((red("before"),), (green("after"),))),
-    "checked, worded": Small((ARGUED,), ONCE, experts=(SRE, IMPL), floor=("reword",), objections=("", "reword"),
-                             checks=((red("before"),), (green("after"),)), version=3),
+    "checked, worded": Small((ARGUED,), ONCE, experts=(SRE, IMPL), floor=("claim",), objections=("",),
+                             checks=((red("before"),), (green("after"),))),
     "checked, standard": Small((matched(TWO, reviewers=()), matched({})), {**ONCE, "wording": "standard"},
-                               floor=("claim", "pass", "reword"), version=3,
+                               floor=("claim", "pass"),
                                checks=((red("before"),), (green("after"),))),
     "checked, deliberation": Small((WORKING,), {**ONCE, "deliberation": "maci"}, experts=(SRE, IMPL), named=True,
                                    work=("done", "blocked"), misses=False,
@@ -229,9 +225,9 @@ WORLDS: dict[str, Small] = {
     **{
         f"{n} turns": Small(
             (EXTENDED, WORKING, matched(TWO, reviewers=())), {**WORDED, "deliberation": "maci"},
-            experts=(SRE, IMPL, ARCH, AUDITOR), floor=("claim", "pass", "reword"), objections=("", "reword"),
+            experts=(SRE, IMPL, ARCH, AUDITOR), floor=("claim", "pass"), objections=("",),
             work=("done", "support", "handoff", "blocked"), reviews=(APPROVED, REVISE), budget=Budget(tokens=240 * n),
-            spent=240, version=3,
+            spent=240,
         )
         for n in range(1, 4)
     },
@@ -251,7 +247,6 @@ def claims(world: Small, session: Session) -> Iterator[log.Spoke]:
         claimed = {
             "claim": (claim(expert, "high"), claim(expert, "medium")),
             "defer": (claim(expert, "high", defers_to=(first,)),) if first else (),
-            "reword": (claim(expert, "high", reword=True),),
         }
         for kind in world.floor:
             if kind == "pass":
@@ -259,9 +254,9 @@ def claims(world: Small, session: Session) -> Iterator[log.Spoke]:
             yield from (says(expert, "claim", body) for body in claimed.get(kind, ()))
     if "uncalled" in world.floor and QA not in s.claims:
         yield says(QA, "claim", claim(QA, "high", 0.9, spec=spec(QA)))
-    spoken = {*s.claims, *s.passed, *(() if isinstance(s.heard, msgspec.UnsetType) else s.heard)}
+    spoken = {*s.claims, *s.passed, *s.heard}
     others = [x for x in world.experts if x not in (GENERAL, *spoken, *(c.expert for c in s.candidates))]
-    if world.version >= 4 and not experts and s.candidates:
+    if not experts and s.candidates:
         yield from (says(x, "pass", Pass(agent_id=x)) for x in others[:1])
 
 
@@ -271,9 +266,8 @@ def objections(world: Small, session: Session) -> Iterator[log.Spoke]:
     for expert in [x for x in s.claims if x not in s.spoken][:1]:
         other = next(x for x in s.claims if x != expert)
         for proposed in world.objections:
-            resolution, _, reword = proposed.partition(", ")
-            some = () if resolution in ("", "reword") else (objection(expert, other, resolution),)  # type: ignore[arg-type]
-            body = Challenges(challenges=some, reword="reword" in (resolution, reword))
+            some = (objection(expert, other, proposed),) if proposed else ()  # type: ignore[arg-type]
+            body = Challenges(challenges=some)
             yield log.Spoke(
                 author=queue_of(expert), channel="public", window="challenges", kind="challenges", body=raw(body)
             )
@@ -284,11 +278,6 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
     match ask.kind:
         case "match":
             yield from world.matches
-        case "claim":
-            yield claim(ask.seat, "high")
-        case "challenge":
-            other = next(x for x in s.claims if x != ask.seat)
-            yield Challenges(challenges=(objection(ask.seat, other, "exclude"),))
         case "words":
             yield Worded()
             first, second, *_ = s.claims
@@ -380,8 +369,7 @@ def key(world: Small, session: Session) -> bytes:
     items = [[i.kind, i.choices] for i in s.items]
     planned = "plan" in world.work and s.work is not None and not body(session, s.work)["performed"]
     agreed = s.phase in ("working", "checking") or s.rounds  # then it no longer matters what was said to come there
-    heard = None if isinstance(s.heard, msgspec.UnsetType) else s.heard
-    said = None if agreed else [s.claims, s.passed, heard, s.wording, s.spoken, s.challenges]
+    said = None if agreed else [s.claims, s.passed, s.heard, s.spoken, s.challenges]
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
         len(s.supported), s.helping, s.findings, s.work is None, planned, s.revisions, s.failed, s.supports, s.handoffs,
