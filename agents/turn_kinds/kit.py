@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from parley.agents.artifacts import ArtifactAccess
 from parley.agents.context import Shown
@@ -60,13 +60,6 @@ class Kind:
     """What was said on a channel of the seat's own is marked as a note, apart from what everybody heard."""
 
 
-class MakeHear(Protocol):
-    """Makes what an expert's process does about posts."""
-
-    def __call__(self, spec: ExpertSpec, *, metered: bool) -> Hear:
-        """Of one expert; `metered`: its model counts tokens, so it is a language model."""
-
-
 Serve = Callable[[Equipment, Shown, Emit, ArtifactAccess], Awaitable[Completion]]
 
 
@@ -84,5 +77,5 @@ class Kit:
     0.2 s); None: it refuses."""
     serve: Serve | None = None
     """Answers a turn with what a worker has, where there is more to it than asking the model. Raises ModelError."""
-    hear: MakeHear | None = None
-    """What an expert's process does about posts of such sessions; None: nothing."""
+    hear: Callable[[ExpertSpec], Hear] | None = None
+    """Makes what one expert's process does about posts of such sessions; None: nothing."""

@@ -164,7 +164,7 @@ def agent(
     expert, known = spec.expert, kits()
     hear = None
     if expert is not None:
-        hear = joined([kit.hear(expert, metered=model.metered) for kit in known if kit.hear is not None])
+        hear = joined([kit.hear(expert) for kit in known if kit.hear is not None])
     hear = getattr(model, "hear", None) or hear  # a function says itself what it hears
 
     def make(connection: Connection, metrics: Metrics) -> Worker:

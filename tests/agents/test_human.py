@@ -12,7 +12,7 @@ import pytest
 from parley.agents.context import Other, Shown
 from parley.agents.models.human import Human, clock, readable
 from parley.agents.protocols import KITS, kind_of
-from parley.agents.protocols.madp.kinds import ASKED, STEPS
+from parley.agents.protocols.madp.kinds import STEPS
 from parley.schemas.protocols.competition.messages import (
     Bid,
     Decision,
@@ -191,7 +191,7 @@ class Robot:
         return {"a number": "1", "a line": "x", "JSON": "x"}.get(what, what.split(" | ")[0])
 
 
-ASKED_OF_MADP = ASKED | {kind: plain for kind, (_, plain) in STEPS.items()}
+ASKED_OF_MADP = {kind: plain for kind, (_, plain) in STEPS.items()}
 FORMS = sorted((p, k) for p, kit in KITS.items() for k, kind in kit.kinds.items() if not kind.computed)
 
 

@@ -28,11 +28,9 @@ from parley.schemas.protocols.critic import (
     VerdictBrief,
 )
 from parley.schemas.protocols.maci.messages import BlindBrief, Span
-from parley.schemas.protocols.madp.messages import ClaimBrief
 from parley.schemas.protocols.madp.work import Finding, WorkBrief
 from parley.schemas.routing import Message, Task
 from parley_research.benchmarks import prompts
-from tests.llm.madp.test_prompts import declared
 from tests.llm.support import POSITION, asked
 from tests.protocols.competition.turns import me, said
 from tests.protocols.competition.turns import shown as competing
@@ -136,9 +134,8 @@ def captain() -> list[Shown]:
 
 
 def expert() -> list[Shown]:
-    """It claims, works in two steps with tools, and works again after a review."""
+    """It works in two steps with tools, and works again after a review."""
     task = Task(prompt="Fix the greeting", prior_conversation=(Message(role="user", text="It is rude."),))
-    claim = ClaimBrief(task=task, expert="sre", declared=declared("qa-engineer"), candidates=("sre",))
     beside = laid_beside("Earlier conversation", {"role": "user", "text": "It is rude."}, "task")
     previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
     call = {"server": "files", "tool": "read", "arguments": "{}"}
@@ -151,7 +148,6 @@ def expert() -> list[Shown]:
     finding = Finding(severity="major", description="It is rude still.")
     again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))
     turns = [
-        working("claim", claim, others=(beside,)),
         working("work", work(task=task), others=(beside,), tools=tools[0], steps=begun),
         working("work", work(task=task), others=(beside,), tools=tools[1], steps=gone_on),
         working("work", again, others=(beside, previous)),

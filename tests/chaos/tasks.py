@@ -15,10 +15,6 @@ from parley.agents.protocols.madp.kinds import WorkReply, WorkStep
 from parley.agents.tools.steps import Call
 from parley.schemas.expert import queue_of
 from parley.schemas.protocols.madp.messages import (
-    Challenge,
-    ChallengeBrief,
-    Challenges,
-    ClaimBrief,
     Worded,
     WordedClaim,
     WordsBrief,
@@ -92,11 +88,6 @@ def rows(*plays: Play) -> tuple[AgentRow, ...]:
 def said(shown: Shown, mark: str) -> Any:
     """The reply to a turn; in words that nobody counts on stands the mark."""
     match shown.brief:
-        case ClaimBrief() as brief:
-            return replace(brief.declared, claim=f"I claim it, having seen {mark}", reword=False, spec=None)
-        case ChallengeBrief() as brief:
-            others = sorted(c.agent_id for c in brief.claims if c.agent_id != brief.expert)
-            return Challenges(challenges=tuple(_challenge(brief.expert, x, mark) for x in others[:1]))
         case WordsBrief() as brief:
             words = f"They claim it, having seen {mark}"
             claims = (WordedClaim(agent_id=c.agent_id, claim=words, relevance=c.relevance) for c in brief.claims)
@@ -111,10 +102,6 @@ def said(shown: Shown, mark: str) -> Any:
             again = brief.iteration == 1
             return Review(verdict="revision_needed" if again else "approved", findings=(found,) if again else ())
     raise KeyError(shown.kind)
-
-
-def _challenge(by: str, to: str, mark: str) -> Challenge:
-    return Challenge(challenger_id=by, challenged_id=to, reason=f"Both, {mark}", proposed_resolution="collaborate")
 
 
 def _work(brief: WorkBrief, mark: str) -> Work:

@@ -110,7 +110,7 @@ class Crew(Engine):
     async def expert(self, id: str, model: Any = None, *, hears: bool = True, **more: Any) -> Worker:
         """One more process of an expert; its model is an Actor that does as it should where none is given."""
         spec, model = self.specs[id], model or Actor()
-        hear = Hear(HEARD, make_hear(spec, metered=model.metered)) if hears else None
+        hear = Hear(HEARD, make_hear(spec)) if hears else None
         return await self.worker(queue_of(id), model=model, spec=of_expert(spec), hear=hear, **more)
 
     async def experts(self, *but: str, hears: bool = True) -> dict[str, Actor]:

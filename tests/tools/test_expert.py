@@ -24,7 +24,7 @@ from parley.agents.tools.allow import load, shipped
 from parley.agents.tools.folder import unpacked
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.artifact import Artifact
-from parley.schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief
+from parley.schemas.protocols.madp.messages import Challenge, Claim, WordsBrief
 from parley.schemas.protocols.madp.work import Finding, ReviewBrief, Supported, TaskState, Work
 from parley.schemas.routing import Message, Task
 from parley.schemas.tools import ToolCall
@@ -245,24 +245,6 @@ async def test_errors_of_a_turn_hold_what_all_steps_used(tmp_path: Path) -> None
         )
 
 
-async def test_who_claims_and_how_surely_is_not_the_models_to_say() -> None:
-    declared = Claim(agent_id="sre", claim="Mine.", relevance="low", confidence=0.4)
-    brief = ClaimBrief(task=Task(prompt="It is slow"), expert="sre", declared=declared, candidates=("sre", "qa"))
-    model = Scripted({"claim": "Measure first.", "relevance": "high", "requires": ["qa"], "topics": {"qa": "tests"}})
-    done = await WorkerModel(model, SPEC).reply(asked("claim", brief), silent)
-    assert done.body == Claim(
-        agent_id="sre", claim="Measure first.", relevance="high", requires=("qa",), topics={"qa": "tests"},
-        confidence=0.4,
-    )  # fmt: skip
-    fields = set(msgspec.json.schema(model.shown[0].reply)["$defs"]["ClaimReply"]["properties"])
-    assert fields == {"claim", "relevance", "defers_to", "requires", "topics"}
-
-    challenged = ChallengeBrief(task=Task(prompt="It is slow"), expert="sre", claims=(declared,))
-    said = {"challenges": [{"challenged_id": "qa", "reason": "No tests are asked.", "proposed_resolution": "exclude"}]}
-    body = (await WorkerModel(Scripted(said), SPEC).reply(asked("challenge", challenged), silent)).body
-    assert [(c.challenger_id, c.challenged_id) for c in body.challenges] == [("sre", "qa")]
-
-
 def test_prompts_hold_what_the_task_has_in_fences() -> None:
     task = Task(
         prompt="MARK-q",
@@ -282,18 +264,19 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
         ("review", ReviewBrief(task=task, expert="qa", lead="sre", summary="MARK-sum", output="MARK-out",
                                diff="MARK-diff\n+x", iteration=2, findings=(finding,)),
          ("q", "code", "said", "sum", "out", "diff", "finding")),
-        ("claim", ClaimBrief(task=task, expert="sre", candidates=("sre",),
-                             declared=Claim(agent_id="sre", claim="MARK-decl", relevance="low")),
-         ("q", "code", "said", "decl")),
+        ("words", WordsBrief(task=task, claims=(Claim(agent_id="sre", claim="MARK-decl", relevance="low"),),
+                             challenges=(Challenge(challenger_id="sre", challenged_id="qa", reason="MARK-why",
+                                                   proposed_resolution="support"),)),
+         ("q", "code", "said", "decl", "why")),
     ):  # fmt: skip
-        model = Scripted({"outcome": "done", "summary": "s", "output": "o", "claim": "c", "relevance": "low",
-                          "verdict": "approved"})  # fmt: skip
+        model = Scripted({"outcome": "done", "summary": "s", "output": "o", "verdict": "approved"})
         asyncio.run(WorkerModel(model, SPEC).reply(asked(kind, brief), silent))
         text = build(model.shown[0], boundary=lambda: "f" * 16).messages[1]["content"]
         fenced = "".join(p.partition(f"[[END {'f' * 16}]]")[0] for p in text.split(f"[[BEGIN {'f' * 16} ")[1:])
         for mark in marks:
             assert fenced.count(f"MARK-{mark}") == text.count(f"MARK-{mark}") == 1, (kind, mark)
-        assert "Reliability engineer" in text and "Reliability engineer" not in fenced, "who it is stands outside"
+        assert ("Reliability engineer" in text) is (kind != "words"), "who words what all claim is none of them"
+        assert "Reliability engineer" not in fenced, "who it is stands outside"
         if kind == "review":
             assert "MARK-diff\n+x" in text, "a diff is shown as it is"
         if kind == "work":

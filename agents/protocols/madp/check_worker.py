@@ -25,11 +25,11 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
     brief: CheckBrief = shown.brief
     try:
         data = await artifacts.get(brief.folder) if brief.folder else b""
-        base = await artifacts.get(brief.base) if isinstance(brief.base, str) and brief.base else b""
+        base = await artifacts.get(brief.base) if brief.base and brief.when == "after" else b""
         with TaskFolder(data) as folder:
             restored = _restored(brief, folder, base)
             checked = await _ran(brief, folder, shown.deadline_ns)
-            body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED]) if restored else checked
+            body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED])
             return Completion(body=body, usage=Usage())
     except FolderError as error:
         raise ModelRefused(str(error)) from None
@@ -39,7 +39,7 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
 
 def _restored(brief: CheckBrief, folder: TaskFolder, base: bytes) -> tuple[str, ...]:
     """Put files that decide what the check runs back as they were before the work; their paths."""
-    if isinstance(brief.base, msgspec.UnsetType):
+    if brief.when == "before":
         return ()
     try:
         argv = shlex.split(brief.command)

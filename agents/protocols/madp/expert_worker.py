@@ -15,9 +15,9 @@ import msgspec
 from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Other, Shown, laid_beside
 from parley.agents.equipment import Equipment
-from parley.agents.model.base import Completion, Emit, Model, ModelError, ModelRefused, ModelUnavailable
+from parley.agents.models.base import Completion, Emit, ModelError, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp.check_worker import run_check
-from parley.agents.protocols.madp.kinds import ASKED, STEPS, ChallengesReply, ClaimReply, ReviewReply
+from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.protocols.madp.read_first import read_first
 from parley.agents.protocols.madp.reply_diff import diff_in
 from parley.agents.task_texts import task_texts
@@ -27,7 +27,6 @@ from parley.agents.tools.client import Toolbox
 from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
 from parley.schemas.artifact import Artifact
-from parley.schemas.protocols.madp.messages import ChallengeBrief, ClaimBrief
 from parley.schemas.protocols.madp.work import (
     Checked,
     Review,
@@ -41,7 +40,7 @@ from parley.schemas.protocols.madp.work import (
 from parley.schemas.session import Document
 from parley.schemas.tools import CUT
 from parley.schemas.turn import MAX_BODY
-from parley.schemas.wire import InvalidValue, encode
+from parley.schemas.wire import encode
 
 MOST_BODY = MAX_BODY - 6_000
 """Bytes of a reply's body that are aimed at."""
@@ -63,43 +62,19 @@ async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifact
     if shown.kind == "check":
         return await run_check(shown, artifacts)
     shown = msgspec.structs.replace(shown, expert=worker.spec)
-    if shown.kind == "review" and (not worker.words or not isinstance(shown.brief.folder, str)):
-        return (
-            await _ask_for_words(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
-        )
-    if shown.kind in STEPS:
+    if shown.kind in STEPS and (worker.words or shown.kind != "review"):
         return await _worked(worker, shown, emit, artifacts)
-    return await _ask_for_words(worker.model, shown, emit) if worker.words else await worker.model.reply(shown, emit)
-
-
-async def _ask_for_words(model: Model, shown: Shown, emit: Emit) -> Completion:
-    """A claim, challenges or a review in the model's words; who says it is not the model's to say."""
-    brief = shown.brief
-    wanted = msgspec.structs.replace(laid_out(shown), reply=ASKED.get(shown.kind, shown.reply))
-    completion = await model.reply(wanted, emit)
-    try:
-        match completion.body:
-            case ClaimReply() as claim:
-                assert isinstance(brief, ClaimBrief)
-                return _with(completion, claim.of(brief.expert, brief.declared.confidence))
-            case ChallengesReply() as challenges:
-                assert isinstance(brief, ChallengeBrief)
-                return _with(completion, challenges.of(brief.expert))
-            case ReviewReply() as review:
-                return _with(completion, review.review())
-    except InvalidValue as error:
-        raise ModelRefused(f"{model.name}: {error}", completion.usage) from None
-    return completion
+    return await worker.model.reply(laid_out(shown) if worker.words else shown, emit)
 
 
 async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
     brief: Brief = shown.brief
     try:
-        data = await artifacts.get(str(brief.folder)) if brief.folder else b""
+        data = await artifacts.get(brief.folder) if brief.folder else b""
         base = None
         if not isinstance(brief, SupportBrief) and brief.base != brief.folder:
-            base = await artifacts.get(str(brief.base)) if brief.base else b""
-        past = await artifacts.get(brief.history) if isinstance(brief.history, str) and worker.words else b""
+            base = await artifacts.get(brief.base) if brief.base else b""
+        past = await artifacts.get(brief.history) if brief.history and worker.words else b""
         with TaskFolder(data, base) as folder:
             if past:
                 await asyncio.to_thread(folder.lay_history, past)
@@ -141,7 +116,7 @@ def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList |
     folder_id = brief.folder or (brief.base if not isinstance(brief, SupportBrief) else "")
     if worker.tools is None or not worker.uses_tools or (worker.tools.folder_only and not folder_id):
         return None
-    if not brief.tool_calls or not isinstance(brief.model_calls, int) or brief.model_calls < 2:
+    if not brief.tool_calls or brief.model_calls < 2:
         return None
     allowed = worker.tools.reading() if isinstance(brief, ReviewBrief) else worker.tools
     if folder.history is None:
@@ -154,7 +129,7 @@ def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList |
 def _check(brief: Brief) -> str:
     """The command by which the task is checked; empty: there is none, or the brief does not say it."""
     runs = brief.checks if not isinstance(brief, SupportBrief) else ()
-    return runs[0].command if isinstance(runs, tuple) and runs else ""
+    return runs[0].command if runs else ""
 
 
 def _with_files(worker: Equipment, shown: Shown, folder: TaskFolder, tools: bool) -> Shown:
@@ -171,7 +146,7 @@ def _files(brief: Brief, folder: TaskFolder, tools: bool) -> tuple[Document, ...
     if isinstance(brief, ReviewBrief):
         return folder.files((*folder.changed_files(), *mentioned))
     if tools:
-        read_before = brief.seen if isinstance(brief, WorkBrief) and isinstance(brief.seen, tuple) else ()
+        read_before = brief.seen if isinstance(brief, WorkBrief) else ()
         return folder.files(read_before)
     return folder.documents(brief.task.prompt, mentioned)
 
@@ -183,7 +158,7 @@ async def _body(
     results = await _results(ended, artifacts)
     if isinstance(brief, ReviewBrief):
         review: Review = ended.reply.review()
-        return msgspec.structs.replace(review, calls=ended.calls, results=results) if ended.calls else review
+        return msgspec.structs.replace(review, calls=ended.calls, results=results)
     if isinstance(brief, SupportBrief):
         changes = await _handed_in(folder, artifacts, bool(ended.calls)) | {"results": results}
         support: Support = ended.reply.support()
@@ -199,10 +174,10 @@ async def _body(
     return fitting(msgspec.structs.replace(work, calls=ended.calls, results=results, **changes))
 
 
-async def _results(ended: TurnEnd, artifacts: ArtifactAccess) -> Artifact | msgspec.UnsetType:
-    """Whole results of calls, stored as a folder; UNSET: their records hold all of them."""
+async def _results(ended: TurnEnd, artifacts: ArtifactAccess) -> Artifact | None:
+    """Whole results of calls, stored as a folder; None: their records hold all of them."""
     if not ended.results:
-        return msgspec.UNSET
+        return None
     files = {name: (text.encode("utf-8", "replace"), False) for name, text in ended.results.items()}
     return await artifacts.put(await asyncio.to_thread(archive, files))
 
@@ -257,7 +232,7 @@ def _beside(brief: Any) -> Iterator[Other]:
                 yield laid_beside("Your work that was reviewed", brief.previous, "task", passing=True)
             for support in brief.supported:
                 yield from _supported(support)
-            if brief.diff and isinstance(brief.diff, str):
+            if brief.diff:
                 yield laid_beside("What has been changed in your folder so far", brief.diff, "task", passing=True)
             yield from _checks(brief.checks)
         case ReviewBrief():
@@ -267,9 +242,9 @@ def _beside(brief: Any) -> Iterator[Other]:
                 yield laid_beside("The diff of the folder, as the lead told it", brief.diff, "task", passing=True)
 
 
-def _checks(checked: tuple[Checked, ...] | msgspec.UnsetType) -> Iterator[Other]:
+def _checks(checked: tuple[Checked, ...]) -> Iterator[Other]:
     """What the check printed: before the work, which stays so, and after it."""
-    for run in () if isinstance(checked, msgspec.UnsetType) else checked:
+    for run in checked:
         how = f"exit status {run.exit}, after {run.seconds:g} s" if run.exit is not None else run.ended
         text = f"$ {run.command}\n{how}\n\n{run.output}".rstrip()
         yield laid_beside(f"The check {run.when} the work", text, "task", passing=run.when == "after")

@@ -5,8 +5,8 @@ from typing import Any
 
 from parley.agents.context import Shown
 from parley.agents.extractive.turn_method import TurnMethod, Workbench, reads
-from parley.agents.model.base import Completion, Emit, ModelRefused
-from parley.agents.protocols.madp.extractive_expert import challenge, claim, review, support, words, work
+from parley.agents.models.base import Completion, Emit, ModelRefused
+from parley.agents.protocols.madp.extractive_expert import review, support, words, work
 from parley.agents.retrieval.corpus import Corpus
 from parley.schemas.protocols.madp.work import CheckBrief, Checked
 
@@ -31,8 +31,6 @@ def _work(body: Any) -> str:
 
 METHODS: Mapping[str, TurnMethod] = {
     "match": TurnMethod(match, lambda body: ", ".join(c.expert for c in body.candidates) or "nobody"),
-    "claim": reads(claim, lambda body: str(body.claim), in_thread=True),
-    "challenge": reads(challenge, lambda body: "\n".join(c.reason for c in body.challenges), in_thread=True),
     "words": reads(words, lambda body: "", in_thread=True),
     "check": reads(check, lambda body: body.ended),
     "work": reads(work, _work, in_thread=True),

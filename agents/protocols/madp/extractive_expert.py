@@ -1,28 +1,19 @@
 """An expert without a language model: it quotes the documents that bear on its task, or says what it would do, from
 its specification, and that no language model was at work. It changes no file, so it never says that it did the work.
 
-A claim and challenges are those that the specification declares. A review finds formal faults of a change, and else
+Claims and challenges stay as the specifications declare them. A review finds formal faults of a change, and else
 gives no verdict: it cannot judge whether work is right.
 """
 
 from collections.abc import Sequence
 
 from parley.agents.context import Shown
-from parley.agents.model.base import ModelRefused
-from parley.agents.model.injection import is_instruction, suspicious
-from parley.agents.protocols.madp.reactions import challenges
+from parley.agents.models.base import ModelRefused
+from parley.agents.models.injection import is_instruction, suspicious
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import Corpus, Sentence, stems
 from parley.schemas.expert import ExpertSpec
-from parley.schemas.protocols.madp.messages import (
-    ChallengeBrief,
-    Challenges,
-    Claim,
-    ClaimBrief,
-    ClaimsPosted,
-    Worded,
-    WordsBrief,
-)
+from parley.schemas.protocols.madp.messages import Worded, WordsBrief
 from parley.schemas.protocols.madp.work import Finding, Review, ReviewBrief, Support, SupportBrief, Work, WorkBrief
 from parley.schemas.routing import Task
 
@@ -34,22 +25,6 @@ LEAST_WORDS = 2
 """Words of meaning that it shares with the task; one where the task has no more."""
 ANSWERED = 0.5
 """Share of a finding's words of meaning that the work repeats, from which it counts as answered."""
-
-
-def claim(shown: Shown, corpus: Corpus) -> tuple[Claim, bool]:
-    """(what the specification declares, whether something that was read talks to its reader as to a machine)."""
-    brief: ClaimBrief = shown.brief
-    return brief.declared, suspicious(_texts(brief.task))
-
-
-def challenge(shown: Shown, corpus: Corpus) -> tuple[Challenges, bool]:
-    """(those that the specification declares, whether something that was read talks to its reader as to a machine)."""
-    brief: ChallengeBrief = shown.brief
-    injected = suspicious((*_texts(brief.task), *(c.claim for c in brief.claims)))
-    if shown.expert is None:
-        return Challenges(), injected
-    posted = ClaimsPosted(claims=brief.claims)
-    return Challenges(challenges=challenges(shown.expert, brief.task, posted) or ()), injected
 
 
 def words(shown: Shown, corpus: Corpus) -> tuple[Worded, bool]:

@@ -1,4 +1,4 @@
-"""Kinds of turns of MADP: the helper matches, experts claim, challenge, work, support and review
+"""Kinds of turns of MADP: the helper matches, one expert words what all claim, experts work, support and review
 (schemas/protocols/madp/messages.py).
 
 `Work` and `Support` are what a worker replies: with the calls of tools, the diff and the folder, which no model writes.
@@ -14,17 +14,13 @@ from parley.agents.context import Shown
 from parley.agents.protocols.madp import means
 from parley.agents.tools.steps import Call, Steps, check_calls
 from parley.agents.turn_kinds.kit import Kind
-from parley.schemas.expert import ExpertSpec, Relevance
+from parley.schemas.expert import ExpertSpec
 from parley.schemas.protocols.madp.messages import (
-    Challenge,
-    ChallengeBrief,
     Challenges,
     Claim,
-    ClaimBrief,
     ClaimsPosted,
     Consensus,
     HandedOver,
-    Resolution,
     Reviewed,
     TaskPosted,
     Warned,
@@ -62,55 +58,6 @@ POSTS = {
     "challenges": Challenges,
     "warning": Warned,
 }
-
-
-class ClaimReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim as a model words it: who claims, and how sure it is, are not the model's to say."""
-
-    claim: str
-    relevance: Relevance
-    defers_to: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-    topics: dict[str, str] = {}
-
-    def __post_init__(self) -> None:
-        self.of("x", 0.0)
-
-    def of(self, expert: str, confidence: float) -> Claim:
-        """As this expert's claim. Raises InvalidValue."""
-        return Claim(
-            agent_id=expert, claim=self.claim, relevance=self.relevance, defers_to=self.defers_to,
-            requires=self.requires, topics=self.topics, confidence=confidence,
-        )  # fmt: skip
-
-
-class ChallengeReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A challenge as a model words it."""
-
-    challenged_id: str
-    reason: str
-    proposed_resolution: Resolution
-
-
-class ChallengesReply(msgspec.Struct, frozen=True, kw_only=True):
-    """Challenges as a model words them, maybe none."""
-
-    challenges: tuple[ChallengeReply, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.of("x")
-
-    def of(self, expert: str) -> Challenges:
-        """As this expert's challenges. Raises InvalidValue."""
-        return Challenges(
-            challenges=tuple(
-                Challenge(
-                    challenger_id=expert, challenged_id=c.challenged_id, reason=c.reason,
-                    proposed_resolution=c.proposed_resolution,
-                )
-                for c in self.challenges
-            )
-        )  # fmt: skip
 
 
 Outcome = Literal["done", "request_support", "handoff", "blocked"]
@@ -243,8 +190,6 @@ STEPS = {
     "review": Steps(ReviewStep, ReviewReply),
 }
 """Kind -> what whoever words his replies, a language model or a person, is asked for with tools, and without."""
-ASKED: dict[str, Any] = {"claim": ClaimReply, "challenge": ChallengesReply}
-"""The same of the other kinds, where it is not the reply."""
 
 
 def _task(task: Task) -> dict[str, Any]:
@@ -256,18 +201,6 @@ def _task(task: Task) -> dict[str, Any]:
 def _match(brief: Any) -> dict[str, Any]:
     """As a language model is asked (parley.agents.matching.ask_model.WhoLeads)."""
     return {**_task(brief.task), "experts": msgspec.to_builtins(brief.experts)}
-
-
-def _claim(brief: ClaimBrief) -> dict[str, Any]:
-    return {
-        **_task(brief.task),
-        "your claim as declared": _claim_fields(brief.declared),
-        "experts that may be relevant": brief.candidates,
-    }
-
-
-def _challenge(brief: ChallengeBrief) -> dict[str, Any]:
-    return {**_task(brief.task), "you": brief.expert, "claims": {c.agent_id: _claim_fields(c) for c in brief.claims}}
 
 
 def _words(brief: WordsBrief) -> dict[str, Any]:
@@ -354,7 +287,7 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
     return fields
 
 
-def _kind(brief: Any, reply: Any, prompt_brief: Any, spec: Any = _spec, **more: Any) -> Kind:
+def _kind(brief: Any, reply: Any, prompt_brief: Any, spec: Any, **more: Any) -> Kind:
     """A kind of an expert's turn."""
     return Kind(
         brief=brief, reply=reply, posts=POSTS, prompt_brief=prompt_brief, prompt_spec=spec, head="expert", **more
@@ -369,8 +302,6 @@ def _few_findings(shown: Shown) -> dict[str, dict[str, Any]]:
 
 KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
-    "claim": _kind(ClaimBrief, Claim, _claim),
-    "challenge": _kind(ChallengeBrief, Challenges, _challenge),
     "words": Kind(brief=WordsBrief, reply=Worded, posts=POSTS, prompt_brief=_words, narrow=_who_claimed),
     "work": _kind(WorkBrief, Work, _work, _with_body, prompt_slots=means.of_work),
     "support": _kind(SupportBrief, Support, _support, _with_body, prompt_slots=means.of_support),

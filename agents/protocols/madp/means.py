@@ -76,7 +76,7 @@ def of_review(shown: Shown) -> dict[str, str]:
         rules.append("- What you would have to see is a finding: minor if the diff bears the work out, else major.")
     if brief.checks:
         rules.append("- What the check printed you may rely on: it shows what it tests, and nothing else.")
-    if isinstance(brief.checks, tuple) and any(isinstance(run.restored, tuple) for run in brief.checks):
+    if any(run.restored for run in brief.checks):
         rules.append(
             "- The files that the check did not take as the work has them decide what a check runs: judge them by the "
             "diff alone. One that makes a check pass without testing is a critical finding."
@@ -96,15 +96,14 @@ def of_review(shown: Shown) -> dict[str, str]:
 
 def _known(brief: ReviewBrief) -> list[str]:
     """What the machine knows of the work, whatever its lead says."""
-    runs = brief.checks if isinstance(brief.checks, tuple) else ()
     facts: list[str] = []
-    if brief.performed is False:
-        not_run = " The check was not run after it." if runs else ""
+    if not brief.performed:
+        not_run = " The check was not run after it." if brief.checks else ""
         facts.append(
             "- The machine knows that nothing was done: no file is changed, and no tool was called with success in the "
             f"last turn of work.{not_run} A change that the lead tells of is not there: the result is a plan at most."
         )
-    facts += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in runs]
+    facts += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in brief.checks]
     return facts
 
 
@@ -113,7 +112,7 @@ def _came_to(run: Checked) -> str:
         return "no result"
     failed = f", {len(run.failed)} named tests failed" if run.failed else ""
     restored = ""
-    if isinstance(run.restored, tuple):
+    if run.restored:
         restored = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
     return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored
 

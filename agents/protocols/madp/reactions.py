@@ -92,18 +92,18 @@ def deferred(spec: ExpertSpec, wanted: Sequence[str]) -> dict[str, str]:
     }
 
 
-def claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass | None:
+def claim(spec: ExpertSpec, post: TaskPosted) -> Claim | Pass | None:
     """What it says to a task; None: nothing."""
-    reply = _claim(spec, post, metered=metered)
-    if reply is None and post.everyone is True and not spec.general:
+    reply = _claim(spec, post)
+    if reply is None and post.everyone and not spec.general:
         return Pass(agent_id=spec.id)
     return reply
 
 
-def _claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass | None:
+def _claim(spec: ExpertSpec, post: TaskPosted) -> Claim | Pass | None:
     task, named = post.task, next((c for c in post.candidates if c.expert == spec.id), None)
     if spec.general:
-        return None if named is None else _claimed(spec, post, named.confidence, named.confidence, metered=metered)
+        return None if named is None else _claimed(spec, post, named.confidence, named.confidence)
     if vetoed(spec, task):
         return None if named is None else Pass(agent_id=spec.id, why="The task says that this is not to be done.")
     own, medium = own_score(spec, task), spec.deliberation.confidence.medium
@@ -112,17 +112,15 @@ def _claim(spec: ExpertSpec, post: TaskPosted, *, metered: bool) -> Claim | Pass
     if named and post.candidates[0].expert == spec.id:
         leads = score  # whoever intake puts first should lead, as far as intake can see
     if post.unmatched and own > 0:
-        return _claimed(spec, post, own, own, metered=False, sent=True)
+        return _claimed(spec, post, own, own, sent=True)
     if score < medium:
         return None if named is None else Pass(agent_id=spec.id, why=_short_of(spec, score))
     # To have a part in a task is of medium relevance, however sure it is: high is for who should lead it.
     score = leads if leads >= medium else medium
-    return _claimed(spec, post, score, named.confidence if named else own, metered=metered, sent=named is None)
+    return _claimed(spec, post, score, named.confidence if named else own, sent=named is None)
 
 
-def _claimed(
-    spec: ExpertSpec, post: TaskPosted, relevance: float, confidence: float, *, metered: bool, sent: bool = False
-) -> Claim:
+def _claimed(spec: ExpertSpec, post: TaskPosted, relevance: float, confidence: float, *, sent: bool = False) -> Claim:
     wanted = read_prompt(post.task.prompt).wanted
     topics = deferred(spec, wanted)
     mine = owned(spec, wanted) if post.claims == "full" else ()
@@ -134,7 +132,6 @@ def _claimed(
         defers_to=tuple(topics)[:12],
         topics=dict(tuple(topics.items())[:12]),
         confidence=confidence,
-        reword=post.reword and metered,
         spec=spec if sent else None,
     )
 
@@ -194,19 +191,13 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptRead
     return None
 
 
-def hear(spec: ExpertSpec, *, metered: bool) -> Hear:
-    """What the process of one expert hears, and does about it (parley.agents.turn_kinds.kit.Kit.hear)."""
-    return Hear(HEARD, make_hear(spec, metered=metered))
+def hear(spec: ExpertSpec) -> Hear:
+    """What the process of one expert hears, and does about it (parley.agents.protocols.kit.Kit.hear)."""
+    return Hear(HEARD, make_hear(spec))
 
 
-def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | None]:
-    """What the process of one expert does about the posts that it hears (parley.agents.hearing.Hear.react).
-
-    Parameters
-    ----------
-    metered
-        Its model counts tokens: it is a language model, so it asks for turns that word what it says, where it may.
-    """
+def make_hear(spec: ExpertSpec) -> Callable[[Post], Speak | None]:
+    """What the process of one expert does about the posts that it hears (parley.agents.hearing.Hear.react)."""
     tasks: OrderedDict[str, Task] = OrderedDict()
 
     def react(post: Post) -> Speak | None:
@@ -219,7 +210,7 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
             tasks[post.session] = task.task
             while len(tasks) > KEPT:
                 tasks.popitem(last=False)
-            reply = claim(spec, task, metered=metered)
+            reply = claim(spec, task)
             return (
                 None
                 if reply is None
@@ -233,11 +224,7 @@ def make_hear(spec: ExpertSpec, *, metered: bool) -> Callable[[Post], Speak | No
             return (
                 None
                 if objections is None
-                else Speak(
-                    window=CHALLENGES,
-                    kind="challenges",
-                    body=raw(Challenges(challenges=objections, reword=posted.reword and metered)),
-                )
+                else Speak(window=CHALLENGES, kind="challenges", body=raw(Challenges(challenges=objections)))
             )
         return None
 

@@ -6,7 +6,7 @@ import msgspec
 
 from parley.coordinator.protocols.madp.items import end, warn
 from parley.coordinator.protocols.madp.proof import restored_words
-from parley.coordinator.protocols.madp.state import Says, State, checks, say
+from parley.coordinator.protocols.madp.state import Says, State, say
 from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
 from parley.coordinator.protocols.madp.work import review, stuck
 from parley.coordinator.table import Answered, Missed, Step, View
@@ -39,7 +39,7 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
         )
     if restored := restored_words(checked):
         s, says = warn(s, says, restored)
-    s = replace(s, checks=(*(c for c in checks(s) if c.when == "before"), checked))
+    s = replace(s, checks=(*(c for c in s.checks if c.when == "before"), checked))
     if checked.when == "before":
         return _before(s, v, says, checked)
     ok, why = proven(s, v)
@@ -58,16 +58,16 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
 
 def _before(s: State, v: View, says: Says, checked: Checked) -> Step:
     """The check cannot be run, so that no work could be approved: none is begun, and none is paid."""
-    if checked.ran is False:
+    if not checked.ran:
         return end(s, v, says, "no_check", why=checked.ended)
     return to_work(s, v, says)
 
 
 def _ended_by_a_limit(checked: Checked) -> bool:
     """The check ran and did not end, as when the work hangs: the lead must repair that."""
-    return checked.exit is None and checked.ran is True
+    return checked.exit is None and checked.ran
 
 
 def _no_result(s: State) -> bool:
     """The result of the run before the work."""
-    return any(c.when == "before" and c.exit is None for c in checks(s))
+    return any(c.when == "before" and c.exit is None for c in s.checks)

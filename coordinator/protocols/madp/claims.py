@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from parley.coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
 from parley.coordinator.protocols.madp.check import challenges_fault, claim_fault
@@ -103,7 +102,7 @@ def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
     post = TaskPosted(
         task=task_of(v), depth=depth, candidates=s.candidates, factors=factors, claims=claims_mode, matcher=s.matcher,
         override=wanted, degraded=skip,
-        everyone=True if claims_mode != "none" and len(_may_claim(s, v)) <= MOST_AWAITED else UNSET,
+        everyone=claims_mode != "none" and len(_may_claim(s, v)) <= MOST_AWAITED,
     )  # fmt: skip
     says = (*says, say(s, "task", post))
     if wanted:

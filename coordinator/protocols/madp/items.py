@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import CloseWindow, Finish, Notify, OpenWindow, Stop
-from parley.coordinator.protocols.madp.state import INBOX, Phase, Says, State, checks, say, verdicts
+from parley.coordinator.protocols.madp.state import INBOX, Phase, Says, State, say, verdicts
 from parley.coordinator.table import Step, View
 from parley.schemas.protocols.madp.messages import ITEM, Answered, Item, ItemKind, Settings, Warned
 from parley.schemas.wire import raw
@@ -54,7 +54,7 @@ def warn(s: State, says: Says, text: str) -> tuple[State, Says]:
 
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
-    by_time = {c.when: {"exit": c.exit, "failed": len(c.failed)} for c in checks(s)}
+    by_time = {c.when: {"exit": c.exit, "failed": len(c.failed)} for c in s.checks}
     return ({"check": by_time} if by_time else {}) | {
         "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,
         "verdicts": verdicts(s.rounds[-1], v) if s.rounds else {}, "handoffs": s.handoffs, "overrides": s.overrides,

@@ -10,7 +10,6 @@ from parley.coordinator.protocols.madp.state import (
     State,
     agent_state,
     body_of,
-    checks,
     task_of,
     verdicts,
 )
@@ -109,7 +108,7 @@ def _concerned(s: State) -> list[str]:
 
 def _check(s: State, v: View) -> dict[str, Any]:
     """What the check came to; `ok` is None where there was no work that it could prove."""
-    runs = {c.when: c for c in checks(s)}
+    runs = {c.when: c for c in s.checks}
     performed = s.work is not None and body_of(v, s.work, Work).performed
     proof = proven(s, v) if performed else None
     return {

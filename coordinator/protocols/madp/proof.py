@@ -11,8 +11,6 @@ been run. Where tests cannot be counted, nobody says that some were taken away.
 import re
 from typing import NamedTuple
 
-from msgspec import UnsetType
-
 from parley.schemas.protocols.madp.work import Checked
 
 _LEAST_NAME = 4
@@ -58,15 +56,12 @@ def _green(before: Checked | None, after: Checked) -> Proof:
     if before is None or before.green:
         return Proof(True)
     if before.passed is None or after.passed is None:
-        counting = not isinstance(before.tests, UnsetType)
-        return Proof(True, _UNCOUNTED if counting and before.exit is not None else "")
-    # A worker that did not count them leaves names alone, of which there may be more than tests.
-    ran = before.passed + len(before.failed) if isinstance(before.tests, UnsetType) else before.tests
-    if ran is None or after.tests is None:
+        return Proof(True, _UNCOUNTED if before.exit is not None else "")
+    if before.tests is None or after.tests is None:
         return Proof(True, _UNCOUNTED)
-    if after.passed < ran:
+    if after.passed < before.tests:
         reason = "tests that were taken away prove nothing"
-        return Proof(False, f"{ran} tests ran before the work and {after.passed} pass after it: {reason}")
+        return Proof(False, f"{before.tests} tests ran before the work and {after.passed} pass after it: {reason}")
     return Proof(True)
 
 
@@ -106,9 +101,8 @@ def names(task: str, failure: str) -> bool:
 
 def restored_words(run: Checked) -> str:
     """The warning about changed files that were replaced by the original ones for a run; empty: there were none."""
-    names_of = _names("", run.restored) if isinstance(run.restored, tuple) else ""
     text = "the check ran with these as they were before the work, for they decide what it runs"
-    return f"{text}: {names_of}" if names_of else ""
+    return f"{text}: {_names('', run.restored)}" if run.restored else ""
 
 
 def _names(before: str, failures: list[str] | tuple[str, ...]) -> str:

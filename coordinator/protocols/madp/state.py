@@ -9,7 +9,6 @@ from enum import StrEnum, auto
 from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.table import View
@@ -142,8 +141,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the last finished work."""
     changed: int | None = None
     """Post of the last accepted work that says what has changed in the folder."""
-    checks: tuple[Checked, ...] | UnsetType = UNSET
-    """The check before the work, and the last one after it; unset: none was run."""
+    checks: tuple[Checked, ...] = ()
+    """The check before the work, and the last one after it, as far as they were run."""
     iteration: int = 0
     """Reviews so far."""
     revisions: int = 0
@@ -169,11 +168,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     def round(self) -> int:
         """Number of the turn of work that runs, waits or is reviewed, from 1; 0 before the first."""
         return len(self.rounds) + (self.phase == Phase.WORKING) if self.lead else 0
-
-
-def checks(s: State) -> tuple[Checked, ...]:
-    """The check before the work, and the last one after it, as far as they were run."""
-    return () if isinstance(s.checks, UnsetType) else s.checks
 
 
 def task_of(v: View) -> Task:

@@ -1,6 +1,6 @@
 """madp: builds the turns. A brief has all that a turn needs: experts are shown no posts beside it."""
 
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
@@ -17,7 +17,6 @@ from parley.coordinator.protocols.madp.state import (
     announced,
     body_of,
     caps,
-    checks,
     degraded,
     read_said,
     task_of,
@@ -47,7 +46,6 @@ LEAST_CALLS = 2
 """Least calls of a turn of work. Without tools: one step and its repair. With tools: one step that uses them, and the
 last step."""
 replace = msgspec.structs.replace
-Brief = TypeVar("Brief", WorkBrief, SupportBrief, ReviewBrief)
 
 
 def invite(v: View, expert: str) -> Invite:
@@ -151,7 +149,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     """5.1: the lead receives the full context. `supported` is what this transition posts, and is not in the view yet.
     If the check has not run on what the task begins with, it is run first."""
     settings = v.settings
-    if settings.check and settings.folder and not checks(s) and not s.rounds:
+    if settings.check and settings.folder and not s.checks and not s.rounds:
         return ask_check(s, v, says)
     previous = body_of(v, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
@@ -163,16 +161,10 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         supported=(*earlier_support, *supported), advice=s.advice, findings=s.findings,
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
+        diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks, history=settings.history,
     )  # fmt: skip
-    brief = _with_history(v, brief)
-    brief = replace(brief, diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=checks(s))
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
-
-
-def _with_history(v: View, brief: Brief) -> Brief:
-    """The brief, which names the history's artifact: an expert may fetch only what its open turn names."""
-    return replace(brief, history=v.settings.history) if v.settings.history else brief
 
 
 def _diff_so_far(s: State, v: View, says: Says) -> str:
@@ -206,8 +198,9 @@ def ask_check(s: State, v: View, says: Says) -> Step:
     """Have the check run on the accepted folder: before the first work, and after finished work."""
     settings = v.settings
     when: Literal["before", "after"] = "after" if s.rounds else "before"
-    brief = CheckBrief(when=when, command=settings.check, seconds=settings.check_s, folder=s.folder)
-    brief = replace(brief, base=settings.folder) if s.rounds else brief
+    brief = CheckBrief(
+        when=when, command=settings.check, seconds=settings.check_s, folder=s.folder, base=settings.folder
+    )
     s = replace(s, phase=Phase.CHECKING)
     seat = v.seats(CHECK)[0].seat
     return s, (*says, AskSeat(seat=seat, kind=RUN_CHECK, round=s.round, brief=raw(brief), caps=caps(v, 1)))
@@ -215,7 +208,7 @@ def ask_check(s: State, v: View, says: Says) -> Step:
 
 def proven(s: State, v: View) -> Proof:
     """What the check proves of the work that is accepted."""
-    runs = {c.when: c for c in checks(s)}
+    runs = {c.when: c for c in s.checks}
     return proof(runs.get("before"), runs.get("after"), v.settings.check_goal, v.opened.question)
 
 
@@ -247,9 +240,9 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
     calls = _granted(v, s.helping, s.lead)
     brief = SupportBrief(
         task=task_of(v), expert=s.helping, lead=s.lead, sub_task=s.sub_task, folder=s.folder,
-        tool_calls=v.settings.tool_calls, model_calls=calls,
+        tool_calls=v.settings.tool_calls, model_calls=calls, history=v.settings.history,
     )  # fmt: skip
-    return _ask(v, s.helping, SUPPORT, s.round, _with_history(v, brief), calls)
+    return _ask(v, s.helping, SUPPORT, s.round, brief, calls)
 
 
 def reviewing(s: State, v: View) -> tuple[str, ...]:
@@ -284,10 +277,11 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
         brief = ReviewBrief(
             task=task_of(v), expert=expert, lead=s.lead, summary=work.summary, output=work.output,
             diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings, base=v.settings.folder,
-            folder=s.folder, performed=work.performed, checks=checks(s),
+            folder=s.folder, performed=work.performed, checks=s.checks,
             tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
+            history=v.settings.history,
         )  # fmt: skip
-        wishes += _ask(v, expert, REVIEW, s.round, _with_history(v, brief), calls)
+        wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
     return tuple(wishes)
 
 

@@ -144,10 +144,6 @@ class Player:
             case comp.ReviewBrief():
                 return comp.Review(text=say(400))
         match shown.reply:
-            case tasks.ClaimReply:
-                return tasks.ClaimReply(relevance="high", claim=say(40))
-            case tasks.ChallengesReply:
-                return tasks.ChallengesReply()
             case tasks.WorkReply:
                 return tasks.WorkReply(outcome="done", summary=say(40), output=say(400))
         self._reviews += 1

@@ -6,7 +6,6 @@ Relevance and confidence are 0 to 1. A task is one session; its experts are seat
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from parley.schemas.expert import ID, ExpertSpec, Relevance
 from parley.schemas.protocols.madp.work import (
@@ -38,8 +37,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
-    """From which depth on a language model words claims and challenges, all in one turn (since version 4; before, each
-    expert's its own); else they are as specifications declare them."""
+    """From which depth on a language model words claims and challenges, all in one turn; else they are as
+    specifications declare them."""
     claim_window_s: float = 1.0
     """For claims, and for challenges."""
     coordination_s: float = 10.0
@@ -109,14 +108,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("madp.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
-# ---------------------------------------------------------------- match (helper)
-
-
-# ---------------------------------------------------------------- claims and challenges (the floor, or turns)
+# ---------------------------------------------------------------- claims and challenges (the floor)
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """4.3. Spoken in the window `claims` as kind `claim`; or the reply to the turn `claim`."""
+    """4.3. Spoken in the window `claims` as kind `claim`."""
 
     agent_id: str
     claim: Annotated[str, chars(600, least=1)]
@@ -130,8 +126,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """Of those deferred to or required: for what."""
     confidence: Annotated[float, between(0, 1)] = 0.0
     """The expert's own, by its specification and matcher, 0 to 1."""
-    reword: bool = False
-    """From the floor only: its model is to word it, so it asks for the turn (before version 4)."""
     spec: ExpertSpec | None = None
     """Its specification, where intake did not name it a candidate."""
 
@@ -173,32 +167,12 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Challenges(msgspec.Struct, frozen=True, kw_only=True):
-    """What one expert objects to: spoken in the window `challenges` as kind `challenges`, maybe none; or the reply to
-    the turn `challenge`."""
+    """What one expert objects to, maybe nothing: spoken in the window `challenges` as kind `challenges`."""
 
     challenges: Annotated[tuple[Challenge, ...], items(8)] = ()
-    reword: bool = False
-    """From the floor only: its model is to word them, so it asks for the turn (before version 4)."""
 
     def __post_init__(self) -> None:
         few("challenges", self.challenges, 8)
-
-
-class ClaimBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of the turn `claim`: word your claim (before version 4)."""
-
-    task: Task
-    expert: str
-    declared: Claim
-    candidates: tuple[str, ...]
-
-
-class ChallengeBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of the turn `challenge`: do others claim what is yours, or is theirs what you claim (before version 4)?"""
-
-    task: Task
-    expert: str
-    claims: tuple[Claim, ...]
 
 
 class WordsBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -283,17 +257,15 @@ class TaskPosted(msgspec.Struct, frozen=True, kw_only=True):
     factors: Factors
     claims: Literal["none", "brief", "full"]
     """How long a claim is wanted, if any (4.2)."""
-    reword: bool = False
-    """Whether experts with a language model may ask for a turn that words it (before version 4)."""
-    everyone: bool | UnsetType = UNSET
+    everyone: bool = False
     """Whether everybody who hears it says something, a pass at least: then the window need not stay open for whoever
-    intake did not name (since version 4)."""
+    intake did not name."""
     matcher: str = ""
     override: str = ""
     """Whom a human named."""
     degraded: bool = False
-    unmatched: bool | UnsetType = UNSET
-    """Nobody matched it: whoever has any of its words claims it (since version 3)."""
+    unmatched: bool = False
+    """Nobody matched it: whoever has any of its words claims it."""
 
 
 class ClaimsPosted(msgspec.Struct, frozen=True, kw_only=True):
@@ -305,7 +277,6 @@ class ClaimsPosted(msgspec.Struct, frozen=True, kw_only=True):
     """Candidates that did not speak in time."""
     challenges: bool = False
     """Whether the window of challenges is open now."""
-    reword: bool = False
 
 
 class HandedOver(msgspec.Struct, frozen=True, kw_only=True):
@@ -324,7 +295,7 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     findings: tuple[Finding, ...]
     iteration: int
-    calls: tuple[ToolCall, ...] | UnsetType = UNSET
+    calls: tuple[ToolCall, ...] = ()
 
 
 ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]

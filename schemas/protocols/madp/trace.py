@@ -35,8 +35,8 @@ class Phases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """7.2's token_usage: input and output tokens of the coordination. `consensus` is found by the moderator, which
-    calls no model: 0."""
+    """7.2's token_usage: input and output tokens of the coordination. Experts claim and challenge without a model; what
+    one words of both, in one turn, counts as `claims`. The consensus is found by the moderator, which calls none."""
 
     intake: int = 0
     claims: int = 0

@@ -4,7 +4,6 @@ seeds/madp.md, chapters 5 and 6). The rest of the protocol's messages is schemas
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from parley.schemas.artifact import Artifact
 from parley.schemas.routing import Task
@@ -100,8 +99,9 @@ class CheckBrief(msgspec.Struct, frozen=True, kw_only=True):
     """It is ended after so long."""
     folder: str = ""
     """The artifact that the folder is a copy of; empty: it is empty."""
-    base: str | UnsetType = UNSET
-    """After the work: the artifact that the task began as; empty: an empty folder."""
+    base: str = ""
+    """The artifact that the task began as; empty: an empty folder. After the work, files that decide what the check
+    runs are taken from it."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,21 +120,20 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     output: Annotated[str, chars(MOST_OUTPUT)] = ""
     """What it printed, cut in the middle."""
     seconds: float = 0.0
-    ran: bool | UnsetType = UNSET
-    """False: it could not be run, or nobody ran it; true: it ran, and may have been ended. Unset before version 4."""
-    tests: int | UnsetType | None = UNSET
-    """Tests that passed or failed; None: they cannot be counted. Unset: by a worker that did not count them."""
-    restored: Annotated[tuple[str, ...], items(MOST_RESTORED)] | UnsetType = UNSET
-    """After the work: changed files that were for this run as before the work, since they decide what the check runs.
-    Unset: there were none, or the worker did not look."""
+    ran: bool = True
+    """False: it could not be run, or nobody ran it; true: it ran, and may have been ended."""
+    tests: int | None = None
+    """Tests that passed or failed; None: they cannot be counted."""
+    restored: Annotated[tuple[str, ...], items(MOST_RESTORED)] = ()
+    """After the work: changed files that were for this run as before the work, since they decide what the check
+    runs."""
 
     def __post_init__(self) -> None:
         at_most("checked.command", self.command, 1_000)
         at_most("checked.ended", self.ended, 1_000)
         at_most("checked.output", self.output, MOST_OUTPUT)
         few("checked.failed", self.failed, MOST_FAILED)
-        if isinstance(self.restored, tuple):
-            few("checked.restored", self.restored, MOST_RESTORED)
+        few("checked.restored", self.restored, MOST_RESTORED)
         if (self.exit is None) != bool(self.ended):
             raise InvalidValue("checked.ended", self.ended, "it is given where there is no exit status, and else not")
 
@@ -170,14 +169,14 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The artifact that the task's folder is a fresh copy of; empty: it begins empty."""
     tool_calls: int = 0
     model_calls: int = 1
-    diff: str | UnsetType = UNSET
-    """Unified, of what the task has changed in its folder so far. Unset before version 2."""
-    seen: tuple[str, ...] | UnsetType = UNSET
-    """Files that the last turn of this lead read, in the order of their first reading. Unset before version 2."""
-    checks: tuple[Checked, ...] | UnsetType = UNSET
-    """The check before the work, and the last one after it. Unset before version 2."""
-    history: str | UnsetType = UNSET
-    """The artifact that holds the last commits of the folder that the task began with; unset: none was sent."""
+    diff: str = ""
+    """Unified, of what the task has changed in its folder so far."""
+    seen: tuple[str, ...] = ()
+    """Files that the last turn of this lead read, in the order of their first reading."""
+    checks: tuple[Checked, ...] = ()
+    """The check before the work, and the last one after it."""
+    history: str = ""
+    """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +198,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     diff: Annotated[str, chars(60_000)] = ""
     """Unified, of the folder against the one that the task began with; cut to 60,000 characters."""
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
-    results: Artifact | UnsetType | None = UNSET
+    results: Artifact | None = None
     """A folder with the whole results of calls that are cut in `calls`; a call names its file."""
 
     def __post_init__(self) -> None:
@@ -227,8 +226,8 @@ class SupportBrief(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     tool_calls: int = 0
     model_calls: int = 1
-    history: str | UnsetType = UNSET
-    """The artifact that holds the last commits of the folder that the task began with; unset: none was sent."""
+    history: str = ""
+    """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
 
 
 class Support(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,7 +239,7 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     diff: Annotated[str, chars(60_000)] = ""
     """Unified, of its folder against the lead's, of which it was a copy; cut to 60,000 characters."""
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
-    results: Artifact | UnsetType | None = UNSET
+    results: Artifact | None = None
     """A folder with the whole results of calls that are cut in `calls`; a call names its file."""
 
     def __post_init__(self) -> None:
@@ -263,18 +262,18 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """From 1."""
     findings: tuple[Finding, ...] = ()
     """Of the review before, which the work was to answer."""
-    base: str | UnsetType = UNSET
-    """The artifact that the task began as; empty: an empty folder. Unset before version 2, as what follows."""
-    folder: str | UnsetType = UNSET
+    base: str = ""
+    """The artifact that the task began as; empty: an empty folder."""
+    folder: str = ""
     """The artifact that is reviewed: of it a reviewer reads a fresh copy, and changes nothing."""
-    performed: bool | UnsetType = UNSET
+    performed: bool = True
     """False: the result is a plan."""
-    checks: tuple[Checked, ...] | UnsetType = UNSET
+    checks: tuple[Checked, ...] = ()
     """The check before the work, and the one after it."""
-    tool_calls: int | UnsetType = UNSET
-    model_calls: int | UnsetType = UNSET
-    history: str | UnsetType = UNSET
-    """The artifact that holds the last commits of the folder that the task began with; unset: none was sent."""
+    tool_calls: int = 0
+    model_calls: int = 1
+    history: str = ""
+    """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
 
 
 Verdict = Literal["approved", "revision_needed", "blocked"]
@@ -285,9 +284,9 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: Verdict
     findings: Annotated[tuple[Finding, ...], items(40)] = ()
-    calls: Annotated[tuple[ToolCall, ...], items(1000)] | UnsetType = UNSET
-    """Of tools that read; unset: there were none."""
-    results: Artifact | UnsetType | None = UNSET
+    calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
+    """Of tools that read."""
+    results: Artifact | None = None
 
     def __post_init__(self) -> None:
         few("review.findings", self.findings, 40)

@@ -1,4 +1,4 @@
-"""What a model is shown of a claim and of a challenge: what it needs to word them, in its fences, and no more."""
+"""What a model is shown of claims, challenges and work: what it needs, in its fences, and no more."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from parley.agents.context import Shown, Steps, Tools
 from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols.madp import reactions
 from parley.agents.protocols.madp.expert_worker import laid_out
-from parley.agents.protocols.madp.kinds import ASKED, STEPS, ReviewReply, SupportReply, WorkReply
+from parley.agents.protocols.madp.kinds import STEPS, ReviewReply, SupportReply, WorkReply
 from parley.agents.tools.client import Offered
 from parley.routing.route import specs_of
 from parley.schemas.expert import ExpertSpec
-from parley.schemas.protocols.madp.messages import ChallengeBrief, Claim, ClaimBrief, TaskPosted, Worded, WordsBrief
+from parley.schemas.protocols.madp.messages import Challenge, Claim, TaskPosted, Worded, WordsBrief
 from parley.schemas.protocols.madp.work import (
     Assignment,
     Checked,
@@ -39,23 +39,20 @@ def declared(expert: str) -> Claim:
         factors=Factors(
             candidate_count=3, confidence_variance=0.0, domain_overlap=True, action_clarity=True, scope_definition=True
         ),
-        claims="full", matcher="words", reword=True,
+        claims="full", matcher="words",
     )  # fmt: skip
-    found = reactions.claim(SPECS[expert], post, metered=True)
+    found = reactions.claim(SPECS[expert], post)
     assert isinstance(found, Claim)
-    return msgspec.structs.replace(found, reword=False)
+    return found
 
 
 CLAIMS = tuple(declared(x) for x in THREE)
 
 
-def prompt(kind: str, expert: str, task: Task = TASK) -> Prompt:
-    brief: ClaimBrief | ChallengeBrief = ChallengeBrief(task=task, expert=expert, claims=CLAIMS)
-    if kind == "claim":
-        brief = ClaimBrief(task=task, expert=expert, declared=declared(expert), candidates=THREE)
+def words(task: Task = TASK, challenges: tuple[Challenge, ...] = ()) -> Prompt:
     shown = Shown(
-        session="s", protocol="madp", question=task.prompt, seat=expert, role="expert", kind=kind, round=0,
-        brief=brief, reply=ASKED[kind], expert=SPECS[expert],
+        session="s", protocol="madp", question=task.prompt, seat="generalist", role="expert", kind="words", round=0,
+        brief=WordsBrief(task=task, claims=CLAIMS, challenges=challenges), reply=Worded, expert=SPECS["generalist"],
     )  # fmt: skip
     return build(laid_out(shown), boundary=lambda: EDGE)
 
@@ -64,31 +61,32 @@ def user(found: Prompt) -> str:
     return str(found.messages[1]["content"])
 
 
-def test_the_coordination_of_three_claimants_takes_so_many_tokens() -> None:
-    """The figures of docs/madp.md, by our own estimate."""
-    claims = [prompt("claim", x).input_tokens for x in THREE]
-    challenges = [prompt("challenge", x).input_tokens for x in THREE]
-    assert (round(sum(claims), -2), round(sum(challenges), -2)) == (2_700, 3_100)
-
-
 def test_one_turn_that_words_them_all_takes_so_many_tokens() -> None:
     """By our own estimate, which is high for English. No specification is in it."""
-    shown = Shown(
-        session="s", protocol="madp", question=TASK.prompt, seat="generalist", role="expert", kind="words", round=0,
-        brief=WordsBrief(task=TASK, claims=CLAIMS), reply=Worded, expert=SPECS["generalist"],
-    )  # fmt: skip
-    found = build(laid_out(shown), boundary=lambda: EDGE)
-    assert found.input_tokens < 900 and all(c.claim in user(found) for c in CLAIMS)
+    found = words()
+    assert found.input_tokens < 900
     assert not any(x in user(found) for x in SPECS["generalist"].domain.owns)
 
 
-def test_neither_triggers_nor_examples_are_shown() -> None:
-    spec = SPECS["security-architect"]
-    for kind in ("claim", "challenge"):
-        text = user(prompt(kind, spec.id))
-        assert all(x in text for x in (*spec.domain.owns, *spec.domain.defers.values()))
-        assert not any(x in text for x in (*spec.triggers.examples, *spec.triggers.files))
-        assert not any(x in text for x in ("triggers", "category", "priority"))
+def test_who_words_them_is_shown_who_claims_and_objects_to_what() -> None:
+    text = user(words())
+    assert all(f'"{c.agent_id}":{{"claim":' in text and c.claim in text for c in CLAIMS)
+    assert "confidence" not in text and "challenges so far" not in text
+    objects = Challenge(
+        challenger_id=THREE[0], challenged_id=THREE[2], reason="No test is asked for.", proposed_resolution="exclude"
+    )
+    said = f'["{THREE[0]}","{THREE[2]}","exclude","No test is asked for."]'
+    assert said in user(words(challenges=(objects,)))
+
+
+def test_without_instructions_the_claim_and_when_to_hand_over_are_shown() -> None:
+    spec = msgspec.structs.replace(SPECS["security-architect"], instructions="")
+    told = (spec.deliberation.claim, *spec.deliberation.handoff_when, *spec.domain.owns, *spec.domain.defers.values())
+    assert spec.deliberation.handoff_when
+    for found in shown_to(spec).values():
+        text = user(found)
+        assert all(x in text for x in told)
+        assert not any(x in text for x in (*spec.triggers.examples, *spec.triggers.files, "category", "priority"))
 
 
 def work(kind: str, spec: ExpertSpec, brief: Any, reply: Any) -> Prompt:
@@ -251,13 +249,7 @@ def test_a_shipped_body_is_tight(spec: ExpertSpec) -> None:
 
 def test_everything_said_stands_in_its_fence() -> None:
     before = Message(role="user", text="said before")
-    text = user(prompt("claim", "qa-engineer", Task(prompt="p", prior_conversation=(before,))))
+    text = user(words(Task(prompt="p", prior_conversation=(before,))))
     for what in ("question", "state of the debate", "post Earlier conversation"):
         assert f"[[BEGIN {EDGE} {what}]]" in text
     assert text.count(f"[[BEGIN {EDGE}") == text.count(f"[[END {EDGE}]]") == 3 and "said before" in text
-
-
-def test_a_challenger_is_shown_who_claims_what() -> None:
-    text = user(prompt("challenge", "qa-engineer"))
-    assert all(f'"{c.agent_id}":{{"claim":' in text and c.claim in text for c in CLAIMS)
-    assert '"you": "qa-engineer"' in text and "confidence" not in text

@@ -35,7 +35,7 @@ def half_done(**settings: Any) -> Play:
 def test_the_check_runs_first_on_what_the_task_began_with_and_the_lead_sees_it() -> None:
     p = checked()
     assert p.asked() == [("check", "check")]
-    assert p.brief("check") == {"when": "before", "command": CHECK, "seconds": 300.0, "folder": FOLDER}
+    assert p.brief("check") == {"when": "before", "command": CHECK, "seconds": 300.0, "folder": FOLDER, "base": FOLDER}
     p.reply("check", run("before", "t.py::a"))
     assert p.asked() == [(SRE, "work")] and p.brief(SRE)["checks"][0]["failed"] == ["t.py::a"]
 
@@ -109,7 +109,7 @@ def test_where_the_check_cannot_be_run_no_work_is_begun_and_none_is_paid(how: st
 
 def test_a_check_that_hangs_before_the_work_may_be_what_is_to_be_repaired() -> None:
     p = checked()
-    p.reply("check", run("before", exit=None, ended="it took longer than 300 s", passed=None, ran=True))
+    p.reply("check", run("before", exit=None, ended="it took longer than 300 s", passed=None))
     p.reply(SRE, done(folder=artifact(1)))
     p.reply("check", run("after"))
     p.reply(AUDITOR, APPROVED)
@@ -118,10 +118,10 @@ def test_a_check_that_hangs_before_the_work_may_be_what_is_to_be_repaired() -> N
 
 def test_a_check_that_hangs_after_the_work_goes_back_to_the_lead() -> None:
     p = half_done(max_reviews=1)
-    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None, ran=True))
+    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None))
     assert p.asked() == [(SRE, "work")] and "it took longer than 300 s" in p.brief(SRE)["findings"][0]["description"]
     p.reply(SRE, done(folder=artifact(2)))
-    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None, ran=True))
+    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None))
     p.expire()
     assert p.stop["reason"] == "unproven" and p.outcome["revisions"] == 1
 
@@ -197,4 +197,5 @@ def test_files_that_decide_what_the_check_runs_are_as_before_the_work_and_everyb
     assert told in p.warnings and told in p.brief(SRE)["findings"][0]["description"]
     p.reply(SRE, done(folder=artifact(2)))
     p.reply("check", run("after", tests=4, restored=("unittest.py",)))
-    assert p.brief(AUDITOR)["checks"][1]["restored"] == ["unittest.py"]
+    for told_to in (p.brief(AUDITOR)["checks"][1], p.last("checked")):
+        assert (told_to["tests"], told_to["restored"]) == (4, ["unittest.py"])

@@ -206,6 +206,14 @@ def test_words_that_do_not_belong_here_are_refused(window: str, kind: str, chann
     assert not p.session.inner.claims
 
 
+def test_a_claim_after_the_windows_end_is_refused() -> None:
+    p = Play().match(TWO).claims(SRE)
+    p.expire()
+    with pytest.raises(Illegal, match="window claims is not open"):
+        p.speak(IMPL, "claims", "claim", claim(IMPL))
+    assert list(p.session.inner.claims) == [SRE]
+
+
 def test_a_candidate_speaks_once() -> None:
     p = Play().match(TWO).claims(SRE)
     with pytest.raises(Illegal, match="sre has spoken already"):

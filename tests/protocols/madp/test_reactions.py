@@ -44,8 +44,8 @@ def posted(prompt: str, *named: tuple[str, float], claims: Any = "full", **given
     )
 
 
-def heard(spec: ExpertSpec, said: Post, *, metered: bool = False) -> Claim | Pass | None:
-    speak = make_hear(spec, metered=metered)(said)
+def heard(spec: ExpertSpec, said: Post) -> Claim | Pass | None:
+    speak = make_hear(spec)(said)
     if speak is None:
         return None
     assert speak.window == "claims"
@@ -55,7 +55,7 @@ def heard(spec: ExpertSpec, said: Post, *, metered: bool = False) -> Claim | Pas
 def test_it_claims_what_intake_takes_it_for() -> None:
     said = heard(DATA, task("it is slow", ("data", 0.6)))
     assert isinstance(said, Claim) and said.agent_id == "data" and said.relevance == "medium"
-    assert said.claim == "I own data." and said.confidence == 0.6 and said.spec is None and not said.reword
+    assert said.claim == "I own data." and said.confidence == 0.6 and said.spec is None
 
 
 def test_it_overrules_intake_and_claims_although_it_is_no_candidate_and_sends_its_specification() -> None:
@@ -83,12 +83,6 @@ def test_a_full_claim_says_what_of_its_own_the_task_is_about_and_whom_it_leaves_
     assert said.defers_to == ("web",) and said.topics == {"web": "pages and buttons"}
     brief = heard(DATA, task("the query behind the button", ("data", 0.9), claims="brief"))
     assert isinstance(brief, Claim) and brief.claim == "I own data."
-
-
-def test_only_a_language_model_asks_for_a_turn_and_only_where_it_may() -> None:
-    for metered, allowed in ((True, True), (True, False), (False, True)):
-        said = heard(DATA, task("a slow query", ("data", 0.9), reword=allowed), metered=metered)
-        assert isinstance(said, Claim) and said.reword is (metered and allowed)
 
 
 @pytest.mark.parametrize("given", [{"claims": "none"}, {"degraded": True}, {"override": "web"}])
@@ -120,8 +114,8 @@ def claimed(name: str, confidence: float, text: str = "", **topics: str) -> Clai
     )  # fmt: skip
 
 
-def objections(spec: ExpertSpec, prompt: str, *claims: Claim, metered: bool = False, **given: Any) -> Challenges | None:
-    hear = make_hear(spec, metered=metered)
+def objections(spec: ExpertSpec, prompt: str, *claims: Claim, **given: Any) -> Challenges | None:
+    hear = make_hear(spec)
     if prompt:
         hear(task(prompt, (spec.id, 0.9)))
     speak = hear(post("claims", ClaimsPosted(claims=claims, **{"challenges": True, **given})))
@@ -167,12 +161,10 @@ def test_a_claimant_always_speaks_once_and_nobody_else_does() -> None:
     assert alone == Challenges()
     assert objections(DATA, "a query", claimed("web", 0.9)) is None
     assert objections(DATA, "a query", claimed("data", 0.9), challenges=False) is None
-    worded = objections(DATA, "a query", claimed("data", 0.9), metered=True, reword=True)
-    assert worded is not None and worded.reword
 
 
 def test_a_task_is_remembered_until_its_claims_are_heard() -> None:
-    hear = make_hear(DATA, metered=False)
+    hear = make_hear(DATA)
     claims = ClaimsPosted(claims=(claimed("data", 0.9), claimed("other", 0.5, "I bake bread.")), challenges=True)
     hear(task("plans of our queries", ("data", 0.9)))
     first, again = hear(post("claims", claims)), hear(post("claims", claims))
@@ -183,5 +175,5 @@ def test_a_task_is_remembered_until_its_claims_are_heard() -> None:
 
 def test_what_is_no_task_is_refused_by_name() -> None:
     with pytest.raises(Exception, match="TaskPosted") as raised:
-        make_hear(DATA, metered=False)(post("task", {"task": 3}))
+        make_hear(DATA)(post("task", {"task": 3}))
     assert not isinstance(raised.value, msgspec.MsgspecError)

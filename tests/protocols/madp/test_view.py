@@ -402,7 +402,7 @@ def test_flags_of_replies_that_are_hidden_are_hidden_with_them() -> None:
     def told(brief: bool) -> list[str]:
         turns = Turns()
         turns.flagged += [
-            Flagged(transition=1, seat="sre", kind=kind, round=0, flags=("injection",)) for kind in ("claim", "work")
+            Flagged(transition=1, seat="sre", kind=kind, round=0, flags=("injection",)) for kind in ("words", "work")
         ]
         teller = Teller(face_of("madp").present(), turns, brief=brief)
         posts = [
@@ -415,4 +415,4 @@ def test_flags_of_replies_that_are_hidden_are_hidden_with_them() -> None:
         return [text for post in posts for _, text in teller.lines(post) if "flags" in text]
 
     assert told(brief=True) == ["  sre (work): flags of this reply: injection"]
-    assert told(brief=False) == [f"  sre ({kind}): flags of this reply: injection" for kind in ("claim", "work")]
+    assert told(brief=False) == [f"  sre ({kind}): flags of this reply: injection" for kind in ("words", "work")]

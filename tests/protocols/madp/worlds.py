@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.machine import Session
-from parley.coordinator.protocols.madp.state import checks
 from parley.schemas import log
 from parley.schemas.expert import queue_of
 from parley.schemas.protocols.madp.messages import Challenges, Pass, Worded
@@ -97,11 +96,11 @@ CHECKED = {"check": "make test", "folder": "f" * 64}
 
 
 def green(when: str) -> Checked:
-    return Checked(when=when, command="make test", exit=0, passed=3)  # type: ignore[arg-type]
+    return Checked(when=when, command="make test", exit=0, passed=3, tests=3)  # type: ignore[arg-type]
 
 
 def red(when: str) -> Checked:
-    return Checked(when=when, command="make test", exit=1, passed=2, failed=("test_a",))  # type: ignore[arg-type]
+    return Checked(when=when, command="make test", exit=1, passed=2, failed=("test_a",), tests=3)  # type: ignore[arg-type]
 
 
 def unrun(when: str) -> Checked:
@@ -109,10 +108,6 @@ def unrun(when: str) -> Checked:
 
 
 def hung(when: str) -> Checked:
-    return Checked(when=when, command="make test", ended="ended after 300 s", ran=True)  # type: ignore[arg-type]
-
-
-def cut(when: str) -> Checked:
     return Checked(when=when, command="make test", ended="ended after 300 s")  # type: ignore[arg-type]
 
 
@@ -182,7 +177,7 @@ WORLDS: dict[str, Small] = {
     "2 attempts": Small((WORKING,), {"attempts": 2}, experts=REVIEWERS, budget=Budget(tokens=240 * 3), spent=240,
                         work=("done", "support")),
     "checked": Small((WORKING,), CHECKED, experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, PLACED),
-                     checks=((red("before"),), (green("after"), red("after"), cut("after")))),
+                     checks=((red("before"),), (green("after"), red("after"), unrun("after")))),
     "checked, not run": Small((WORKING,), {**CHECKED, "max_reviews": 1}, experts=REVIEWERS,
                               checks=((red("before"), unrun("before"), hung("before")),
                                       (green("after"), hung("after"), unrun("after")))),
@@ -203,7 +198,7 @@ WORLDS: dict[str, Small] = {
     "worded, seconds": Small((ARGUED,), experts=(SRE, IMPL, GENERAL), floor=("claim",), budget=Budget(seconds=5),
                              metered=True, misses=False),
     "checked, named": Small((WORKING,), CHECKED, experts=REVIEWERS, named=True,
-                            checks=((red("before"), cut("before")), (green("after"),))),
+                            checks=((red("before"), hung("before")), (green("after"),))),
     "checked, override": Small((matched({}),), {**ONCE, "expert": QA}, experts=REVIEWERS,
                                checks=((green("before"),), (green("after"),))),
     "checked, claims": Small((ARGUED, matched({SRE: 0.95}, security=True, reviewers=())), ONCE,
@@ -373,7 +368,7 @@ def key(world: Small, session: Session) -> bytes:
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
         len(s.supported), s.helping, s.findings, s.work is None, planned, s.revisions, s.failed, s.supports, s.handoffs,
-        s.blocks, s.overrides, s.child, s.security, s.general, checks(s),
+        s.blocks, s.overrides, s.child, s.security, s.general, s.checks,
     ]  # fmt: skip
     spent = session.ledger if world.budget.tokens else None
     age = now - session.opened_ns if world.budget.seconds else None

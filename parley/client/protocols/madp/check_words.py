@@ -19,7 +19,7 @@ _BRIEF_FAILED, _FAILED, _OUTPUT_TAIL = 5, 40, 12
 def post_lines(body: Checked, brief: bool) -> Iterator[StyledLine]:
     """A run as it comes: what it came to, the names of failures, and unless `brief` the end of what it printed."""
     yield "stop" if body.green else "score", f"  {_words(body)}"
-    if isinstance(body.restored, tuple):
+    if body.restored:
         told = ", ".join(line(path) for path in body.restored)
         yield "score", f"      run with these as they were before the work, for they decide what it runs: {told}"
     for name in body.failed[: _BRIEF_FAILED if brief else _FAILED]:

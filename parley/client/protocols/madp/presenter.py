@@ -38,7 +38,7 @@ class MadpPresenter(Presenter):
         "rounds": "rounds of work",
         "verdicts": "what reviewers said",
     }
-    quiet_turns = frozenset({"claim", "challenge", "words"})
+    quiet_turns = frozenset({"words"})
     decisions: ClassVar[Mapping[str, str]] = {"expert": "an expert's id changes who leads"}
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:

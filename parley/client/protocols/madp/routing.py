@@ -85,7 +85,7 @@ class TaskRouter:
         self._specs = tuple(sorted(specs, key=lambda s: s.id))
         self._keyword = keyword
         self._matcher = Matcher(None if keyword or words else _encoder())
-        self._hears: dict[str, Hear] = {s.id: make_hear(s, metered=False) for s in self._specs}
+        self._hears: dict[str, Hear] = {s.id: make_hear(s) for s in self._specs}
         helper = Announcement(instance=HELPER, queue=HELPER, roles=(HELPER,), model="", family="")
         request = OpenSession(question="-", protocol=MADP.name, settings={"wording": "never"})
         self._opened = admit(

@@ -134,6 +134,5 @@ def in_words(claims: ClaimsPosted, worded: Worded) -> ClaimsPosted:
 
 
 def body_of(post: Post) -> Any:
-    """The post's body as its type; None for a kind that MADP has not, or a body that another protocol or version
-    wrote."""
+    """The post's body as its type; None for a kind that MADP has not, or a body that is not of its type."""
     return decode_body(post, KINDS)

@@ -14,7 +14,7 @@ from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claims
 from parley.schemas.protocols.madp.trace import CoordinationTrace, Intake, Phases, PhaseUsage, Step, TokenUsage
 from parley.schemas.wire import Json, SchemaError, decode
 
-COORDINATION = {"match": "intake", "claim": "claims", "challenge": "challenges", "words": "claims"}
+COORDINATION = {"match": "intake", "words": "claims"}
 """Kind of turn -> the phase whose tokens it took (8.1); one turn words claims and challenges, and counts as claims."""
 EXECUTION, REVIEW = ("work", "support"), ("review",)
 PROTOCOL = "madp"
@@ -179,7 +179,7 @@ def _outcome(event: log.Replied) -> str:
 
 
 def _body(body: Json, wanted: Any) -> Any:
-    """The body as this type; None if another version wrote it."""
+    """The body as this type; None if it is none."""
     try:
         return decode(body, wanted)
     except SchemaError:

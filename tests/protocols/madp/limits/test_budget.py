@@ -28,7 +28,6 @@ from tests.protocols.madp.play import (
     SEC,
     SRE,
     Play,
-    claim,
     done,
     hands,
     helps,
@@ -114,7 +113,7 @@ def test_the_limit_holds_whatever_is_used(tokens: int, tools: bool) -> None:
     while not p.session.closed:
         if p.session.turns:
             turn = next(iter(p.session.turns.values()))
-            body: Any = {"claim": claim(turn.ask.seat), "work": done(), "review": REVISE}.get(turn.ask.kind, {})
+            body: Any = {"work": done(), "review": REVISE}.get(turn.ask.kind, {})
             p.reply(turn.ask.seat, body, Usage(input_tokens=turn.ask.caps.calls * CALL, calls=turn.ask.caps.calls))
         else:
             p.expire()
