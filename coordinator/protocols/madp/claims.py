@@ -202,8 +202,8 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
         raise Illegal(f"{expert} has spoken already")
     if isinstance(body, Pass):
         if expert not in candidates:
-            return _spoken(_passed_by(s, v, expert), v, ())
-        return _spoken(replace(s, passed={**s.passed, expert: body.why or "it passed"}), v, ())
+            return _spoken(_passed_by(s, v, expert), v)
+        return _spoken(replace(s, passed={**s.passed, expert: body.why or "it passed"}), v)
     if len(s.claims) >= MOST_CLAIMS:
         raise Illegal(f"{len(s.claims)} experts have claimed it; no more are heard")
     if expert not in candidates:
@@ -214,7 +214,7 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     fault = claim_fault(body, expert, v)
     if fault:
         raise Illegal(fault)
-    return _spoken(replace(s, claims={**s.claims, expert: replace(body, spec=None)}), v, ())
+    return _spoken(replace(s, claims={**s.claims, expert: replace(body, spec=None)}), v)
 
 
 def _passed_by(s: State, v: View, expert: str) -> State:
@@ -256,12 +256,11 @@ def _uncalled(body: Claim, v: View) -> ExpertSpec:
     return body.spec
 
 
-def _spoken(s: State, v: View, says: Says) -> Step:
+def _spoken(s: State, v: View) -> Step:
     """The window closes when everybody has spoken."""
-    listening = CLAIMS in v.windows
-    if listening and not s.unmatched and not silent(s) and not _unheard(s, v):
-        listening, says = False, (*says, CloseWindow(name=CLAIMS))
-    return (s, says) if listening else _close_claims(s, v, says)
+    if s.unmatched or silent(s) or _unheard(s, v):
+        return s, ()
+    return _close_claims(s, v, (CloseWindow(name=CLAIMS),))
 
 
 def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
@@ -273,7 +272,7 @@ def on_claims_over(s: State, e: WindowClosed, v: View) -> Step:
     if e.name == COORDINATION:
         says, s = posted_claims(s, v, False)
         return _out_of_time(s, v, (CloseWindow(name=CLAIMS), *says))
-    return _spoken(s, v, ())
+    return _close_claims(s, v, ())
 
 
 def _may_claim(s: State, v: View) -> list[str]:
@@ -386,14 +385,9 @@ def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
     if fault:
         raise Illegal(fault)
     s = replace(s, spoken=(*s.spoken, expert), challenges=(*s.challenges, *body.challenges))
-    return _challenged(s, v, ())
-
-
-def _challenged(s: State, v: View, says: Says) -> Step:
-    listening = CHALLENGES in v.windows
-    if listening and all(x in s.spoken for x in s.claims):
-        listening, says = False, (*says, CloseWindow(name=CHALLENGES))
-    return (s, says) if listening else to_consensus(s, v, says)
+    if any(x not in s.spoken for x in s.claims):
+        return s, ()
+    return to_consensus(s, v, (CloseWindow(name=CHALLENGES),))
 
 
 def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
@@ -401,4 +395,4 @@ def on_challenges_over(s: State, e: WindowClosed, v: View) -> Step:
     if e.name == COORDINATION:
         says: tuple[Wish, ...] = (CloseWindow(name=CHALLENGES), *posted_challenges(s))
         return _out_of_time(s, v, says)
-    return _challenged(s, v, ())
+    return to_consensus(s, v, ())

@@ -110,13 +110,13 @@ _TABLE: Table = {
     },
     Phase.CLAIMING: {
         Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
-        WindowClosed: to(on_claims_over, Phase.CLAIMING, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
+        WindowClosed: to(on_claims_over, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
     Phase.CHALLENGING: {
         Spoke: to(on_challenge_heard, Phase.CHALLENGING, Phase.WORDING, *ASSIGNED),
-        WindowClosed: to(on_challenges_over, Phase.CHALLENGING, Phase.WORDING, *ASSIGNED),
+        WindowClosed: to(on_challenges_over, Phase.WORDING, *ASSIGNED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },
@@ -152,7 +152,7 @@ _TABLE: Table = {
     },
     Phase.CHECKING: {
         Answered: to(on_checked, Phase.WORKING, Phase.REVIEWING, Phase.WAITING, Phase.DONE),
-        Missed: to(on_not_checked, Phase.WORKING, Phase.REVIEWING, Phase.DONE),
+        Missed: to(on_not_checked, Phase.REVIEWING, Phase.DONE),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
         ChildEnded: to(on_stray_child, Phase.CHECKING),

@@ -12,7 +12,7 @@ from parley.coordinator.protocols.madp import who_leads
 from parley.coordinator.protocols.madp.depth import SUPPORT, worded
 from parley.coordinator.protocols.madp.items import warn
 from parley.coordinator.protocols.madp.lead_changes import assign, consensus
-from parley.coordinator.protocols.madp.state import Phase, Says, State, announced, room, say
+from parley.coordinator.protocols.madp.state import Phase, Says, State, announced, say
 from parley.coordinator.protocols.madp.turns import ask_words, no_words
 from parley.coordinator.protocols.madp.who_leads import ResolutionInput
 from parley.coordinator.table import Answered, Missed, Step, View, WindowClosed
@@ -37,7 +37,7 @@ def _wanted(s: State, v: View) -> tuple[State, Says, bool]:
     where the work could then not be paid."""
     words = len(s.claims) > 1 and worded(s.depth or "instant", v.settings)
     by = announced(v).get(s.general)
-    if not words or by is None or not by.metered or not room(v, s.general):
+    if not words or by is None or not by.metered:
         return s, (), False
     short = no_words(s, v, s.general)
     return (*warn(s, (), f"{DECLARED} ({short})"), False) if short else (s, (), True)

@@ -33,7 +33,7 @@ def spec(expert: str, **more: Any) -> ExpertSpec:
     """A small specification."""
     return ExpertSpec(
         id=expert, name=expert.title(), priority=PRIORITIES.get(expert, 50),
-        category="general" if expert == GENERAL else "engineering",
+        category={GENERAL: "general", SEC: "security"}.get(expert, "engineering"),
         triggers=Triggers(primary=(expert,)), domain=Domain(owns=(f"what {expert} owns",)),
         deliberation=Deliberation(claim=f"{expert} takes what is its own."), **more,
     )  # fmt: skip

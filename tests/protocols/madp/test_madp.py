@@ -87,6 +87,12 @@ def test_without_a_helper_the_words_of_the_task_decide() -> None:
     assert "no helper is there" in p.warnings and not p.told()[0]["ok"] and p.told()[0]["counts"]
 
 
+def test_without_a_helper_a_security_expert_that_is_not_sure_is_confirmed_by_a_human() -> None:
+    p = Play(there=()).claims(SEC, confidence=0.3, spec=spec(SEC))
+    p.expire()
+    assert p.phase == "waiting" and p.last("item")["kind"] == "security"
+
+
 def test_without_a_helper_what_nobody_claims_is_the_general_experts() -> None:
     p = Play(there=())
     p.expire()
@@ -94,7 +100,8 @@ def test_without_a_helper_what_nobody_claims_is_the_general_experts() -> None:
     p = Play(there=(), experts=(SRE,))
     p.expire()
     assert p.stop["reason"] == "nobody"
-    assert Play(there=(), experts=(GENERAL,)).lead == GENERAL
+    alone = Play(there=(), experts=(GENERAL,))
+    assert alone.lead == GENERAL and not alone.told()[0]["ok"]
     assert Play({"expert": QA}, there=()).lead == QA
 
 

@@ -394,6 +394,10 @@ def test_coordination_timeout_in_challenges() -> None:
     p.claims(ARCH, "high", 0.6).claims(SRE, "medium", 0.9).passes(IMPL)
     p.expire()
     assert p.lead == SRE and p.consensus["how"] == "timeout", "the most confident, whatever was claimed"
+    p = Play({"coordination_s": 0.3}).match({SRE: 0.7, ARCH: 0.6, IMPL: 0.5}, **EXTENDED)
+    p.claims(ARCH, "high", 0.65).claims(SRE, "medium").passes(IMPL)
+    p.expire()
+    assert p.lead == SRE, "who does not say how sure it is, is as sure as it was matched"
 
 
 def test_coordination_timeout_in_intake() -> None:

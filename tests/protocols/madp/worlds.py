@@ -169,6 +169,8 @@ WORLDS: dict[str, Small] = {
     "seconds": Small(
         (EXTENDED, WORKING), {"item_s": 300}, experts=(SRE, IMPL, ARCH, AUDITOR), budget=Budget(seconds=5),
         floor=("claim",), objections=("",), work=("done", "support", "blocked"), misses=False),
+    "seconds, claims": Small((EXTENDED,), {"claim_window_s": 10, "coordination_s": 30}, experts=(SRE, IMPL, ARCH),
+                             budget=Budget(seconds=5), floor=("claim",), misses=False),
     "seconds, deliberation": Small(
         (WORKING,), {"deliberation": "maci"}, experts=REVIEWERS, budget=Budget(seconds=5), work=("blocked",),
     ),
@@ -418,7 +420,8 @@ EXPECTED = {
     "work": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
     "blocked": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
     "two reviewers": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=5_000),
-    "seconds": expect("approved", "budget", "unreviewed", states=1_000),
+    "seconds": expect("approved", "budget", "unreviewed", states=400),
+    "seconds, claims": expect("budget", "unreviewed"),
     "2 turns": expect("budget", "nobody", "rejected", "unreviewed", states=1_000),
 }
 WALK = Walk(MADP, WORLDS, EXPECTED, moves, key=key, waits=waits, hold=hold, watch=watch)
