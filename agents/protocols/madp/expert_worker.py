@@ -15,7 +15,7 @@ import msgspec
 from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Other, Shown, laid_beside
 from parley.agents.equipment import Equipment
-from parley.agents.models.base import Completion, Emit, ModelError, ModelRefused, ModelUnavailable
+from parley.agents.model.base import Completion, Emit, ModelError, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp.check_worker import run_check
 from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.protocols.madp.read_first import read_first

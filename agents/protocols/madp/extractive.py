@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.agents.context import Shown
 from parley.agents.extractive.turn_method import TurnMethod, Workbench, reads
-from parley.agents.models.base import Completion, Emit, ModelRefused
+from parley.agents.model.base import Completion, Emit, ModelRefused
 from parley.agents.protocols.madp.extractive_expert import review, support, words, work
 from parley.agents.retrieval.corpus import Corpus
 from parley.schemas.protocols.madp.work import CheckBrief, Checked

@@ -8,8 +8,8 @@ gives no verdict: it cannot judge whether work is right.
 from collections.abc import Sequence
 
 from parley.agents.context import Shown
-from parley.agents.models.base import ModelRefused
-from parley.agents.models.injection import is_instruction, suspicious
+from parley.agents.model.base import ModelRefused
+from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import Corpus, Sentence, stems
 from parley.schemas.expert import ExpertSpec

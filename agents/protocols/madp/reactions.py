@@ -192,7 +192,7 @@ def _challenge(spec: ExpertSpec, mine: Claim, theirs: Claim, reading: PromptRead
 
 
 def hear(spec: ExpertSpec) -> Hear:
-    """What the process of one expert hears, and does about it (parley.agents.protocols.kit.Kit.hear)."""
+    """What the process of one expert hears, and does about it (parley.agents.turn_kinds.kit.Kit.hear)."""
     return Hear(HEARD, make_hear(spec))
 
 
