@@ -1,5 +1,5 @@
 """Every reason to stop is reached: by some walk through a protocol's state graph, but for the one that no protocol
-gives (tests/engine/test_versions.py)."""
+gives (tests/engine/versions/test_versions.py)."""
 
 import pytest
 

@@ -6,8 +6,8 @@ python -m tests.old_logs.record 2   writes tests/old_logs/2
 The extractive model answers, so nothing is asked of a network.
 """
 
+import argparse
 import asyncio
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -89,4 +89,6 @@ async def _keep(client: Client, sid: str, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(record(HERE / (sys.argv[1] if len(sys.argv) > 1 else "1")))
+    parser = argparse.ArgumentParser(description="Record one short session of each protocol into a folder of samples.")
+    parser.add_argument("folder", nargs="?", type=int, default=1, help="its number below tests/old_logs")
+    asyncio.run(record(HERE / str(parser.parse_args().folder)))

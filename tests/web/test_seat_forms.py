@@ -13,7 +13,7 @@ from parley.web.page.shapes import HumanField
 from parley.web.page.turns.forms import asked, fields_of
 
 PEOPLE = {
-    "consensus": ("answer", "revise", "compare", "conclude", "score", "synthesize"),
+    "consensus": ("answer", "revise", "compare", "conclude"),
     "critic": ("answer", "critique", "press", "judge", "verdict"),
     "maci": ("blind", "argue", "crit"),
     "competition": ("confer", "speak", "question", "answer", "captain", "bid", "score", "vote"),

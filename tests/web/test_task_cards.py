@@ -114,8 +114,8 @@ def test_names_of_seats_are_read_as_names() -> None:
 
 
 def test_what_another_version_wrote_is_shown_by_its_lines() -> None:
-    post = next(p for p in posts_of(read_record(LOGS[0])) if p.kind == "claims")
-    odd = msgspec.structs.replace(post, body=msgspec.Raw(b'{"claims": 3, "who": "sre"}'))
+    post = posts_of(read_record(LOGS[0]))[0]
+    odd = msgspec.structs.replace(post, kind="claims", body=msgspec.Raw(b'{"claims": 3, "who": "sre"}'))
     presenter = face_of("madp").present()
     presenter.take(odd)
     assert "sre" in presenter.card(odd).text
