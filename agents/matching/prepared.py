@@ -37,7 +37,7 @@ class Feature(IntEnum):
     FILES = auto()
     """Files of its patterns, up to 2."""
     WORDS = auto()
-    """Its share of the task's words."""
+    """Its share of the task's words; of a short task, of so many words as make it long: one word says little."""
     UNWANTED = auto()
     """Triggers of its own that the task says it does not want, up to 2."""
     TITLE = auto()
@@ -50,7 +50,7 @@ class Feature(IntEnum):
 
 _SHORT = 3
 """Words of meaning up to which a task says hardly anything."""
-_BESIDE = 0.2
+_BESIDE = 0.15
 """How much what a file is counts beside a task that says something."""
 _CODE = 400
 """Characters of a snippet that are read."""
@@ -218,7 +218,7 @@ class Prepared:
             features[:, Feature.FILES] *= _BESIDE
         known = [self._words[w] for w in set(wanted) if w in self._words]
         if known:
-            features[:, Feature.WORDS] = sum(known) / len(set(wanted))
+            features[:, Feature.WORDS] = sum(known) / max(_SHORT, len(set(wanted)))
         if vector is not None:
             for i, own in enumerate(self._vectors):
                 nearest = np.sort(own.examples @ vector)[-_NEAREST:]

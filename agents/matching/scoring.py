@@ -4,8 +4,8 @@
     confidence                logistic of the score, and of how far it is above the best other one: that this expert is
                               a right lead
     relevance                 logistic of the score, and of how far it is below the best one: that it has a part
-    abstention                where the best score is below a bound; where nothing is left of the prompt; where it is
-                              in a language that is not read
+    abstention                where the best score is below a bound; where the only expert is no likely lead; where
+                              nothing is left of the prompt; where it is in a language that is not read
 
 The figures below were chosen on the golden set's half to develop on and on the invented registries to develop on
 (research/parley_research/golden, research/parley_research/registries/dev.jsonl), for the encoder and for words alone.
@@ -30,6 +30,8 @@ _TAKES_PART = 0.3
 matters."""
 _HARDLY_LEADS = 0.15
 """Confidence below which an expert's domain is not held against those of others: that two hardly lead says nothing."""
+_ALONE = 0.5
+"""Confidence from which on an expert without others takes a task: nothing but its own score speaks for it."""
 _VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
 
 
@@ -61,13 +63,14 @@ def judged(scale: Scale, features: Floats) -> tuple[Floats, Floats, bool]:
     confidence. At least one expert."""
     scores = features @ np.array(scale.weights)
     best = scores.max()
-    others = np.where(scores == best, np.partition(scores, -2)[-2] if len(scores) > 1 else 0.0, best)
+    others = np.where(scores == best, np.partition(scores, -2)[-2] if len(scores) > 1 else best, best)
     one = np.ones_like(scores)
     lead = _chance(np.column_stack([one, scores, scores - others]) @ np.array(scale.lead))
     part = _chance(np.column_stack([one, scores, best - scores]) @ np.array(scale.part))
     odds = part / (1 - part) * (1 - _TAKES_PART) / _TAKES_PART
     part = odds / (odds + 1 / CANDIDATE - 1)
-    return lead, np.maximum(lead, part), bool(best >= scale.least)
+    is_taken = best >= scale.least and (len(scores) > 1 or lead[0] >= _ALONE)
+    return lead, np.maximum(lead, part), bool(is_taken)
 
 
 def _chance(logits: Floats) -> Floats:

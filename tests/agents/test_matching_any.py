@@ -58,6 +58,26 @@ def test_nobody_is_found_for_what_cannot_be_read(matcher: Matcher) -> None:
     assert lead(matcher, "Die Tests schlagen fehl, bitte repariere den Code", builtin()) == ""
 
 
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("fix this typo", "implementation-engineer"),
+        ("fix typo in line 45", "implementation-engineer"),
+        ("write a test for this function", "qa-engineer"),
+        ("write test for UserService", "qa-engineer"),
+        ("stabilise the flaky login test", "qa-engineer"),
+        ("add JWT auth", "security-architect"),
+        ("add JWT authentication", "security-architect"),
+        ("improve performance", "sre"),
+        ("Improve the performance of our API", "sre"),
+        ("redesign the data layer", "systems-architect"),
+    ],
+)
+def test_wordings_of_the_source_find_their_lead_without_a_model(matcher: Matcher, prompt: str, expected: str) -> None:
+    """seeds/madp.md 1.4 and 4.2."""
+    assert lead(matcher, prompt, builtin()) == expected
+
+
 def test_words_are_counted_as_they_are_read() -> None:
     for text in ("Fix the login page, not the menu", "renameTheUser in app.py", "", "it is c, or r"):
         assert count_words(text) == len(read_prompt(text).words)

@@ -19,6 +19,7 @@ from parley.agents.matching.word_roots import KEPT, root
 from parley.agents.matching.words import fit
 from parley.agents.protocols.madp.reactions import own_score
 from parley.schemas.expert import ExpertSpec
+from parley.schemas.protocols.madp.messages import Settings
 from parley.schemas.routing import Matched, Message, Task
 from tests.agents.test_matching import expert
 
@@ -109,7 +110,8 @@ def test_the_distance_counts_neighbours_that_change_places_once() -> None:
 
 def test_by_words_alone_it_abstains_too() -> None:
     by_words = Matcher()
-    assert first(found(by_words, "What is the capital of France?")) == ""
+    for text in ("What is the capital of France?", "which wine goes with fish", "plan my holiday in Greece"):
+        assert first(found(by_words, text)) == "", text
     assert first(found(by_words, "the query on the orders table is slow")) == "database-engineer"
 
 
@@ -133,9 +135,31 @@ def test_who_is_found(matcher: Matcher, prompt: str, lead: str) -> None:
     assert said.matcher == "better" and said.general == "generalist"
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "hello and good evening",
+        "thanks, that was great",
+        "who won the match yesterday?",
+        "which wine goes with fish",
+        "book a flight to Rome",
+        "plan my holiday in Greece",
+        "How old is the universe?",
+    ],
+)
+def test_a_task_of_nobody_finds_nobody(matcher: Matcher, prompt: str) -> None:
+    """One word that a specification happens to have is no reason."""
+    assert found(matcher, prompt).candidates == ()
+
+
 def test_files_decide_where_the_words_say_nothing(matcher: Matcher) -> None:
     assert first(found(matcher, "look at this", files_mentioned=("db/migrations/7_users.sql",))) == "database-engineer"
     assert first(found(matcher, "look at this", files_mentioned=("tests/test_cart.py",))) == "qa-engineer"
+
+
+def test_files_do_not_outweigh_what_a_task_says(matcher: Matcher) -> None:
+    said = found(matcher, "rotate the leaked signing key of our API", files_mentioned=("keys.py",))
+    assert first(said) == "security-architect"
 
 
 def test_what_was_said_before_counts_where_the_prompt_says_hardly_anything(matcher: Matcher) -> None:
@@ -208,6 +232,24 @@ def test_an_expert_of_something_else_takes_what_is_its_own_and_no_more(matcher: 
     assert first(found(matcher, "when should I prune my old pear tree", specs)) == "gardener"
     assert first(found(matcher, "add JWT authentication", specs)) == "security-architect"
     assert [first(found(matcher, t, specs)) for t in ("book a flight to Rome", "Write me a love letter")] == ["", ""]
+
+
+OWN = {
+    "technical-writer": "Write a getting-started guide for newcomers to our library",
+    "security-architect": "Which permissions should the support team have, and how do we stop stolen sessions?",
+    "mobile-engineer": "The Android app loses its place when the phone is turned",
+    "sre": "Since noon the service answers with errors for a third of our customers, find out why",
+}
+
+
+@pytest.mark.parametrize("alone", OWN)
+def test_an_expert_alone_takes_its_own_tasks_and_no_others(matcher: Matcher, alone: str) -> None:
+    """Being the only one is no reason to take a task: its own it takes, and of no other's it is sure."""
+    only = tuple(s for s in builtin() if s.id == alone)
+    assert first(found(matcher, OWN[alone], only)) == alone
+    others = [found(matcher, prompt, only) for owner, prompt in OWN.items() if owner != alone]
+    assert sum(o.candidates == () for o in others) >= 2
+    assert all(o.candidates[0].confidence < Settings().ask_below for o in others if o.candidates)
 
 
 GAMES = expert("game-dev", ("shader", "sprite"), owns=("shaders and rendering of scenes", "sprites and their motion"))
