@@ -45,7 +45,7 @@ def eval_routing(
     ] = None,
     ask_below: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Confidence below which a model is asked (default: 0.8, as in sessions)."),
+        typer.Option(min=0, max=1, help="Confidence below which a model is asked (default: 0.9, as in sessions)."),
     ] = None,
     questions: Annotated[
         Path | None,

@@ -16,7 +16,7 @@ from tests.llm.server import Step, fails, model_server, says
 from tests.llm.support import model
 from tests.support.madp import Crew, lead_of
 
-UNSURE = "Numbers dropped since the weekend, no idea why"
+UNSURE = "Numbers are down since the weekend, no idea why"
 ANSWER = {"lead": "data-scientist", "support": [], "confidence": 0.7, "why": "Figures are a data scientist's."}
 SHIPPED = {s.id: s for s in experts.builtin()}
 
