@@ -69,7 +69,11 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    questions = [*xquad(Path(arguments[0]), "dev"), *own(Path(arguments[1]))]
+    try:
+        questions = [*xquad(Path(arguments[0]), "dev"), *own(Path(arguments[1]))]
+    except (OSError, ValueError, KeyError) as error:
+        print(f"cannot read the questions: {error}", file=sys.stderr)
+        return 2
     for name in ("embedded", "none"):
         rows = asyncio.run(_samples(questions, make_encoder(name)))
         groups, x, y = np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows])

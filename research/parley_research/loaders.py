@@ -8,7 +8,7 @@ given no valid answer yet has none: it holds every outcome equally likely.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,8 +27,43 @@ FORD_OPTIONS: dict[str, tuple[str, ...]] = {
 NONE_OF_THESE = "none of these"
 
 
+class Origin(NamedTuple):
+    """What anybody needs who wants a public set."""
+
+    licence: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"licence: {self.licence}; from {self.where}"
+
+
+NONE_GIVEN = "none given: read, never copied"
+ORIGINS = {
+    "clinc150": Origin("CC BY 3.0", "https://github.com/clinc/oos-eval"),
+    FORD: Origin(NONE_GIVEN, "https://github.com/Waste-Wood/FORD"),
+    GSM8K: Origin(NONE_GIVEN, "https://github.com/HKUST-KnowComp/LLM-discussion"),
+    "judgebench_order": Origin(NONE_GIVEN, "https://github.com/ScalerLab/JudgeBench"),
+    "llm_agora": Origin(NONE_GIVEN, "https://github.com/gauss5930/LLM-Agora"),
+    "marge_experts": Origin("MIT", "https://github.com/soupernerd/marge-simpson"),
+    "mmlu_pro_preds": Origin("Apache-2.0", "https://github.com/TIGER-AI-Lab/MMLU-Pro"),
+    "nlbse24_issues": Origin(NONE_GIVEN, "https://github.com/nlbse2024/issue-report-classification"),
+    "nyu_quality_debates": Origin("MIT", "https://github.com/julianmichael/debate"),
+    "tot_game24_samples": Origin("MIT", "https://github.com/princeton-nlp/tree-of-thought-llm"),
+    "verbal_conf": Origin(NONE_GIVEN, "https://github.com/christian-hobelsberger/LLMUncertainty"),
+}
+"""By the folder that a public set lies in."""
+
+
 class NoData(Exception):
     """A data set is not where it is looked for. The environment's: names the folder."""
+
+    @classmethod
+    def of(cls, file: Path) -> "NoData":
+        """For a file of a public set: which set, and where to get it."""
+        known = ORIGINS.get(file.parent.name)
+        return cls(
+            f"{file.parent.name} is not in {file.parent.parent}: no file {file.name}{f'; {known}' if known else ''}"
+        )
 
 
 class BadData(Exception):
@@ -163,7 +198,7 @@ def _rounds(agents: int, said: Sequence[Sequence[tuple[int, int | None, int]]]) 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
     if not file.is_file():
-        raise NoData(f"{file.parent.name} is not in {file.parent.parent}: no file {file.name}")
+        raise NoData.of(file)
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:

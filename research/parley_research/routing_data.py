@@ -198,7 +198,7 @@ def marge_experts(data: Path) -> RoutingSet:
     """
     file = data / MARGE / "marge.json"
     if not file.is_file():
-        raise NoData(f"{MARGE} is not in {data}: no file {file.name}")
+        raise NoData.of(file)
     document = msgspec.json.decode(file.read_bytes())
     specs = tuple(
         made(e["id"], (), e["triggers"], category=e["category"], priority=int(e["priority"]))
@@ -221,7 +221,7 @@ def _tsv(file: Path) -> list[dict[str, str]]:
 
 def _read(file: Path, delimiter: str) -> list[dict[str, str]]:
     if not file.is_file():
-        raise NoData(f"{file.parent.name} is not in {file.parent.parent}: no file {file.name}")
+        raise NoData.of(file)
     with file.open(encoding="utf-8", newline="") as lines:
         if delimiter == ",":
             return list(csv.DictReader(lines))

@@ -352,6 +352,7 @@ def test_a_public_set_that_is_not_there_is_left_out_loudly(tmp_path: Path, capsy
         routing_eval.evaluate(None, "test", None, tmp_path, ["clinc150", "marge_experts"])
     said = capsys.readouterr().err
     assert "LEFT OUT: clinc150 is not in" in said and "LEFT OUT: marge_experts is not in" in said
+    assert "licence: CC BY 3.0; from https://github.com/clinc/oos-eval" in said and "licence: MIT; from" in said
 
 
 def test_the_shipped_set_names_the_shipped_experts_only() -> None:

@@ -11,6 +11,7 @@ from parley.client.errors import BadInput
 from parley_research.debates import recorded
 from parley_research.debates.blocks import Block, Code, Heading, Items, Picture, Words, html, markdown, table
 from parley_research.debates.manifest import Settings
+from parley_research.debates.registry import loaded
 from tests.support.forks import run
 
 METHODS = ("single", "best", "vote", "full", "unanimity", "maci_paper", "maci_fixed", "oracle_stop", "critic")
@@ -88,8 +89,11 @@ def test_a_run_takes_what_was_finished_and_a_manifest_repeats_it(
     [
         (Settings(sets=("nothing",)), "--set: got 'nothing', known: ford"),
         (Settings(methods=("nothing",)), "--method: got 'nothing', known: single"),
-        (Settings(files=("gone.jsonl",)), "--file: gone.jsonl: no such file"),
-        (Settings(sets=("ford",)), "none of the data sets is in"),
+        (Settings(files=("gone.jsonl",)), "FILE: gone.jsonl: no such file"),
+        (
+            Settings(sets=("ford",)),
+            r"--data: not in .*: ford \(licence: none given.*from https://github.com/Waste-Wood/FORD\)",
+        ),
     ],
 )
 def test_what_cannot_be_evaluated_is_said(tmp_path: Path, given: Settings, why: str) -> None:
@@ -142,7 +146,7 @@ def test_two_files_of_one_name_and_a_file_without_a_test_half_are_refused(tmp_pa
     (tmp_path / "sub").mkdir()
     second = mine(tmp_path / "sub")
     for files, why in (
-        ((first, second), rf"--file: {first} and {second} have one name, '<b>mine'"),
+        ((first, second), rf"FILE: {first} and {second} have one name, '<b>mine'"),
         ((first,), r"no debate lies in the test half.*: 1\. A hash of the file's name and the question's name"),
     ):
         with pytest.raises(BadInput, match=why):
@@ -160,7 +164,7 @@ def test_a_manifest_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_the_command_tells_of_progress_and_prints_one_document(tmp_path: Path) -> None:
     file = mine(tmp_path, 200)
     only = ("--method", "vote", "--method", "best", "--out", str(tmp_path / "out"))
-    code, out, err = run("eval", "debates", "--file", str(file), *only, "--json")
+    code, out, err = run("eval", "debates", str(file), *only, "--json")
     assert code == 0, err
     assert json.loads(out)["report"]["sets"][0]["baseline"] == "vote"
     assert "data set 1 of 1" in err and "shows four times in five" in err, err
@@ -168,6 +172,27 @@ def test_the_command_tells_of_progress_and_prints_one_document(tmp_path: Path) -
     assert code == 0 and "ford: not there" not in out and "not there" in out and "maci_paper" in out
     code, out, err = run("eval", "debates", "--repeat", "m.json", "--set", "ford")
     assert code == 2 and "--repeat" in err
+
+
+def test_without_a_file_and_without_sets_it_says_how_to_have_them(tmp_path: Path) -> None:
+    code, out, err = run("eval", "debates", "--data", str(tmp_path), "--out", str(tmp_path / "out"))
+    assert (code, out) == (2, "") and not (tmp_path / "out").exists()
+    lines = err.splitlines()
+    assert lines[-1].endswith(f"FILE: there is none, and no public set is in {tmp_path}") and len(lines) <= 24
+    for one in loaded().sets():
+        assert one.origin is not None and one.origin.where.startswith("https://")
+        assert f"  {one.name:<12} licence: {one.origin.licence}; from {one.origin.where}" in lines
+    (example,) = (row for row in lines if row.startswith('  {"id"'))
+    own = tmp_path / "example.jsonl"
+    own.write_text("".join(example.replace("q1", f"q{n}") + "\n" for n in range(30)))
+    code, out, err = run("eval", "debates", str(own), "--data", str(tmp_path / "none"), "--out", str(tmp_path / "out"))
+    assert code == 0 and "example.jsonl" in out, err
+
+
+def test_a_public_set_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    code, out, err = run("eval", "debates", "--set", "quality", "--data", str(tmp_path), "--json")
+    assert code == 2 and json.loads(out)["error"]["field"] == "--data"
+    assert [row for row in err.splitlines() if "licence: MIT; from https://github.com/julianmichael/debate" in row]
 
 
 def test_blocks_are_one_page_in_two_forms() -> None:

@@ -68,7 +68,9 @@ def test_a_row_that_is_not_as_stated_is_named(tmp_path: Path, bad: dict[str, Any
 
 
 def test_data_that_is_not_there_names_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match=f"ford_debates is not in {tmp_path}"):
+    with pytest.raises(
+        NoData, match=f"ford_debates is not in {tmp_path}.*licence: none given.*github.com/Waste-Wood/FORD"
+    ):
         loaders.ford(tmp_path)
     with pytest.raises(NoData, match="hkust_gd_gsm8k is not in"):
         loaders.gsm8k(tmp_path)

@@ -1,5 +1,6 @@
 """`parley eval debates`: it parses, calls one function, prints."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +13,15 @@ from parley.cli.output import write_lines
 
 
 def eval_debates(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Files of your own debates, one JSON object on each line."),
+    ] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME", help="A data set, from --list; repeatable.")
     ] = None,
     methods: Annotated[
         list[str] | None, typer.Option("--method", metavar="NAME", help="A method, from --list; repeatable.")
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--file", metavar="FILE", help="File of your own debates, one JSON object on each line; repeatable."
-        ),
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of the public data sets.")] = None,
     out: Annotated[
@@ -44,21 +43,22 @@ def eval_debates(
     It asks whether a debate helps, when it should stop, and whom to believe. Methods are votes, single models, stop
     rules, MACI's controller with its ablations, and bounds that know the answer. Methods that learn are fitted on one
     half of the questions, and every figure is measured on the other half. The report is a page with tables, tests and
-    plots. No model is called. The same command continues a run that was stopped.
+    plots. No model is called. Files of your own need no other data. The same command continues a run that was stopped.
 
     \b
     Examples:
+      parley eval debates my-debates.jsonl --out my-report
       parley eval debates --list
       parley eval debates --data ../shared/data
       parley eval debates --data ../shared/data --set quality --method judge --method maci
-      parley eval debates --file my-debates.jsonl --out my-report --json
       parley eval debates --repeat debates-report/manifest.json --data ../shared/data
     """
     with options.errors(json):
-        for name, given in (("set", sets or None), ("method", methods or None), ("file", files or None)):
+        for name, given in (("set", sets or None), ("method", methods or None), ("FILE", files or None)):
             options.apart(repeat=repeat, **{name: given})
         options.apart(list=show or None, repeat=repeat)
         process.one_thread()
+        from parley.client.errors import BadInput
         from parley_research.debates import recorded
         from parley_research.debates.manifest import Settings
 
@@ -69,6 +69,9 @@ def eval_debates(
             else:
                 write_lines(recorded.list_lines(found), None)
             return
+        if not (files or sets or repeat or recorded.is_there(data)):
+            print("\n".join(recorded.how_to()), file=sys.stderr)
+            raise BadInput("FILE", f"FILE: there is none, and no public set is in {data or recorded.DATA}")
         settings = Settings(
             sets=tuple(sets or ()),
             methods=tuple(methods or ()),

@@ -134,7 +134,7 @@ def _would_do(method: Method, registry: Registry) -> str:
         return f"`--cell {method.name}` of `parley eval live` plays it"
     recorded = {need for need in wanted if need not in ("members", "pair")}
     names = [one.name for one in registry.sets() if recorded <= one.records]
-    own = f"or --file with {' and '.join(WOULD_DO[need] for need in wanted)}"
+    own = f"or a FILE with {' and '.join(WOULD_DO[need] for need in wanted)}"
     return (
         f"What would do: --set {', --set '.join(names)}, {own}" if recorded and names else f"What would do: {own[3:]}"
     )
@@ -177,7 +177,8 @@ def whole(registry: Registry, settings: Settings, data: Path, keep: Path, told: 
             told(f"{one.name}: not there ({error})")
             absent.append(Absent(one.name, str(error)))
     if not reports:
-        raise NoData(f"none of the data sets is in {data}; say --data DIR, or --file FILE for debates of your own")
+        lacking = "; ".join(f"{one.name} ({one.origin})" for one in sets)
+        raise NoData(f"not in {data}: {lacking}. Give a FILE of your own debates, or the folder of the sets")
     validity: tuple[Check, ...] = ()
     if not settings.sets and not settings.files:
         told("checks of validity")

@@ -147,7 +147,7 @@ def evaluated(
     return SetReport(
         name=data_set.name,
         title=data_set.title,
-        licence=data_set.licence,
+        licence=data_set.origin.licence if data_set.origin else "",
         note=data_set.note,
         seen_before=data_set.seen_before,
         debates=len(debates),

@@ -20,6 +20,11 @@ from parley_research.debates.statistics import detectable
 from parley_research.loaders import DATA, BadData, NoData
 
 OUT = Path("debates-report")
+EXAMPLE = (
+    '{"id": "q1", "options": ["yes", "no"], "gold": "yes", "members": ["a", "b"], "rounds": '
+    '[[{"member": "a", "answer": "yes"}, {"member": "b", "answer": "no"}], [{"member": "b", "answer": "yes"}]]}'
+)
+"""A line of a file of one's own."""
 
 
 def evaluate(settings: Settings, data: Path | None, out: Path, repeat: Path | None) -> tuple[Report, list[Path]]:
@@ -48,11 +53,11 @@ def evaluate(settings: Settings, data: Path | None, out: Path, repeat: Path | No
     except Idle as error:
         raise BadInput("--method", f"--method: {error}") from None
     except NoFile as error:
-        raise BadInput("--file", f"--file: {error}") from None
+        raise BadInput("FILE", f"FILE: {error}") from None
     except NoData as error:
         raise BadInput("--data", f"--data: {error}") from None
     except (BadData, ValueError) as error:
-        option = "--file" if used.files else "--data"
+        option = "FILE" if used.files else "--data"
         raise BadInput(option, f"{option}: {error}") from None
     if before is not None:
         notes = [
@@ -63,6 +68,27 @@ def evaluate(settings: Settings, data: Path | None, out: Path, repeat: Path | No
         for line in report.notes:
             _told(line)
     return report, page.written(report, out)
+
+
+def is_there(data: Path | None) -> bool:
+    """Whether any of the public sets is in the folder; None: beside the project."""
+    folder = data or DATA
+    return any(one.files and all((folder / file).is_file() for file in one.files) for one in loaded().sets())
+
+
+def how_to() -> Iterator[str]:
+    """What can be measured, in words: for whoever has given no file, and has no public set."""
+    yield "Your own debates: parley eval debates FILE"
+    yield ""
+    yield "Each line of FILE is a JSON object: id, options, gold (the right option), members, and rounds: lists of"
+    yield "statements with member and answer, first those given alone. docs/evaluation.md has the other fields."
+    yield ""
+    yield f"  {EXAMPLE}"
+    yield ""
+    yield "Public sets: parley eval debates --data DIR, where DIR has them as folders. They are not part of Parley:"
+    yield ""
+    for one in loaded().sets():
+        yield f"  {one.name:<12} {one.origin or 'its package has it'}"
 
 
 def _told(line: str) -> None:
@@ -118,7 +144,7 @@ def listed(data: Path | None) -> dict[str, Any]:
             questions = len({debate.question for debate in test})
             gain = detectable(questions, 0.2)
             told = {"there": True, "test_debates": len(test), "test_questions": questions, "detectable_gain": gain}
-        sets.append({"name": one.name, "title": one.title, "licence": one.licence, **told})
+        sets.append({"name": one.name, "title": one.title, "origin": one.origin, **told})
     methods = [
         {"name": m.name, "title": m.title, "family": m.family, "learns": m.fits, "knows_the_answer": m.hindsight}
         for m in registry.methods()
@@ -131,7 +157,7 @@ def list_lines(found: dict[str, Any]) -> Iterator[str]:
     yield "Data sets (--set):"
     for one in found["sets"]:
         if not one["there"]:
-            yield f"  {one['name']:<22} {one['title']}: not there"
+            yield f"  {one['name']:<22} {one['title']}: not there; {one['origin']}"
             continue
         gain = one["detectable_gain"]
         shows = "no gain shows reliably" if gain is None else f"a gain of {100 * gain:.1f} points shows"

@@ -14,6 +14,7 @@ import msgspec
 
 from parley_research.debates.method import Method
 from parley_research.debates.record import RecordedDebate
+from parley_research.loaders import Origin
 
 PACKAGES = ["parley_research.debates.methods", "parley_research.debates.sets", "parley_research.learned.methods"]
 """Modules that add methods or data sets when they are imported."""
@@ -34,7 +35,8 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     load: Callable[[Path], Iterable[RecordedDebate]]
     """Every debate, from the folder of the data sets. Raises `loaders.NoData` and `loaders.BadData`."""
     records: frozenset[Records] = frozenset()
-    licence: str = ""
+    origin: Origin | None = None
+    """None: whoever added it has it."""
     note: str = ""
     """What a reader must know of the source."""
     split: str = ""

@@ -95,7 +95,7 @@ add_set(
         files=tuple(f"{loaders.FORD}/{group}.jsonl" for group in loaders.FORD_GROUPS),
         load=ford,
         records=frozenset({"rounds", "words"}),
-        licence=rows.LICENCE_NONE,
+        origin=loaders.ORIGINS[loaders.FORD],
         note=(
             "The source stops as soon as the last answers agree, so nothing is recorded after agreement. In 1,268 of "
             "5,705 debates a first answer could not be read; there the monotone gate can look good for a wrong reason "
@@ -111,7 +111,7 @@ add_set(
         files=tuple(f"{loaders.FORD}/{group}.jsonl" for group in loaders.FORD_GROUPS),
         load=ford_read,
         records=frozenset({"rounds", "words"}),
-        licence=rows.LICENCE_NONE,
+        origin=loaders.ORIGINS[loaders.FORD],
         note=(
             "Part of the set above, with the same halves. A session begins so: it asks again, and leaves out a seat "
             "that has no blind belief."
@@ -127,7 +127,7 @@ add_set(
         files=(f"{loaders.GSM8K}/debates.jsonl",),
         load=gsm8k,
         records=frozenset({"rounds", "words"}),
-        licence=rows.LICENCE_NONE,
+        origin=loaders.ORIGINS[loaders.GSM8K],
         note="Answers are open: the options are the answers that somebody gave.",
         seen_before="docs/results.md compared stop rules on all of it",
     )
@@ -140,7 +140,7 @@ for _task in ("mmlu", "gsm8k"):
             files=(f"llm_agora/{_task}.jsonl",),
             load=partial(agora, task=_task),
             records=frozenset({"rounds", "words"}),
-            licence=rows.LICENCE_NONE,
+            origin=loaders.ORIGINS["llm_agora"],
             note="Poor outputs: most statements hold no answer that can be read. It tests parsers more than debates.",
         )
     )

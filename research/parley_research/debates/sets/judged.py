@@ -10,6 +10,7 @@ from typing import Any
 from parley_research.debates.record import RecordedDebate, Round, Statement
 from parley_research.debates.registry import DataSet, add_set
 from parley_research.debates.sets import rows
+from parley_research.loaders import ORIGINS
 
 FILES = {"debate": "ai_debate.jsonl", "consultancy": "ai_consultancy.jsonl"}
 
@@ -64,7 +65,7 @@ add_set(
         files=tuple(f"nyu_quality_debates/{name}" for name in FILES.values()),
         load=quality,
         records=frozenset({"rounds", "verdicts", "words", "evidence", "assigned"}),
-        licence="MIT",
+        origin=ORIGINS["nyu_quality_debates"],
         note="Judges could stop when they liked, so the last belief is one that a judge chose to stop at.",
         seen_before="an earlier trial compared equation 10 with the judge's last belief",
     )

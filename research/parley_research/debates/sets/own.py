@@ -18,7 +18,7 @@ import msgspec
 
 from parley_research.debates.record import NONE, RecordedDebate, Round, Statement
 from parley_research.debates.registry import DataSet, Records
-from parley_research.loaders import BadData, NoData
+from parley_research.loaders import BadData, NoData, Origin
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -101,7 +101,7 @@ def own_set(file: Path) -> DataSet:
         files=(file.name,),
         load=lambda _: debates,
         records=frozenset(name for name, there in has.items() if there),
-        licence="your own",
+        origin=Origin("your own", file.name),
     )
 
 

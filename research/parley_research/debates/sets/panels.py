@@ -10,7 +10,7 @@ import msgspec
 from parley_research.debates.record import NONE, RecordedDebate, Round, Statement
 from parley_research.debates.registry import DataSet, add_set
 from parley_research.debates.sets import rows
-from parley_research.loaders import BadData
+from parley_research.loaders import ORIGINS, BadData
 
 LETTERS = "ABCDEFGHIJ"
 PAIR = ("A>B", "B>A")
@@ -80,7 +80,7 @@ add_set(
         files=("mmlu_pro_preds/predictions.csv", "mmlu_pro_preds/models.json"),
         load=mmlu_pro,
         records=frozenset({"words"}),
-        licence="Apache-2.0",
+        origin=ORIGINS["mmlu_pro_preds"],
         note="Nobody debated. Words are each model's mean, not those of the answer.",
     )
 )
@@ -90,7 +90,7 @@ add_set(
         title="JudgeBench: judges of pairs, each pair in both orders",
         files=("judgebench_order/judgments.jsonl",),
         load=judgebench,
-        licence=rows.LICENCE_NONE,
+        origin=ORIGINS["judgebench_order"],
         note="The two members are the two orders in which one judge saw a pair. A verdict of a tie is no answer.",
     )
 )

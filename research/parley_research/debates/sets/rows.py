@@ -9,8 +9,6 @@ import msgspec
 
 from parley_research.loaders import BadData, NoData
 
-LICENCE_NONE = "none given: read, never copied"
-
 
 def lines(file: Path) -> Iterator[dict[str, Any]]:
     """One JSON object a line. Raises NoData, BadData."""
@@ -42,5 +40,5 @@ def shuffled(name: str, count: int) -> list[int]:
 
 def _opened(file: Path) -> Path:
     if not file.is_file():
-        raise NoData(f"{file.parent.name} is not in {file.parent.parent}: no file {file.name}")
+        raise NoData.of(file)
     return file

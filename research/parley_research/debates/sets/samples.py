@@ -10,6 +10,7 @@ from typing import Any
 from parley_research.debates.record import NONE, RecordedDebate, Round, Statement
 from parley_research.debates.registry import DataSet, add_set
 from parley_research.debates.sets import rows
+from parley_research.loaders import ORIGINS
 
 OTHER = "another answer"
 
@@ -70,7 +71,7 @@ add_set(
         files=("tot_game24_samples/gpt4_standard.json", "tot_game24_samples/gpt4_cot.json"),
         load=game24,
         records=frozenset({"samples"}),
-        licence="MIT",
+        origin=ORIGINS["tot_game24_samples"],
         note="Answers are compared as text: two expressions that both come to 24 are two answers.",
     )
 )
@@ -81,7 +82,7 @@ add_set(
         files=("verbal_conf/triviaqa_llama3b_30samples.jsonl", "verbal_conf/triviaqa_llama3b_6temps.jsonl"),
         load=triviaqa,
         records=frozenset({"samples", "confidence"}),
-        licence=rows.LICENCE_NONE,
+        origin=ORIGINS["verbal_conf"],
         note="Samples of six temperatures are drawn as if they were one model's.",
     )
 )
