@@ -3,20 +3,18 @@
 import asyncio
 import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from parley.agents import strict_yaml
 from parley.agents.openai import probe
 from parley.schemas.protocols.madp.work import Finding, Review
 from parley_research.defects import asking, cases, scoring
 from parley_research.defects.__main__ import main
 from parley_research.defects.asking import Prompted, Reviewed
-from parley_research.defects.cases import SET, Case, Planted
+from parley_research.defects.cases import Case, Planted
 from parley_research.loaders import BadData
 from tests.llm.server import model_server, says
 
@@ -44,33 +42,21 @@ def reviewed(case: str, prompt: Prompted, *findings: Finding, judged: tuple[int,
     return Reviewed(case=case, prompt=prompt, model="m", review=review, judged=judged)
 
 
-@pytest.fixture
-def copied(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(SET, tmp_path / "set"))
-
-
 def test_the_set_is_as_it_was_written() -> None:
-    assert cases.changed() == []
     every = cases.read()
     assert len(every) == 40 and len({c.field for c in every}) == 8
     assert sum(c.defect is None for c in every) == 8
 
 
-@pytest.mark.parametrize("name", ["cases.yaml", "diffs/01-orders-search-sort.diff"])
-def test_a_file_of_the_set_that_was_changed_is_named(copied: Path, name: str) -> None:
-    (copied / name).write_bytes((copied / name).read_bytes() + b"\n")
-    with pytest.raises(BadData, match=f"not as listed: {name}"):
-        cases.read((), copied)
-
-
-def test_a_diff_that_is_not_listed_and_one_that_lacks_are_named(copied: Path) -> None:
-    (copied / "diffs" / "02-profile-patch.diff").rename(copied / "diffs" / "41-new.diff")
-    assert cases.changed(copied) == ["diffs/02-profile-patch.diff", "diffs/41-new.diff"]
-
-
-def test_the_blind_set_is_the_set_without_its_answers() -> None:
-    whole, blind = (strict_yaml.load((SET / name).read_text()) for name in ("cases.yaml", "blind.yaml"))
-    assert blind == [{k: v for k, v in case.items() if k != "defect"} for case in whole]
+def test_a_set_that_was_changed_or_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed = tmp_path / "cases.jsonl"
+    changed.write_bytes(cases.FILE.read_bytes() + b"\n")
+    with pytest.raises(BadData, match=r"cases\.jsonl: it is not the set that it was"):
+        cases.read((), changed)
+    with pytest.raises(BadData, match=r"gone\.jsonl: No such file"):
+        cases.read((), tmp_path / "gone.jsonl")
+    assert main(["prompts", "--cases", "77", "--out", str(tmp_path)]) == 2
+    assert "no case 77: they are 01 to 40" in capsys.readouterr().err
 
 
 def lines_after(diff: str, file: str) -> set[int]:

@@ -1,4 +1,4 @@
-"""The set of diffs: read, and held to its hashes."""
+"""The set of diffs: read, and held to its hash."""
 
 import random
 from collections.abc import Collection
@@ -7,11 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from parley.agents import strict_yaml
 from parley_research.loaders import BadData
 
 SET = Path(__file__).parent
-SUMS = "SHA256SUMS"
+FILE = SET / "cases.jsonl"
+SHA256 = "1b19287c178b6868475e4827c48face531a05539c4c2c3298b0714c9aaa34f6f"
+"""Of the file: the cases are what they were before the experts had instructions."""
 
 
 class Planted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,43 +36,28 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     task: str
     summary: str
     diff: str
-    """A file of the set; once it is read, its text."""
     defect: Planted | None
     """None: it has none."""
 
 
-def changed(folder: Path = SET) -> list[str]:
-    """Files that are not, or are no more, what the set's hashes say."""
-    lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
-    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    there = {f"diffs/{path.name}" for path in (folder / "diffs").iterdir()}
-    wrong = {
-        name
-        for name, digest in listed.items()
-        if not (folder / name).is_file() or sha256((folder / name).read_bytes()).hexdigest() != digest
-    }
-    return sorted(wrong | (there - set(listed)))
-
-
-def read(ids: Collection[str] = (), folder: Path = SET) -> tuple[Case, ...]:
-    """The cases of these ids, or all, in the set's order, with their diffs as texts.
+def read(ids: Collection[str] = (), file: Path = FILE) -> tuple[Case, ...]:
+    """The cases of these ids, or all, in the set's order.
 
     Raises
     ------
     BadData
-        The set is not what its hashes say, or has no such case.
+        The set is not there, is not what its hash says, or has no such case.
     """
-    if wrong := changed(folder):
-        raise BadData(f"{folder / SUMS}: not as listed: {', '.join(wrong)}")
-    data = strict_yaml.load((folder / "cases.yaml").read_text(encoding="utf-8"))
-    cases = msgspec.convert(data, tuple[Case, ...])
+    try:
+        lines = file.read_bytes()
+    except OSError as error:
+        raise BadData(f"{file}: {error.strerror}") from None
+    if sha256(lines).hexdigest() != SHA256:
+        raise BadData(f"{file}: it is not the set that it was, by its hash")
+    cases = msgspec.json.Decoder(Case).decode_lines(lines)
     if unknown := sorted(set(ids) - {case.id for case in cases}):
         raise BadData(f"no case {', '.join(unknown)}: they are {cases[0].id} to {cases[-1].id}")
-    return tuple(
-        msgspec.structs.replace(case, diff=(folder / case.diff).read_text(encoding="utf-8"))
-        for case in cases
-        if not ids or case.id in ids
-    )
+    return tuple(case for case in cases if not ids or case.id in ids)
 
 
 def drawn(cases: tuple[Case, ...], each: int, seed: int) -> tuple[Case, ...]:
