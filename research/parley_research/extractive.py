@@ -4,7 +4,7 @@ Each question is a consensus session as `parley ask --protocol consensus --evide
 are dealt by the moderator, three seats and an analyst answer, and an answer counts where the session converges, which
 is exit status 0. Wrong is an answer that the gold does not bear out, and any answer to a question without one.
 
-    --questions FILE   lines of research/parley_research/questions, documents in the folder `documents` beside it
+    --questions FILE   lines of research/parley_research/questions: documents (`document`, `text`), then questions
     --xquad FILE       questions over single paragraphs, each asked once of its own paragraph and once of another of the
                        same article that does not hold the answer; `--half dev` is the first half of its articles
 """
@@ -59,9 +59,13 @@ class Asked:
 
 def own(file: Path) -> Iterator[Asked]:
     """Questions of a file of research/parley_research/questions."""
-    for line in file.read_text(encoding="utf-8").splitlines():
+    by_name: dict[str, str] = {}
+    for line in file.read_bytes().splitlines():
         q = json.loads(line)
-        texts = tuple((n, (file.parent / "documents" / n).read_text(encoding="utf-8")) for n in q["documents"])
+        if "document" in q:
+            by_name[q["document"]] = q["text"]
+            continue
+        texts = tuple((name, by_name[name]) for name in q["documents"])
         gold = tuple(map(tuple, q["gold"])) if q["answerable"] else ()
         yield Asked(q["id"], q["kind"], q["question"], texts, gold, tuple(q["options"]), tuple(q["never"]))
 

@@ -7,13 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "research", "examples", "tests")
-THEIRS = ROOT / "research" / "parley_research" / "questions" / "documents"
-"""Documents of others, as they are."""
-PAGES = sorted(
-    page
-    for page in (*ROOT.glob("*.md"), *(p for folder in FOLDERS for p in ROOT.glob(f"{folder}/**/*.md")))
-    if THEIRS not in page.parents
-)
+PAGES = sorted((*ROOT.glob("*.md"), *(p for folder in FOLDERS for p in ROOT.glob(f"{folder}/**/*.md"))))
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 NAMED = re.compile(
     r"`((?:tests|docs|bus|coordinator|agents|client|research|parley|schemas|observability|examples|deploy)/[\w./-]+)`"

@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
 RESEARCH = "research/parley_research"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
-QUOTED = ROOT / "research" / "parley_research" / "questions" / "documents"
 """Texts of other people, code among them, that are read and never imported."""
 
 ON_THE_BUS = {
@@ -33,7 +32,7 @@ ON_THE_BUS = {
 def sources(*packages: str) -> Iterator[tuple[str, ast.Module]]:
     """(path from the root, syntax tree) of every module."""
     for package in packages:
-        for path in sorted(p for p in (ROOT / package).rglob("*.py") if QUOTED not in p.parents):
+        for path in sorted((ROOT / package).rglob("*.py")):
             yield str(path.relative_to(ROOT)), parsed(path)
 
 

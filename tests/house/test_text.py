@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley", "research/parley_research")
-QUOTED = (ROOT / "docs" / "sources", ROOT / "research" / "parley_research" / "questions" / "documents")
+QUOTED = (ROOT / "docs" / "sources", ROOT / "research" / "parley_research" / "questions")
 """Texts of other people, kept word for word."""
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements.lock").read_text()
@@ -20,7 +20,6 @@ INVENTED = ROOT / "research" / "parley_research" / "registries"
 def tracked() -> list[Path]:
     """The files of the tree that people write."""
     skipped = {".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "__pycache__", ".parley"}
-    skipped |= {"questions"}  # research/parley_research/questions: documents of others
     return [
         p
         for p in ROOT.rglob("*")

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from parley.settings import Settings
 from parley_research.debates.tone_words import said, tone
-from parley_research.live.cells import Wanted, cells_of, powers, shortfall
+from parley_research.live.cells import Cell, Wanted, cells_of, opening, plans_of, powers, shortfall
 from parley_research.live.page import LiveManifest, blocks, report
 from parley_research.live.rows import FILE, Given, Kept, Question, Row, answered, option_of, questions
 from parley_research.live.run import estimate_lines, exit_status, summary
@@ -101,7 +102,27 @@ def test_the_shipped_questions_with_options_can_be_asked() -> None:
     folder = Path(__file__).parents[2] / "research" / "parley_research" / "questions"
     asked = questions(folder / "dev.jsonl")
     assert len(asked) == 9 and {"yes", "no"} < {option for q in asked for option in q.options}
-    assert all((folder / name).is_file() for q in asked for name in q.documents)
+    assert all(q.texts[name].strip() for q in asked for name in q.documents) and any(q.documents for q in asked)
+    (one, *_) = (q for q in asked if len(q.documents) > 1)
+    wanted = Wanted(cells=("panel",), most={})
+    plan = plans_of(Settings(), wanted)["consensus"]
+    opened = opening(Cell(question=one, cell="panel", wording=0), plan, wanted, folder)
+    assert {d.name for d in opened.documents} == set(one.texts)
+    assert all(d.text == one.texts[d.name] for d in opened.documents if not d.name.endswith(".csv"))
+
+
+def test_a_document_in_the_file_stands_before_its_questions_and_is_no_path(tmp_path: Path) -> None:
+    file, asks = tmp_path / "q.jsonl", {"id": "x", "question": "?", **PAPER, "documents": ["a.md"]}
+    known = {"document": "a.md", "text": "Paper is A4."}
+    file.write_text(json.dumps(known) + "\n" + json.dumps(asks) + "\n")
+    assert questions(file)[0].texts == {"a.md": "Paper is A4."}
+    for lines, why in (
+        ([asks, known], "line 1: there is no document a.md"),
+        ([{**known, "document": "../a.md"}, asks], r"line 1: .*`\$.document`"),
+    ):
+        file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+        with pytest.raises(BadData, match=why):
+            questions(file)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def eval_debates(
         from parley.client.errors import BadInput
         from parley_research.debates import recorded
         from parley_research.debates.manifest import Settings
+        from parley_research.loaders import DATA
 
         if show:
             found = recorded.listed(data)
@@ -71,7 +72,7 @@ def eval_debates(
             return
         if not (files or sets or repeat or recorded.is_there(data)):
             print("\n".join(recorded.how_to()), file=sys.stderr)
-            raise BadInput("FILE", f"FILE: there is none, and no public set is in {data or recorded.DATA}")
+            raise BadInput("FILE", f"FILE: there is none, and no public set is in {data or DATA}")
         settings = Settings(
             sets=tuple(sets or ()),
             methods=tuple(methods or ()),

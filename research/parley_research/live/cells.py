@@ -4,6 +4,7 @@ A session that is over is a line of `sessions.jsonl`, on the disk before the nex
 on where it was: the same command holds the sessions that are missing, then those that failed, and no other.
 """
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -148,8 +149,13 @@ def text_of(cell: Cell) -> str:
 def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession:
     """The session as it is opened. Raises BadInput."""
     text = text_of(cell)
-    documents = [str(folder / name) for name in cell.question.documents]
-    opened = opening_of(plan.over(own_settings(cell, wanted)), text, documents or None)
+    with tempfile.TemporaryDirectory(prefix="parley-live-") as own:
+        for name, words in cell.question.texts.items():
+            (Path(own) / name).write_text(words, encoding="utf-8")
+        documents = [
+            str((Path(own) if name in cell.question.texts else folder) / name) for name in cell.question.documents
+        ]
+        opened = opening_of(plan.over(own_settings(cell, wanted)), text, documents or None)
     if wanted.session_s is not None:
         opened = msgspec.structs.replace(
             opened, budget=msgspec.structs.replace(opened.budget, seconds=wanted.session_s)

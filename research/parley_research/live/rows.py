@@ -33,6 +33,14 @@ FIRST = "panelist_1"
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
+class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One line of a file of questions: a document, before the questions that name it."""
+
+    document: Annotated[str, msgspec.Meta(pattern=r"^[^/\\\x00]+$")]
+    """Its name: that of a file, without a folder."""
+    text: str
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One line of a file of questions."""
 
@@ -42,7 +50,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gold: Name
     """One of the options."""
     documents: tuple[str, ...] = ()
-    """Files of evidence, from the folder of the file of questions."""
+    """Of the evidence: names of documents in the file itself, or of files in its folder."""
+    texts: dict[str, str] = {}
+    """Of those documents that stand in the file itself, by name."""
     kind: str = ""
 
     def debate(self) -> RecordedDebate:
@@ -146,15 +156,21 @@ def questions(file: Path) -> list[Question]:
     if not file.is_file():
         raise NoData(f"{file}: no such file")
     asked: list[Question] = []
+    texts: dict[str, str] = {}
     for number, line in enumerate(file.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
         try:
             row = msgspec.json.decode(line, type=dict[str, Any])
+            if "document" in row:
+                document = msgspec.convert(row, Document)
+                texts[document.document] = document.text
+                continue
             given = _shipped(row) if "answerable" in row else row
             if given is None:
                 continue
             one = msgspec.convert(given, Question)
+            one = msgspec.structs.replace(one, texts={n: texts[n] for n in one.documents if n in texts})
         except msgspec.MsgspecError as error:
             raise BadData(f"{file.name}, line {number}: {error}") from None
         if one.gold not in one.options:
@@ -162,7 +178,7 @@ def questions(file: Path) -> list[Question]:
         if one.id in {before.id for before in asked}:
             raise BadData(f"{file.name}, line {number}: the id {one.id!r} stands in a line before")
         for name in one.documents:
-            if not (file.parent / name).is_file():
+            if name not in texts and not (file.parent / name).is_file():
                 raise BadData(f"{file.name}, line {number}: there is no document {name} in {file.parent}")
         asked.append(one)
     if not asked:
@@ -176,9 +192,8 @@ def _shipped(row: Mapping[str, Any]) -> dict[str, Any] | None:
     golds = [alternative[0] for alternative in row["gold"] if len(alternative) == 1 and alternative[0] in options]
     if not golds:
         return None
-    documents = [f"documents/{name}" for name in row["documents"]]
-    known = {name: row[name] for name in ("id", "question", "kind")}
-    return {**known, "options": options, "gold": golds[0], "documents": documents}
+    known = {name: row[name] for name in ("id", "question", "kind", "documents")}
+    return {**known, "options": options, "gold": golds[0]}
 
 
 class Kept:
