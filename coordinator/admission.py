@@ -86,17 +86,15 @@ def admit(
         workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
         waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
-        trace=trace or msgspec.UNSET, learned=_learned(protocol, request, settings),
+        trace=trace or msgspec.UNSET, learned=_learned(protocol, request),
     )  # fmt: skip
 
 
-def _learned(protocol: Protocol, request: OpenSession, settings: Any) -> Learned | msgspec.UnsetType:
+def _learned(protocol: Protocol, request: OpenSession) -> Learned | msgspec.UnsetType:
     """What was learned, as far as a session of this protocol uses it."""
     records = request.learned
     if records is msgspec.UNSET:
         return msgspec.UNSET
-    if records.policy is not msgspec.UNSET:
-        records = msgspec.structs.replace(records, policy=protocol.steers(settings, records.policy) or msgspec.UNSET)
     if not protocol.trusts:
         records = msgspec.structs.replace(records, reliability=msgspec.UNSET)
     of = msgspec.UNSET if records.calibration is msgspec.UNSET else records.calibration.protocol

@@ -14,7 +14,6 @@ import msgspec
 from parley.coordinator.budget import Ledger, Reservation
 from parley.coordinator.commands import Wish
 from parley.schemas import log
-from parley.schemas.afterwards.policy import Policy
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession, Seat, child_id, human_queue
@@ -454,8 +453,6 @@ class Protocol:
     trusts: str = ""
     """The role whose seats are weighed by their records (`log.Opened.learned`); empty: no record weighs, and none
     enters."""
-    steers: Callable[[Any, Policy], Policy | None] = lambda settings, learned: None
-    """What a session with these settings uses of the controller's learned policy; None: nothing, and nothing enters."""
     moves_on: bool = False
     """Others can go on in place of a seat: a turn is then missed as soon as nobody serves its queue. If nobody can, the
     turn waits for a worker until its deadline."""

@@ -33,7 +33,7 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
-from parley.coordinator.signals import calibration, policy, reliability
+from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.table import (
     BrokenTable,
     Illegal,
@@ -288,7 +288,7 @@ class TransitionDraft:
         self.withdraw()
         converged = STOPS[w.reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
-        more |= reliability.certified(self.opened, self.protocol.trusts) | policy.certified(self.opened)
+        more |= reliability.certified(self.opened, self.protocol.trusts)
         certificate = raw({**decode(w.certificate, dict[str, Any]), **more}) if more else w.certificate
         self.stopped = Stopped(reason=w.reason, certificate=certificate, converged=converged, transition=self.session.n)
         body = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
@@ -436,7 +436,6 @@ class TransitionDraft:
             duration_s=max(0, self.at_ns - self.began_ns()) / 1e9,
             fork=self.opened.fork,
             calibrated=calibration.of(self.opened, outcome),
-            way=msgspec.UNSET if self.opened.learned is msgspec.UNSET else self.opened.learned.way,
         )
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parley.client.evidence import Sources
-from parley.client.reliability.ways import AUTO, PRICE, protocols
 from parley.client.rendering.told import Result
 from parley.coordinator.protocols import DEFAULT
 from parley.planned.local_stack import local
@@ -39,8 +38,6 @@ def ask(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
-    policy: bool = False,
-    price: float = PRICE,
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
@@ -51,7 +48,7 @@ def ask(
     ----------
     protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
         As `Parley.ask` takes them.
-    model, options, state, learned, reliability, calibration, policy, price
+    model, options, state, learned, reliability, calibration
         As `local` takes them.
 
     Raises
@@ -68,7 +65,7 @@ def ask(
         size = panel if panel is not None else _panel_of(protocol, settings or {})
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
-            reliability=reliability, calibration=calibration, policy=policy, price=price,
+            reliability=reliability, calibration=calibration,
         ) as parley:  # fmt: skip
             return await parley.ask(
                 question, evidence=evidence, settings=settings, budget=budget, seed=seed,
@@ -113,12 +110,9 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     """How many the settings want in the role of which there are several; None: they do not say."""
     from parley.client.protocols import setup_of
 
-    for name in protocols() if protocol == AUTO else (protocol,):
-        several = setup_of(name).several
-        size = settings.get(several.setting) if several else None
-        if isinstance(size, int):
-            return size
-    return None
+    several = setup_of(protocol).several
+    size = settings.get(several.setting) if several else None
+    return size if isinstance(size, int) else None
 
 
 def waited(main: Coroutine[Any, Any, T]) -> T:

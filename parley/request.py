@@ -1,6 +1,5 @@
 """The request of `parley ask`: everything that can be checked before anything starts, in one frozen object."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,11 +58,8 @@ class Request:
         return msgspec.structs.replace(self.opening, settings={**self.opening.settings, **self.sent.settings})
 
 
-def opening_of(
-    plan: Plan, question: str, evidence: Sources | None, tell: Callable[[str], None] | None = None
-) -> OpenSession:
-    """The session that settings and panel file describe, checked. `tell`: as parley.reliability.applied.with_learned
-    takes it. Raises BadInput."""
+def opening_of(plan: Plan, question: str, evidence: Sources | None) -> OpenSession:
+    """The session that settings and panel file describe, checked. Raises BadInput."""
     settings, panel = plan.settings, plan.panel
     known_protocol(plan.protocol)
     own = plan.own
@@ -80,7 +76,7 @@ def opening_of(
         seed=settings.seed,
         turn_timeout_s=settings.turn_timeout_s,
     )
-    opening = with_learned(opening, settings, tell=tell)
+    opening = with_learned(opening, settings)
     return with_people(opening, settings.stack)
 
 
@@ -95,11 +91,10 @@ def request_of(
     folder: Path | None = None,
     history: bool = True,
     into: Into = NOWHERE,
-    tell: Callable[[str], None] | None = None,
 ) -> Request:
-    """What is asked for, checked as far as it can be before anything is started: of a dry run just as of a run. `tell`:
-    as `opening_of` takes it. Raises BadInput."""
-    opening, bus = opening_of(plan, question, evidence, tell), plan.settings.nats.url
+    """What is asked for, checked as far as it can be before anything is started: of a dry run just as of a run. Raises
+    BadInput."""
+    opening, bus = opening_of(plan, question, evidence), plan.settings.nats.url
     if ephemeral and bus:
         raise BadInput("--ephemeral", f"--ephemeral keeps nothing, but the bus at {bus} keeps its sessions")
     if not bus:

@@ -137,14 +137,8 @@ class LearnedSection(Section):
     """Whether members weigh by their records, where there are any."""
     calibration: bool = True
     """Whether confidence is told as past outcomes say it should be read, where that was fitted."""
-    policy: bool = False
-    """Whether a controller takes over what was learned across sessions: settings of its stop, and what its bandit knows
-    of its actions."""
     kind: str = Field(default="", max_length=64)
     """What kind of question it is, in a word of one's own: records of this kind count before others."""
-    price: float = Field(default=0.005, ge=0, le=1_000)
-    """The share of right answers that one would give for 1,000 tokens: with `protocol: auto`, and for what a controller
-    learns."""
     file: Path | None = None
     """Where it is kept; None: `learned.json` in the state folder, and nothing for a bus that runs elsewhere."""
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from parley.schemas.afterwards.fork import Fork
-from parley.schemas.afterwards.learned import Calibrated, ChosenWay
+from parley.schemas.afterwards.learned import Calibrated
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +69,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The session whose record it carries on; usage and duration are without that. Left out: it carries none."""
     calibrated: Calibrated | msgspec.UnsetType = msgspec.UNSET
     """The outcome's confidence as past outcomes say it should be read. Left out: it is not calibrated."""
-    way: ChosenWay | msgspec.UnsetType = msgspec.UNSET
-    """What past sessions chose, and why. Left out: the protocol was named."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

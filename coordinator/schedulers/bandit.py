@@ -11,8 +11,6 @@ from operator import mul
 
 import msgspec
 
-from parley.schemas.afterwards.policy import Arm
-
 ACTIONS: tuple[tuple[int, int], ...] = ((0, 0), *product((-1, 0, 1), (-1, 0, 1)))
 """Steps of (alpha, gamma): the no-op, then the nine pairs (L.6). K = 10."""
 EXPLORATION = 1.0  # of LinUCB, whose factor the paper leaves open
@@ -22,8 +20,8 @@ class Ucb(msgspec.Struct, frozen=True, kw_only=True, tag="ucb"):
     """What Algorithm 2 remembers of its K actions."""
 
     means: tuple[float, ...] = (0.0,) * len(ACTIONS)
-    counts: tuple[int | float, ...] = (0,) * len(ACTIONS)
-    """How often each was taken. A fraction: some of it is carried over from past debates."""
+    counts: tuple[int, ...] = (0,) * len(ACTIONS)
+    """How often each was taken."""
 
     def choose(self, feasible: Sequence[int], context: Sequence[float] = ()) -> int | None:
         """argmax of mean + sqrt(2 ln t / max(1, n)) over the feasible actions; None: there is none."""
@@ -31,11 +29,11 @@ class Ucb(msgspec.Struct, frozen=True, kw_only=True, tag="ucb"):
         means, counts = self.means, self.counts
         return max(feasible, key=lambda k: means[k] + math.sqrt(spread / max(1, counts[k])), default=None)
 
-    def learn(self, action: int, reward: float, context: Sequence[float] = (), weight: float = 1) -> "Ucb":
-        """After this action earned this reward, 0 to 1. `weight`: how often that counts, above 0."""
+    def learn(self, action: int, reward: float, context: Sequence[float] = ()) -> "Ucb":
+        """After this action earned this reward, 0 to 1."""
         n, mean = self.counts[action], self.means[action]
         means, counts = list(self.means), list(self.counts)
-        means[action], counts[action] = (n * mean + weight * reward) / (n + weight), n + weight
+        means[action], counts[action] = (n * mean + reward) / (n + 1), n + 1
         return Ucb(means=tuple(means), counts=tuple(counts))
 
 
@@ -56,38 +54,21 @@ class LinUcb(msgspec.Struct, frozen=True, kw_only=True, tag="linucb"):
         ax = _times(self.inverse[action], x)
         return _dot(self.earned[action], ax) + EXPLORATION * math.sqrt(max(0.0, _dot(x, ax)))
 
-    def learn(self, action: int, reward: float, context: Sequence[float], weight: float = 1) -> "LinUcb":
-        """A <- A + x x', b <- b + reward x, both times the weight; the inverse by Sherman and Morrison, so that no
-        solver is needed whose last places differ between machines."""
+    def learn(self, action: int, reward: float, context: Sequence[float]) -> "LinUcb":
+        """A <- A + x x', b <- b + reward x; the inverse by Sherman and Morrison, so that no solver is needed whose last
+        places differ between machines."""
         d = len(context)
         before = self.inverse[action] or tuple(float(i == j) for i in range(d) for j in range(d))
         ax = _times(before, context)
-        share = 1 + weight * _dot(context, ax)
+        share = 1 + _dot(context, ax)
         inverse, earned = list(self.inverse), list(self.earned)
-        inverse[action] = tuple(before[i * d + j] - weight * ax[i] * ax[j] / share for i in range(d) for j in range(d))
+        inverse[action] = tuple(before[i * d + j] - ax[i] * ax[j] / share for i in range(d) for j in range(d))
         sums = earned[action] or (0.0,) * d
-        earned[action] = tuple(b + weight * reward * x for b, x in zip(sums, context, strict=True))
+        earned[action] = tuple(b + reward * x for b, x in zip(sums, context, strict=True))
         return LinUcb(inverse=tuple(inverse), earned=tuple(earned))
 
 
 Policy = Ucb | LinUcb
-
-
-def carried(kind: str, arms: Sequence[Arm]) -> Policy:
-    """What a policy begins with: what past debates taught it, or nothing.
-
-    Parameters
-    ----------
-    kind
-        ucb or linucb.
-    arms
-        One an action; none: nothing is carried over.
-    """
-    if not arms:
-        return LinUcb() if kind == "linucb" else Ucb()
-    if kind == "linucb":
-        return LinUcb(inverse=tuple(arm.inverse for arm in arms), earned=tuple(arm.earned for arm in arms))
-    return Ucb(means=tuple(arm.mean for arm in arms), counts=tuple(arm.pulls for arm in arms))
 
 
 def feasible(costs: Sequence[float], tokens_left: float | None) -> list[int]:

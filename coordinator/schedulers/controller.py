@@ -25,7 +25,7 @@ Why `advance` has this order:
 Whether the debate ends is not decided here: `verdict` asks the stop rule, which sees all rounds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -37,7 +37,6 @@ from parley.coordinator.signals import crit as panel
 from parley.coordinator.signals import progress as moves
 from parley.coordinator.signals.evidence import overlap
 from parley.coordinator.signals.logged import logged
-from parley.schemas.afterwards.policy import Arm
 from parley.schemas.control import Control, Signals, Verdict
 
 Beliefs = dict[str, tuple[float, ...]]
@@ -110,7 +109,6 @@ def begin(
     ordered: bool = False,
     positions: tuple[float, ...] = (),
     trust: Mapping[str, float] | None = None,
-    arms: Sequence[Arm] = (),
 ) -> State:
     """The blind round 0: uniform weights, no gate in force, no flag; its Q and D give the starting contentiousness.
 
@@ -118,8 +116,6 @@ def begin(
     ----------
     trust
         By agent, what its record is worth: a factor of its weight in every round. None or empty: no record is known.
-    arms
-        What the bandit of the learned schedule carries over from past debates; none: it begins anew.
 
     Raises
     ------
@@ -137,7 +133,7 @@ def begin(
         outcomes=outcomes, ordered=ordered, positions=positions, rounds=(), beliefs=beliefs,
         reliability=dict.fromkeys(agents, panel.START), cl=0.0,
         tau_q=config.tau_q if config.q_gate else 0.0, tau_crit=config.tau_crit if config.crit_gate else 0.0,
-        learned=learning.begin(config, arms) if config.schedule == "learned" else None,
+        learned=learning.begin(config) if config.schedule == "learned" else None,
         trust={u: trust[u] for u in agents} if trust else msgspec.UNSET,
     )  # fmt: skip
     weights = panel.trusted(dict.fromkeys(agents, 1 / len(agents)), _trust(state))

@@ -6,11 +6,7 @@ import msgspec
 
 from parley.coordinator.schedulers import bandit
 from parley.coordinator.schedulers.dials import percentile
-from parley.schemas.afterwards.policy import Arm
 from parley.schemas.control import Control, Signals
-
-CONTEXT = 8
-"""Figures in x_t."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,24 +20,15 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Chosen last, and not rewarded yet; None: there is none, or nothing was feasible."""
     context: tuple[float, ...] = ()
     """x_t as it was then (L.1)."""
-    costs: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Tokens of the round that followed each action in past debates; unset: nothing is carried over."""
 
 
-def begin(config: Control, arms: Sequence[Arm] = ()) -> Learned:
-    """Before any action of this debate; alpha is the mean of the two that it stands for. `arms`: what is carried over
-    from past debates."""
+def begin(config: Control) -> Learned:
+    """Before any action of this debate; alpha is the mean of the two that it stands for."""
     return Learned(
-        alpha=(config.alpha_i + config.alpha_d) / 2, gamma=config.gamma, policy=bandit.carried(config.policy, arms),
-        costs=tuple(arm.tokens for arm in arms) if arms else msgspec.UNSET,
-    )  # fmt: skip
-
-
-def fits(config: Control, arms: Sequence[Arm]) -> bool:
-    """Whether these arms are those of this bandit: one an action, and matrices of its context."""
-    if len(arms) != len(bandit.ACTIONS):
-        return False
-    return config.policy != "linucb" or all(len(arm.earned) in (0, CONTEXT) for arm in arms)
+        alpha=(config.alpha_i + config.alpha_d) / 2,
+        gamma=config.gamma,
+        policy=bandit.LinUcb() if config.policy == "linucb" else bandit.Ucb(),
+    )
 
 
 def earned(config: Control, rounds: Sequence[Signals]) -> float:
@@ -62,20 +49,18 @@ def after(config: Control, state: Learned, rounds: Sequence[Signals], tokens_lef
     rounds
         From the blind one to the round just played, two or more.
     tokens_left
-        Tokens left of the budget; None: not known. The next round is estimated to cost what the dearest so far did,
-        and at least what the round after the same action cost in past debates.
+        Tokens left of the budget; None: not known. The next round is estimated to cost what the dearest so far did.
     """
     policy = state.policy
     if state.action is not None:
         policy = policy.learn(state.action, earned(config, rounds), state.context)
     context = _context(rounds, tokens_left)
     dearest = float(max(r.tokens for r in rounds))
-    costs = (0.0,) * len(bandit.ACTIONS) if state.costs is msgspec.UNSET else state.costs
-    action = policy.choose(bandit.feasible([max(dearest, cost) for cost in costs], tokens_left), context)
+    action = policy.choose(bandit.feasible([dearest] * len(bandit.ACTIONS), tokens_left), context)
     alpha, gamma = state.alpha, state.gamma
     if action is not None:
         alpha, gamma = bandit.moved(alpha, gamma, action, config.step)
-    return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context, costs=state.costs)
+    return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context)
 
 
 def _context(rounds: Sequence[Signals], tokens_left: float | None) -> tuple[float, ...]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import parley
-from parley.client.reliability.ways import Expected, Route
 from parley.schemas.result import ResultUsage, SeatUsage, Stop
 
 _HEAD = """# The Python API
@@ -24,7 +23,7 @@ In a script or a notebook use `parley.ask`, which waits for the result. To ask m
 _ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
 """These first; the others by name."""
 _SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
-_PARTS = {"Result": (Stop, ResultUsage, SeatUsage, Route, Expected)}
+_PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
 _SHORT = {"Parley": "p"}
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -34,9 +33,7 @@ from parley.cli.protocol_options import (
     of_protocol,
     refuse_foreign,
     settings_of,
-    taken_by_way,
     takes,
-    unfit_for_auto,
     without_controls,
 )
 
@@ -129,26 +126,14 @@ def ask(
         from parley.applying import Into
         from parley.client import estimate
         from parley.client.errors import BadInput
-        from parley.client.reliability.ways import AUTO, WORDS, with_way
         from parley.cost import estimated
         from parley.planned.plan import plan_of
-        from parley.reliability.applied import routed
         from parley.request import Look, request_of
 
         motion = motion_of(question, own)
         motion, given, notes = without_controls(motion, settings_of(own), "options")
         settings_given, folder = {**motion.settings, **given}, folder_of(own)
         settings = options.settings(config, sets, **layers)
-        if settings.protocol == AUTO:
-            unfit_for_auto({**settings_given, "folder": folder})
-        settings, told = routed(settings, motion.question)
-        if told is not None:
-            settings_given, told, idle = taken_by_way(settings_given, told)
-            if idle:
-                print(f"parley: not used, because {WORDS[told.way]} is chosen: {', '.join(idle)}", file=sys.stderr)
-        if told is not None and not (quiet or json):
-            print(f"parley: {told.why}", file=sys.stderr)
-            print(f"parley: to choose otherwise, type {' or '.join(told.otherwise)}", file=sys.stderr)
         plan = plan_of(settings)
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
         if settings_given:
@@ -163,13 +148,12 @@ def ask(
         request = request_of(
             plan, motion.question, evidence or motion.evidence, look=look, ephemeral=ephemeral,
             continues=continues or "", folder=folder, history=not keeps_history(own),
-            into=Into(apply=apply, branch=branch), tell=None if quiet else _note,
+            into=Into(apply=apply, branch=branch),
         )  # fmt: skip
-        request = replace(request, opening=with_way(request.opening, told))
         if dry_run:
             expected = estimated(request, None if quiet else _note)
             if json and not expected.shortfall:
-                options.print_json(_noted(estimate.document(expected), notes, _route(told)))
+                options.print_json(_noted(estimate.document(expected), notes))
             elif not json:
                 write_lines(estimate.table(expected), None)
             estimate.refuse(expected)
@@ -178,19 +162,12 @@ def ask(
 
         code, result, more = ask_command(request)
         if json and result is not None:
-            options.print_json(_noted(result, notes, {**more, **_route(told)}))
+            options.print_json(_noted(result, notes, more))
     raise typer.Exit(code)
 
 
 def _note(text: str) -> None:
     print(f"parley: {text}", file=sys.stderr)
-
-
-def _route(told: Any) -> dict[str, Any]:
-    """What past sessions chose, as a field of the document; nothing where they were not asked."""
-    import msgspec
-
-    return {} if told is None else {"route": msgspec.to_builtins(told)}
 
 
 def _noted(document: Any, notes: list[str], more: Mapping[str, Any] | None = None) -> Any:

@@ -35,7 +35,7 @@ def protocols(incomplete: str) -> list[str]:
     """Names of protocols."""
     from parley.coordinator.protocols import PROTOCOLS
 
-    names = ["auto", *(name for name, protocol in PROTOCOLS.items() if not protocol.standing)]
+    names = [name for name, protocol in PROTOCOLS.items() if not protocol.standing]
     return sorted(name for name in names if name.startswith(incomplete))
 
 

@@ -20,7 +20,6 @@ from parley.schemas import rooms
 
 if TYPE_CHECKING:
     from parley.client.faces.setup import Command, Motion, Option
-    from parley.client.reliability.ways import Route
 
 _GROUP = "parley.commands"
 Of = Literal["options", "stack_options", "key_options"]
@@ -338,10 +337,9 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
         Names the option, and the protocols that have it.
     """
     from parley.client.errors import BadInput
-    from parley.client.reliability.ways import settings_names
     from parley.coordinator.protocols import PROTOCOLS
 
-    if not settings_names(protocol):
+    if not _settings_names(protocol):
         return
     mine = _names(protocol)
     order = [o.setting for o in declared("options")]
@@ -355,30 +353,17 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
 def _names(protocol: str) -> frozenset[str]:
     """What a protocol's settings and its options give."""
     from parley.client.protocols import setup_of
-    from parley.client.reliability.ways import settings_names
 
-    return settings_names(protocol) | {option.setting for option in setup_of(protocol).options}
-
-
-def _flags() -> dict[str, str]:
-    """Setting -> the option that gives it."""
-    return {option.setting: option.flag for option in declared("options") if not option.hidden}
+    return _settings_names(protocol) | {option.setting for option in setup_of(protocol).options}
 
 
-def unfit_for_auto(settings: Mapping[str, Any]) -> None:
-    """Refuse options that no way of `auto` has (parley.client.reliability.ways.refuse_other). Takes and raises what
-    `refuse_foreign` does."""
-    from parley.client.reliability import ways
-
-    ways.refuse_other([name for name, value in settings.items() if value is not None], _flags())
-
-
-def taken_by_way(settings: dict[str, Any], told: "Route") -> "tuple[dict[str, Any], Route, list[str]]":
-    """(Settings as the chosen way takes them, the route with those that do nothing there, and the options of these)."""
+def _settings_names(protocol: str) -> frozenset[str]:
+    """Names that a protocol's settings have; none: no session of it can be opened."""
     import msgspec
 
-    from parley.client.reliability import ways
+    from parley.coordinator.protocols import PROTOCOLS
 
-    kept, idle = ways.taken_by_way(settings, told.protocol, told.settings)
-    flags = _flags()
-    return kept, msgspec.structs.replace(told, unused=tuple(idle)), [flags.get(name, name) for name in idle]
+    known = PROTOCOLS.get(protocol)
+    if known is None or known.standing:
+        return frozenset()
+    return frozenset(field.encode_name for field in msgspec.structs.fields(known.settings))

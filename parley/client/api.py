@@ -2,7 +2,6 @@
 
 import asyncio
 import difflib
-import logging
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +17,6 @@ from parley.client.opened_session import Session
 from parley.client.protocols import all_setups, setup_of
 from parley.client.reliability import store
 from parley.client.reliability.past import Past
-from parley.client.reliability.ways import AUTO, PRICE, Route, refuse_other, way_settings, with_way
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible, Protocol
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from parley.client.client import Client
     from parley.client.reliability.learning import LearnReport
 
-_LOGGER = logging.getLogger(__name__)
 CONNECT_S = 3.0
 _ADDRESS_S = 2.0
 """nats-py gives up an address after so long, and tries the next."""
@@ -54,23 +51,16 @@ class Parley:
         learned: Path | None = None,
         reliability: bool = True,
         calibration: bool = True,
-        policy: bool = False,
-        price: float = PRICE,
     ) -> None:
         self.client = client
         self.protocol = protocol
-        """Of sessions that name none; `auto`: past outcomes choose."""
+        """Of sessions that name none."""
         self.learned = learned
         """The file of what was learned from past outcomes (docs/reliability.md); None: none."""
         self.reliability = reliability
         """Whether members weigh by their records, where the file has any."""
         self.calibration = calibration
         """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
-        self.policy = policy
-        """Whether a controller takes over what the file has learned across sessions."""
-        self.price = price
-        """Share of right answers that 1,000 tokens may cost, 0 to 1,000: for `auto`, and for what a controller
-        learned."""
 
     async def gathered(self, protocol: str) -> tuple[str, ...]:
         """Wait until every expert of your own stack has announced itself, and return those that did not in time. On a
@@ -81,14 +71,6 @@ class Parley:
         """Settings with as many seats as there are, where they do not say it. On a bus that runs elsewhere: as they
         are."""
         return settings
-
-    def _able(self) -> tuple[str, ...] | None:
-        """The protocols that can be seated; None: whoever serves the bus knows."""
-        return None
-
-    def _alone(self) -> str:
-        """The model that would answer alone; empty: not known."""
-        return ""
 
     async def opened(self, opening: OpenSession, sid: str) -> str:
         """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
@@ -116,8 +98,7 @@ class Parley:
         ----------
         protocol
             The protocol's name (parley.coordinator.protocols.PROTOCOLS). None: that of `local` or `connect`, or else
-            the default, experts for a task. `auto`: past outcomes choose one model, a vote or a
-            debate, and `Session.route` and `Result.route` say why (docs/reliability.md).
+            the default, experts for a task.
         evidence
             Folders, files or patterns of documents, one or several (parley.client.evidence).
         settings
@@ -151,10 +132,6 @@ class Parley:
             No moderator answered.
         """
         protocol = protocol or self.protocol
-        past, route = self._past(), None
-        if protocol == AUTO:
-            route, settings = self._routed(past, question, settings or {}, panel, kind, seats)
-            protocol, panel = route.protocol, None
         settings = self._seated(protocol, with_panel(protocol, settings or {}, panel))
         previous = await self.previous(continues) if continues else None
         sent = None
@@ -165,27 +142,10 @@ class Parley:
             question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
             seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
         )  # fmt: skip
-        opening = with_way(past.into(opening, kind, tell=_LOGGER.warning), route)
-        return await self._begin(opening, sent, route)
+        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
+        return await self._begin(past.into(opening, kind), sent)
 
-    def _past(self) -> Past:
-        """What sessions use of past outcomes. Raises BadInput."""
-        return Past(
-            file=self.learned, reliability=self.reliability, calibration=self.calibration, policy=self.policy,
-            price=self.price,
-        )  # fmt: skip
-
-    def _routed(
-        self, past: Past, question: str, given: Mapping[str, Any], panel: int | None, kind: str | None,
-        seats: Sequence[Seat],
-    ) -> tuple[Route, dict[str, Any]]:  # fmt: skip
-        """(Where `auto` sends the question, the settings of that way). Raises BadInput."""
-        if seats:
-            raise BadInput("seats", f"{AUTO} chooses who sits there; name a protocol, or leave seats out")
-        refuse_other(given)
-        return way_settings(past.route(question, kind, model=self._alone, able=self._able()), given, panel, with_panel)
-
-    async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None, route: Route | None) -> Session:
+    async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
         from parley.client.client import new_sid
 
@@ -193,7 +153,7 @@ class Parley:
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
-        return Session(self.client, await self.opened(opening, sid), route)
+        return Session(self.client, await self.opened(opening, sid))
 
     async def fork(
         self,
@@ -424,8 +384,6 @@ async def connect(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
-    policy: bool = False,
-    price: float = PRICE,
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -434,7 +392,7 @@ async def connect(
     creds
         A client's or an owner's credentials file.
     protocol
-        The protocol of sessions that name none; `auto`: past outcomes choose one for each.
+        The protocol of sessions that name none.
     patience_s
         How long to wait for a moderator.
     outlasts
@@ -442,11 +400,8 @@ async def connect(
         meanwhile. If no server answers at the beginning, it does not wait.
     learned
         The file of records (`parley reliability learn --file`); None: sessions use no records.
-    reliability, calibration, policy
-        Whether sessions use the records of members, the calibration of their confidence, and what their controller
-        learned across sessions.
-    price
-        Share of right answers that 1,000 tokens may cost, 0 to 1,000: for `auto`, and for what a controller learned.
+    reliability, calibration
+        Whether sessions use the records of members, and the calibration of their confidence.
 
     Raises
     ------
@@ -455,14 +410,10 @@ async def connect(
     BadInput
         There is no such protocol, or the credentials file or the file `learned` cannot be used.
     """
-    if protocol != AUTO:
-        known_protocol(protocol)
+    known_protocol(protocol)
     file = None if learned is None else store.named(learned)
-    Past(price=price)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
-        yield Parley(
-            client, protocol, learned=file, reliability=reliability, calibration=calibration, policy=policy, price=price
-        )
+        yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)
 
 
 @asynccontextmanager

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
-from parley.client.reliability.ways import Route
 from parley.client.rendering.told import Result, to_api
 from parley.schemas.post import Live, Post
 
@@ -16,11 +15,9 @@ if TYPE_CHECKING:
 class Session:
     """A session that was opened."""
 
-    def __init__(self, client: "Client", sid: str, route: Route | None = None) -> None:
+    def __init__(self, client: "Client", sid: str) -> None:
         self._client = client
         self.sid = sid
-        self.route = route
-        """Where `protocol="auto"` sent the question, and why; None: the protocol was named."""
 
     def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
         """All posts, from the beginning until the session is closed."""
@@ -29,7 +26,7 @@ class Session:
     async def result(self) -> Result:
         """Wait until it is closed, and return its result."""
         ended = await self._client.result(self.sid)
-        return to_api(ended, await self._unanswered(ended), self.route)
+        return to_api(ended, await self._unanswered(ended))
 
     async def _unanswered(self, ended: "Ended") -> "list[Nothing]":
         """Turns that no seat answered, where the result shows that there may be some and the log may be read."""

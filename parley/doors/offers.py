@@ -11,11 +11,9 @@ import msgspec
 from parley.client.errors import BadInput
 from parley.client.protocols import SETUPS, setup_of
 from parley.client.reliability import store
-from parley.client.reliability.past import Past
-from parley.client.reliability.ways import AUTO, Route, protocols
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import Plan
-from parley.reliability.applied import file_to_read, model_alone, with_learned
+from parley.reliability.applied import file_to_read, with_learned
 from parley.schemas.session import SESSION_ID, Budget, OpenSession, Seat
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.rows import AgentRow
@@ -63,18 +61,7 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
     if plan.panel is not None:  # the gateway's own panel seats its protocol
         offers = [_of_panel(o.name, plan.panel, plan) if o.name == plan.panel.protocol else o for o in offers]
     offers += [_of_panel(name, panel, plan) for name, panel in presets.items()]
-    offers.append(Offer(name=AUTO, protocol=AUTO, choose=partial(_chosen, plan)))
     return replace(plan, beside=tuple(more)), Offers(offers)
-
-
-def _chosen(plan: Plan, question: str) -> Route:
-    """Where past outcomes send a question, of the ways whom this gateway seats. Raises BadInput."""
-    settings, able = plan.settings, None
-    if not settings.nats.url:
-        queues = {row.queue for row in plan.rows}
-        able = [name for name in protocols() if set(setup_of(name).queues(settings.of(name))) <= queues]
-    past = Past(file=file_to_read(settings), price=settings.learned.price)
-    return past.route(question, settings.learned.kind, model=lambda: model_alone(settings), able=able)
 
 
 def _own_seats(name: str, plan: Plan) -> tuple[Seat, ...]:
@@ -112,7 +99,7 @@ def _read(folder: Path) -> dict[str, Panel]:
             continue
         if not SESSION_ID.fullmatch(path.stem):
             raise BadInput("panels", f"{path.name}: a panel's name has letters, digits, _ and - alone, at most 64")
-        if path.stem in (AUTO, *SETUPS):
+        if path.stem in SETUPS:
             raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
         if path.stem in panels:
             raise BadInput("panels", f"{path.name}: there is another file of that name")

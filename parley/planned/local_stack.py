@@ -13,14 +13,11 @@ from parley.client.api import Parley, connected, known_protocol, with_panel
 from parley.client.errors import BadInput
 from parley.client.protocols import setup_of
 from parley.client.reliability import store
-from parley.client.reliability.past import Past
-from parley.client.reliability.ways import AUTO, PRICE, protocols, ways
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.schemas.expert import expert_of
 from parley.schemas.session import ForkSession, OpenSession
-from parley.stack.announce import announced
 from parley.stack.lease import OWNER, Lease, Stack
-from parley.stack.rows import AgentRow, rows_of
+from parley.stack.rows import rows_of
 from parley.stack.wait_served import when_served
 
 if TYPE_CHECKING:
@@ -43,15 +40,11 @@ class LocalParley(Parley):
         lease: Lease,
         protocol: str = DEFAULT,
         panel: int | None = None,
-        *,
-        models: Mapping[str, str] | None = None,
         **learned: Any,
     ) -> None:
-        """`models`: queue -> its model's name, where that is known. `learned`: as Parley takes it, with its
-        switches."""
+        """`learned`: as Parley takes it, with its switches."""
         super().__init__(client, protocol, **learned)
         self.lease = lease
-        self._models = models or {}
         client.gives_up(lambda: lease.failed)
         self.panel = panel
         """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
@@ -60,7 +53,7 @@ class LocalParley(Parley):
         """Settings with as many seats as the stack was started with, where they do not say it. Raises BadInput where
         they want more."""
         several = setup_of(protocol).several
-        if several is None or not (protocol == self.protocol or self.protocol == AUTO):
+        if several is None or protocol != self.protocol:
             return settings
         seated = dict(settings)
         there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
@@ -71,16 +64,6 @@ class LocalParley(Parley):
             why = f"got {wanted}, this stack seats {there} of role {several.role}; start it with panel={wanted}"
             raise BadInput("panel", why)
         return seated
-
-    def _able(self) -> tuple[str, ...]:
-        """Those of `auto` of which the stack has every queue."""
-        there = set(self.lease.running().queues)
-        return tuple(name for name in protocols() if set(setup_of(name).queues({}, 1)) <= there)
-
-    def _alone(self) -> str:
-        """The model of the queue of which a session of one model needs no other."""
-        name, own = ways()["one"]
-        return next((self._models[queue] for queue in setup_of(name).queues(own) if queue in self._models), "")
 
     async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
         """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
@@ -123,8 +106,6 @@ async def local(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
-    policy: bool = False,
-    price: float = PRICE,
 ) -> AsyncIterator[LocalParley]:
     """A stack of your own on this machine: bus, moderator, and a process for each seat. It ends with the block.
 
@@ -141,20 +122,15 @@ async def local(
         A model in place of the extractive one, as parley.agents.models.make_model takes it.
     protocol
         The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
-        command line: the shipped experts. `auto`: the seats of one model, of a vote and of a debate. Past outcomes
-        choose among them for each question.
+        command line: the shipped experts.
     agents
         Functions that hold seats (`parley.agent`). Each runs in this process with its own connection, in place of the
         process of its queue.
     learned
         The file of records (`parley reliability learn`). None: `learned.json` in `state`, which may be missing.
-    reliability, calibration, policy
-        Whether sessions use the records of members, the calibration of their confidence, and what their controller
-        learned across sessions. The same as `learned.reliability`, `learned.calibration` and `learned.policy` on the
-        command line.
-    price
-        Share of right answers that 1,000 tokens may cost, 0 to 1,000: for `auto`, and for what a controller learned.
-        The same as `learned.price` on the command line.
+    reliability, calibration
+        Whether sessions use the records of members, and the calibration of their confidence. The same as
+        `learned.reliability` and `learned.calibration` on the command line.
 
     Raises
     ------
@@ -164,23 +140,21 @@ async def local(
     StackFailed
         The stack did not start.
     """
-    Past(price=price)
     file = _learned_file(learned, state)
     if file is not None:
         store.read(file)  # what is wrong with it is said before a stack starts
-    seated = _protocols(protocol, panel)
-    order = stack or Stack(agents=_rows(seated, panel, model, dict(options or {})))
+    known_protocol(protocol)
+    with_panel(protocol, {}, panel)
+    order = stack or Stack(agents=rows_of(protocol, panel, model=model, options=dict(options or {})))
     seats = _seats(agents, order)
-    models = _models(order.agents, seats) if protocol == AUTO else {}
     rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
     order = msgspec.structs.replace(order, agents=rows)
     async with Lease(order, Path(state) if state is not None else None) as lease:
         dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
         async with serving(lease, seats), dialling as client:
             yield LocalParley(
-                client, lease, protocol, panel, models=models, learned=file, reliability=reliability,
-                calibration=calibration, policy=policy, price=price,
-            )  # fmt: skip
+                client, lease, protocol, panel, learned=file, reliability=reliability, calibration=calibration
+            )
 
 
 def _learned_file(learned: Path | str | None, state: Path | str | None) -> Path | None:
@@ -189,30 +163,6 @@ def _learned_file(learned: Path | str | None, state: Path | str | None) -> Path 
     if learned is not None:
         return store.named(learned)
     return None if state is None else Path(state) / store.NAME
-
-
-def _protocols(protocol: str, panel: int | None) -> tuple[str, ...]:
-    """The protocols whose seats a stack has. Raises BadInput where there is no such protocol, or none with a panel."""
-    if protocol != AUTO:
-        known_protocol(protocol)
-        with_panel(protocol, {}, panel)
-        return (protocol,)
-    for name in protocols():
-        if setup_of(name).several is not None:
-            with_panel(name, {}, panel)
-    return protocols()
-
-
-def _rows(names: Sequence[str], panel: int | None, model: str, options: dict[str, Any]) -> tuple[AgentRow, ...]:
-    """The queues that sessions of these protocols need, each once. Raises BadInput."""
-    rows = (row for name in names for row in rows_of(name, panel, model=model, options=options))
-    return tuple({row.queue: row for row in rows}.values())
-
-
-def _models(rows: tuple[AgentRow, ...], seats: "Mapping[str, Agent]") -> dict[str, str]:
-    """Queue -> its model's name. Raises BadInput where a model cannot be made."""
-    others = announced(tuple(row for row in rows if row.queue not in seats))
-    return {**{a.queue: a.model for a in others}, **{queue: agent.model().name for queue, agent in seats.items()}}
 
 
 def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":

@@ -11,7 +11,6 @@ import msgspec
 from parley.client.api import known_protocol, whole_settings
 from parley.client.errors import BadInput
 from parley.client.protocols import SETUPS, Setup, setup_of
-from parley.client.reliability.ways import AUTO, protocols
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible
 from parley.schemas.presence import Announcement
@@ -112,17 +111,15 @@ class Plan:
 
     def check(self) -> None:
         """Raise BadInput where the protocol does not exist, or one of its own settings cannot be right."""
-        for name in protocols() if self.every and self.protocol == AUTO else (self.protocol,):
-            protocol = known_protocol(name)
-            try:
-                build_settings(protocol, whole_settings(name, self.settings.of(name)))
-            except Inadmissible as error:
-                raise BadInput(error.field, str(error)) from error
+        protocol = known_protocol(self.protocol)
+        try:
+            build_settings(protocol, whole_settings(self.protocol, self.own))
+        except Inadmissible as error:
+            raise BadInput(error.field, str(error)) from error
 
     def of_every_protocol(self) -> "Plan":
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""
-        names_one = "protocol" in self.settings.model_fields_set and self.settings.protocol != AUTO
-        named = self.panel or self.settings.stack.agents or names_one
+        named = self.panel or self.settings.stack.agents or "protocol" in self.settings.model_fields_set
         return self if named else replace(self, every=True)
 
     def over(self, own: Mapping[str, Any]) -> "Plan":

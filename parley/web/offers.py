@@ -1,15 +1,13 @@
 """What programs may ask for by name: every protocol, and each panel that the operator saved."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from parley.client.api import known_protocol, request, with_panel
+from parley.client.api import known_protocol, request
 from parley.client.errors import BadInput
 from parley.client.protocols import setup_of
-from parley.client.reliability.past import Past
-from parley.client.reliability.ways import AUTO, Route, refuse_other, way_settings, with_way
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.schemas.session import USUAL_TURN_S, Budget, Document, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
@@ -29,17 +27,6 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     turn_timeout_s: float = USUAL_TURN_S
     learned: Callable[[OpenSession], OpenSession] | None = None
     """Puts what past outcomes say into an opening (docs/reliability.md); None: nothing does."""
-    choose: Callable[[str], Route] | None = None
-    """Question -> where past outcomes send it: of `auto` alone."""
-
-
-class Chosen(NamedTuple):
-    """What is opened for an offer."""
-
-    offer: Offer
-    settings: dict[str, Any]
-    route: Route | None
-    """Of `auto`: what was chosen, and why; None: the protocol was named."""
 
 
 class Offers:
@@ -47,7 +34,6 @@ class Offers:
 
     def __init__(self, offers: Iterable[Offer] = ()) -> None:
         self._offers = {offer.name: offer for offer in offers}
-        self._offers.setdefault(AUTO, Offer(name=AUTO, protocol=AUTO, choose=Past().route))
         for name, protocol in PROTOCOLS.items():
             if not protocol.standing:
                 self._offers.setdefault(name, Offer(name=name, protocol=name))
@@ -69,28 +55,6 @@ class Offers:
             raise BadInput("protocol", f"{name!r} is not a protocol; known are {', '.join(self.names)}")
         return offer
 
-    def chosen(
-        self, offer: Offer, question: str, settings: Mapping[str, Any] | None = None, panel: int | None = None
-    ) -> Chosen:
-        """What is opened for an offer: of `auto` the way that past outcomes choose, else the offer itself.
-
-        Parameters
-        ----------
-        settings, panel
-            As they are asked for; those that do nothing in the chosen way are left out, and its route names them.
-
-        Raises
-        ------
-        BadInput
-            No way of `auto` has one of the settings, or what was learned cannot be read.
-        """
-        given = dict(settings or {})
-        if offer.choose is None:
-            return Chosen(offer, given if panel is None else with_panel(offer.protocol, given, panel), None)
-        refuse_other(given)
-        route, taken = way_settings(offer.choose(question), given, panel, with_panel)
-        return Chosen(self.of(route.protocol), taken, route)
-
 
 def opening_of(
     offer: Offer,
@@ -102,7 +66,6 @@ def opening_of(
     seed: int | None = None,
     previous: Document | None = None,
     continues: str = "",
-    route: Route | None = None,
 ) -> OpenSession:
     """A session of an offer, checked as far as it can be without a moderator.
 
@@ -112,8 +75,6 @@ def opening_of(
         Over those of the offer.
     previous, continues
         What an earlier session came to, and its id.
-    route
-        Why past outcomes chose this offer (Offers.chosen); None: it was named.
 
     Raises
     ------
@@ -133,7 +94,7 @@ def opening_of(
         opening = msgspec.structs.replace(opening, documents=(*documents, *opening.documents))
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
-    return with_way(opening if offer.learned is None else offer.learned(opening), route)
+    return opening if offer.learned is None else offer.learned(opening)
 
 
 def _seats(offer: Offer, settings: Mapping[str, Any]) -> tuple[Seat, ...]:

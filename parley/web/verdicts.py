@@ -45,10 +45,8 @@ def dissent(result: Result) -> str:
 
 def verdict(result: Result) -> str:
     """The words. The first line is the answer where they converged, and else says that they did not, and why it ended.
-    What it rests on, who dissents and what was used follow; of `auto` what was chosen, and why."""
+    What it rests on, who dissents and what was used follow."""
     lines = list(bare(brief_result(result)))
-    if result.way is not msgspec.UNSET:
-        lines.append(f"protocol auto: {clean(result.way.why)}")
     answer = answer_of(result)
     if result.stop.converged and answer:
         return "\n".join([answer, "", *_behind(lines, answer)])
@@ -64,7 +62,6 @@ def _behind(lines: list[str], answer: str) -> list[str]:
 def figures(result: Result) -> dict[str, Any]:
     """The same as JSON values: status, whether they agree, the certificate, dissent, usage."""
     row = STOPS.get(result.stop.reason)
-    way = {} if result.way is msgspec.UNSET else {"way": msgspec.to_builtins(result.way)}
     return {
         "session": result.session,
         "protocol": result.protocol,
@@ -77,7 +74,6 @@ def figures(result: Result) -> dict[str, Any]:
         "rounds": len(result.rounds),
         "usage": msgspec.to_builtins(result.usage),
         "duration_s": result.duration_s,
-        **way,
     }
 
 

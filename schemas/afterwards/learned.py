@@ -1,5 +1,5 @@
-"""What past outcomes say, as a session's opening carries it: how reliable its members were, how its confidence is
-to be read, and how its controller is to be set.
+"""What past outcomes say, as a session's opening carries it: how reliable its members were, and how its confidence
+is to be read.
 
 It is frozen in the opening, so a replay needs no file. Nothing in it comes from the question at hand.
 """
@@ -8,7 +8,6 @@ from typing import Literal
 
 import msgspec
 
-from parley.schemas.afterwards.policy import Policy
 from parley.schemas.wire import InvalidValue, in_range
 
 FORMAT = 1
@@ -102,21 +101,6 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
             before = (stated, share)
 
 
-class ChosenWay(msgspec.Struct, frozen=True, kw_only=True):
-    """What past sessions chose where the protocol was `auto`."""
-
-    way: str
-    """one | vote | debate"""
-    why: str
-    """In words, with the figures of each way."""
-    sessions: int = 0
-    """Past sessions that decided; 0: none did."""
-    otherwise: tuple[str, ...] = ()
-    """Options of the command line that choose another way."""
-    unused: tuple[str, ...] = ()
-    """Settings that were given and do nothing in the chosen way."""
-
-
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Everything of that kind that one session is opened with."""
 
@@ -124,10 +108,6 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of question it is, in the asker's word; empty: none is named."""
     reliability: Reliability | msgspec.UnsetType = msgspec.UNSET
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
-    policy: Policy | msgspec.UnsetType = msgspec.UNSET
-    """Of a controller: chosen settings, and what a bandit carries over."""
-    way: ChosenWay | msgspec.UnsetType = msgspec.UNSET
-    """Left out: the protocol was named."""
 
     def __post_init__(self) -> None:
         if len(self.kind) > MOST_KIND:

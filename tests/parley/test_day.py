@@ -170,7 +170,7 @@ CANNOT_RUN = [
     (("--continue", "abc"), "continue: there is no session abc: no session ever ran in "),
     (("--apply",), "apply: --apply writes the result into --folder, and no folder is named"),
     (("--nats", "nats://127.0.0.1:1", "--creds", "c", "--ephemeral"), "--ephemeral keeps nothing, but the bus at "),
-    (("--protocol", "auto", "--preset", "paper"), "--preset: auto chooses between single and consensus, and neither"),
+    (("--protocol", "auto"), "protocol: 'auto' is not a protocol; known: competition, consensus, critic, maci, madp"),
 ]
 """Beside what contradicts a panel file."""
 

@@ -5,14 +5,12 @@ from pathlib import Path
 import pytest
 
 from parley.client.errors import BadInput
-from parley.client.reliability import store
 from parley.doors.offers import offers_of
-from parley.planned.plan import Plan, plan_of
+from parley.planned.plan import Plan
 from parley.schemas.session import Seat
 from parley.settings import Settings, load
 from parley.web.asking import document
 from parley.web.offers import Offer, Offers, opening_of
-from tests.research.learned.test_file import past
 
 TWO = "seats:\n  {0}_1: {{role: panelist}}\n  {0}_2: {{role: panelist}}\n  analyst: {{}}\n"
 
@@ -54,7 +52,6 @@ def test_without_saved_panels_whoever_is_alive_is_seated(tmp_path: Path) -> None
     ("texts", "why"),
     [
         ({"consensus": TWO.format("a")}, "consensus is a protocol"),
-        ({"auto": TWO.format("a")}, "auto is a protocol"),
         ({"a b": TWO.format("a")}, "letters, digits"),
         (
             {"a": "protocol: madp\nseats:\n  helper: {}\n"},
@@ -103,41 +100,3 @@ def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None
     assert opening.budget.calls == 9
     with pytest.raises(BadInput, match="did you mean consensus"):
         Offers().of("consenus")
-
-
-def test_auto_is_an_offer_that_says_what_it_chose_and_why(tmp_path: Path) -> None:
-    given = {"learned": {"file": str(tmp_path / "learned.json")}, "consensus": {"threshold": 80}}
-    store.write(tmp_path / "learned.json", store.Store())
-    offers = offers_of(_plan(**given))[1]
-    auto = offers.of("auto")
-    assert "auto" in offers.names
-    debate = offers.chosen(auto, "Tea?", {"round_limit": 3})
-    assert debate.route is not None and debate.route.why.startswith("nothing is fitted: 0 past sessions")
-    opening = opening_of(debate.offer, "Tea?", settings=debate.settings, route=debate.route)
-    assert (opening.protocol, opening.settings["threshold"], opening.settings["round_limit"]) == ("consensus", 80, 3)
-    assert opening.learned.way.way == "debate"  # type: ignore[union-attr]
-    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16)))
-    one = offers.chosen(auto, "Tea?", {"round_limit": 3}, panel=2)
-    assert one.route is not None and (one.offer.name, one.settings) == ("single", {})
-    assert one.route.unused == ("round_limit", "panel") and one.route.sessions == 20
-    with pytest.raises(BadInput, match="outcomes: auto chooses between single and consensus"):
-        offers.chosen(auto, "Tea?", {"outcomes": ["a", "b"]})
-    assert offers.chosen(offers.of("consensus"), "Tea?", {"threshold": 70}).route is None
-
-
-def test_a_gateway_whose_settings_say_auto_seats_every_protocol() -> None:
-    plan = plan_of(load(None, {"protocol": "auto"})).of_every_protocol()
-    plan.check()
-    assert {"answerer", "panelist_1", "debater_1"} <= {row.queue for row in plan.rows}
-    assert "auto" in offers_of(plan)[1].names
-
-
-def test_auto_chooses_among_the_ways_that_the_gateway_seats(tmp_path: Path) -> None:
-    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16)))
-    learned = {"file": str(tmp_path / "learned.json")}
-    offers = offers_of(_plan(protocol="consensus", learned=learned))[1]
-    route = offers.chosen(offers.of("auto"), "Tea?").route
-    assert route is not None and route.protocol == "consensus" and "nobody is seated who answers alone" in route.why
-    neither = offers_of(_plan(protocol="maci", learned=learned))[1]
-    with pytest.raises(BadInput, match="auto chooses between single and consensus, and neither is seated"):
-        neither.chosen(neither.of("auto"), "Tea?")

@@ -26,8 +26,8 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}, "format"),
     ({"question": "x?", "protocol": "consensus", "continues": "no such"}, "continue"),
     ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "body"),
-    ({"question": "x?", "protocol": "auto", "settings": {"outcomes": ["a", "b"]}}, "outcomes"),
-    ({"question": "x?", "protocol": "auto", "humans": ["panelist_1"]}, "humans"),
+    ({"question": "x?", "protocol": "critic", "panel": 3}, "panel"),
+    ({"question": "x?", "protocol": "consensus", "panel": 3, "settings": {"panel": 2}}, "panel"),
 ]
 """A session that somebody wants, and the field that is refused."""
 
@@ -44,15 +44,10 @@ async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> 
     assert {e.data["session"] for e in events} == {sid}
 
 
-async def test_auto_is_offered_and_its_choice_is_told_with_the_result(site: Site) -> None:
-    offers = (await site.owner.get("/api/me"))["protocols"]
-    assert offers[0]["name"] == "auto" and "one model, a vote or a debate" in offers[0]["about"]
-    why = "nothing is fitted: 0 past sessions"
-    estimated = await site.owner.post("/api/estimate", {"question": "Tea?", "protocol": "auto"})
-    assert estimated["way"].startswith(why)
-    events = await site.owner.watched(await site.owner.start(protocol="auto", panel=3))
-    result = next(e.data["result"] for e in events if e.name == "result")
-    assert result["learned"][0].startswith(f"Protocol auto: {why}")
+async def test_the_number_of_seats_is_a_setting_of_the_session(site: Site) -> None:
+    events = await site.owner.watched(await site.owner.start(protocol="consensus", panel=2))
+    seats = next(e.data["seats"] for e in events if e.name == "seats")
+    assert sum(seat["seat"].startswith("panelist") for seat in seats) == 2
 
 
 async def test_a_session_of_the_page_carries_what_past_outcomes_say(site: Site, tmp_path: Path) -> None:
@@ -308,7 +303,7 @@ async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
     found = await site.owner.get("/api/me")
     assert found["operates"] is True and len(found["queues"]) == 4 and found["default_protocol"] == "madp"
     offers = {p["name"]: p for p in found["protocols"]}
-    assert set(offers) == {"auto", "competition", "consensus", "critic", "maci", "madp", "single"}
+    assert set(offers) == {"competition", "consensus", "critic", "maci", "madp", "single"}
     settings = {s["name"]: s for s in offers["consensus"]["settings"]}
     assert settings["round_limit"] == {
         "name": "round_limit", "kind": "integer", "default": 5, "least": 1.0, "most": 50.0, "choices": [],

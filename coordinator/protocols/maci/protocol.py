@@ -34,7 +34,6 @@ from parley.coordinator.protocols.maci.state import (
     only_seat,
     passages,
     shares,
-    steered,
 )
 from parley.coordinator.protocols.maci.turns import (
     ARGUE,
@@ -492,5 +491,5 @@ PROTOCOL = Protocol(
     plan=plan,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
-    trusts=DEBATER, steers=steered,
+    trusts=DEBATER,
 )  # fmt: skip

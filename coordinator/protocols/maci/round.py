@@ -9,7 +9,7 @@ import msgspec
 from parley.coordinator.budget import least, reservation
 from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps
 from parley.coordinator.schedulers import controller
-from parley.coordinator.signals import crit, policy
+from parley.coordinator.signals import crit
 from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.evidence import Similarities
 from parley.coordinator.signals.reliability import trust
@@ -223,12 +223,11 @@ def blind_observation(
 
 
 def begin(s: State, v: View, observation: controller.Observation) -> controller.State:
-    """The dials after the blind round. Debaters with known records are weighted by them, and the bandit carries
-    over."""
+    """The dials after the blind round. Debaters with known records are weighted by them."""
     settings = v.settings
     return controller.begin(
         settings, s.outcomes, observation, ordered=settings.ordered, positions=settings.positions,
-        trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)), arms=policy.arms(v.opened),
+        trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)),
     )  # fmt: skip
 
 

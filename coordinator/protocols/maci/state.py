@@ -10,12 +10,9 @@ from typing import TypeVar
 import msgspec
 
 from parley.coordinator.schedulers import controller
-from parley.coordinator.schedulers import learned as learning
 from parley.coordinator.table import View
-from parley.schemas.afterwards.policy import Policy
 from parley.schemas.belief import Belief, Share
 from parley.schemas.protocols.maci.messages import Earlier, Passage, Passages
-from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.similarity import Similar
 from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, decode
@@ -162,12 +159,3 @@ def shares(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> Belief:
 def caps(v: View) -> Caps:
     """Caps of every turn of a session."""
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
-
-
-def steered(settings: Settings, learned: Policy) -> Policy | None:
-    """What a session uses of the learned policy: the arms of the bandit that it has, without matrices that its policy
-    does not use. None: nothing."""
-    arms = learned.arms if settings.schedule == "learned" and learning.fits(settings, learned.arms) else ()
-    if settings.policy != "linucb":
-        arms = tuple(msgspec.structs.replace(arm, inverse=(), earned=()) for arm in arms)
-    return msgspec.structs.replace(learned, arms=arms) if arms or learned.settings else None

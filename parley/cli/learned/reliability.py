@@ -54,39 +54,6 @@ def list_(
 
 
 @app.command()
-def policy(
-    kind: Annotated[str | None, typer.Option(metavar="WORD", help="For a question of this kind.")] = None,
-    file: File = None,
-    json: Json = False,
-    nats: Nats = None,
-    state: State = None,
-    config: Config = None,
-) -> None:
-    """Show what controllers learned across sessions.
-
-    It also shows the cost of each action. Sessions use it only with learned.policy on.
-
-    \b
-    Examples:
-      parley reliability policy
-      parley ask "Which of the two is it?" --protocol maci --set learned.policy=on
-    """
-    with options.errors(json):
-        settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
-        from parley.reliability import steering
-
-        of_kind = kind or settings.learned.kind
-        policies = steering.learned_policies(settings, of_kind)
-        used = settings.learned.policy
-        if json:
-            import msgspec
-
-            options.print_json({"policies": msgspec.to_builtins(policies), "used": used})
-        else:
-            write_lines(steering.policy_words(policies, used, of_kind), None)
-
-
-@app.command()
 def learn(
     known: Annotated[
         Path | None,

@@ -4,15 +4,13 @@ General code looks a face up once, by the session's protocol (parley.client.prot
 through the presenter that it makes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
 
-from parley.client.faces.course import Course
 from parley.client.faces.setup import Setup
-from parley.client.records import Record
 from parley.client.show.presenter import Presenter
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -28,9 +26,6 @@ class Face:
     presenter: type[Presenter] = Presenter
     traces: ClassVar[bool] = False
     """Whether `trace` makes a trace."""
-    grid: ClassVar[Mapping[str, Mapping[str, int | float]]] = {}
-    """Settings that may be chosen from past sessions: name -> those that differ from the published ones, which come
-    first. Empty: none."""
 
     @property
     def name(self) -> str:
@@ -71,11 +66,6 @@ class Face:
         """Names of the result's answer, as `alone` names answers."""
         answer = result.outcome.get("answer")
         return (answer,) if isinstance(answer, str) and answer else ()
-
-    def course(self, record: Record, right: Callable[[str], bool | None]) -> Course | None:
-        """What the record of a closed session says of its controller; None: nothing, as for a protocol without one.
-        `right`: whether a named answer is right; None: not known. Raises Altered."""
-        return None
 
     def trace(self, session: str, entries: Iterable[log.Entry]) -> Any:
         """The session's trace, from its whole log; asked where `traces` says that there is one."""

@@ -141,8 +141,6 @@ class Setup:
     """Settings that act before the first recorded event, or on what is shown alone: no replay can tell."""
     applied: frozenset[str] = frozenset()
     """Stop reasons after which the folder of a result may be written back."""
-    ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Ways to answer between which past sessions may choose (parley.client.reliability.ways) -> their settings."""
     without_folder: Mapping[str, Any] = field(default_factory=dict)
     """Settings, where nothing else is given, of a session that begins without a folder, on tools that are for one."""
 

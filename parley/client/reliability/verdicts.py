@@ -11,7 +11,6 @@ from hashlib import sha256
 
 import msgspec
 
-from parley.client.faces.course import Course
 from parley.client.protocols import face_of
 from parley.client.records import Record, opening, posts_of, result_of
 from parley.schemas.afterwards.feedback import Feedback, feedback_of
@@ -24,8 +23,6 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     seat: str = ""
     model: str = ""
     right: bool
-    tokens: int = 0
-    """That the seat used in the whole session; 0: not known."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,12 +41,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the result stated; None: nothing."""
     right: bool | None = None
     """The result; None: only its members are known."""
-    tokens: int = 0
-    """That the session used; 0: not known."""
-    rounds: int = 0
-    """That it played."""
-    course: Course | None = None
-    """What it says of its controller; None: nothing."""
 
 
 def question_hash(question: str) -> str:
@@ -71,9 +62,7 @@ def verdict(record: Record) -> Verdict | None:
     for seat, names in face.alone(result).items():
         right = _right(names, face.answered(result), last)
         if right is not None:
-            used = result.usage.by_seat.get(seat)
-            tokens = 0 if used is None else used.input_tokens + used.output_tokens
-            members.append(Member(seat=seat, model=models.get(seat, ""), right=right, tokens=tokens))
+            members.append(Member(seat=seat, model=models.get(seat, ""), right=right))
     stated = result.outcome.get("confidence")
     learned = opened.learned
     return Verdict(
@@ -85,9 +74,6 @@ def verdict(record: Record) -> Verdict | None:
         members=tuple(members),
         confidence=float(stated) if isinstance(stated, int | float) else None,
         right=last.right,
-        tokens=result.usage.input_tokens + result.usage.output_tokens,
-        rounds=len(result.rounds),
-        course=face.course(record, lambda name: _right((name,), face.answered(result), last)),
     )
 
 

@@ -80,7 +80,6 @@ def _result_figures(presenter: Presenter, result: Result | None) -> dict[str, An
         "open": result is None,
         "stop": None if result is None else msgspec.to_builtins(result.stop),
         "calibrated": _calibrated(result),
-        "way": msgspec.to_builtins(result.way) if result and result.way is not msgspec.UNSET else None,
         "words": row.in_words(result.stop.converged) if row and result else "",
         "exit_status": row.exit_status(result.stop.converged) if row and result else None,
         "status": result.status if result else "open",

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from parley.client.reliability.ways import Route
 from parley.client.turns import Nothing, Turns
 from parley.schemas import result
 
@@ -20,8 +19,6 @@ class Result(result.Result, frozen=True, kw_only=True):
     unanswered: tuple[Nothing, ...] = ()
     """Turns that no seat answered, each with its `seat`, `kind`, `round` and `why`. Empty: there are none, or only an
     owner may read them."""
-    route: Route | None = None
-    """Where `protocol="auto"` sent the question, and why; None: the protocol was named."""
 
     def __str__(self) -> str:
         """The answer, how sure it is, who dissents, why it stopped, what was used."""
@@ -45,7 +42,7 @@ class Result(result.Result, frozen=True, kw_only=True):
         return turns
 
 
-def to_api(ended: result.Result, unanswered: Iterable[Nothing] = (), route: Route | None = None) -> Result:
+def to_api(ended: result.Result, unanswered: Iterable[Nothing] = ()) -> Result:
     """The result as the Python API gives it."""
     fields = {name: getattr(ended, name) for name in ended.__struct_fields__}
-    return Result(**fields, unanswered=tuple(unanswered), route=route)
+    return Result(**fields, unanswered=tuple(unanswered))

@@ -1,5 +1,4 @@
-"""The effect of past outcomes on a session, in words: whose records counted, what its controller took over, and how to
-read its confidence."""
+"""The effect of past outcomes on a session, in words: whose records counted, and how to read its confidence."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -11,17 +10,15 @@ from parley.client.text import count, line
 from parley.client.untrusted import figures, number
 from parley.schemas.result import Result
 
-TOLD = frozenset({"reliability", "policy"})
+TOLD = frozenset({"reliability"})
 """Keys of a certificate that are told here."""
 _LATEST_NS = 4e18
 """A later time, in the year 2096, is no date."""
 
 
 def learned_words(result: Result) -> Iterator[str]:
-    """The confidence, calibrated or said not to be, the record of every seat that weighed by one, and what the
-    controller took over. Raises what figures of another shape raise (parley.client.untrusted.shaped)."""
-    if result.way is not msgspec.UNSET:
-        yield f"Protocol auto: {line(result.way.why)}."
+    """The confidence, calibrated or said not to be, and the record of every seat that weighed by one. Raises what
+    figures of another shape raise (parley.client.untrusted.shaped)."""
     stated = result.outcome.get("confidence")
     if not isinstance(stated, int | float):
         yield "This protocol states no confidence in its result, so there is nothing to calibrate."
@@ -41,9 +38,6 @@ def learned_words(result: Result) -> Iterator[str]:
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
-    taken = result.stop.certificate.get("policy")
-    if isinstance(taken, Mapping):
-        yield from _policy(taken)
 
 
 def _records(known: Mapping[str, Any]) -> Iterator[str]:
@@ -61,28 +55,6 @@ def _records(known: Mapping[str, Any]) -> Iterator[str]:
                 f"{', ' + line(row['kind']) if row['kind'] else ''}"
             )
         yield f"  {line(seat)}: {figures}; weight times {row['factor']:.2f}"
-
-
-def _policy(taken: Mapping[str, Any]) -> Iterator[str]:
-    yield (
-        f"Policy of the controller, learned from {count(taken.get('sessions', 0), 'past session')}{_of_kind(taken)}"
-        f"{_as_of(taken)}:"
-    )
-    settings = taken.get("settings", {})
-    named = ", ".join(f"{line(name)} {value:g}" for name, value in settings.items())
-    yield f"  Learned settings in force: {named or 'none'}."
-    choices = taken.get("choices", ())
-    if choices:
-        yield "  What past sessions came to, by settings:"
-    for row in choices:
-        gain = f"; gain {row['gain']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]" if row["settings"] else ""
-        yield (
-            f"    {line(row['name'])}: right {row['right']:.2f}, {row['tokens']:,.0f} tokens, "
-            f"{row['rounds']:.1f} rounds{gain}"
-        )
-    arms = taken.get("arms", ())
-    if arms:
-        yield f"  The bandit carried over {sum(arm['pulls'] for arm in arms):.1f} pulls."
 
 
 def _of_kind(known: Mapping[str, Any]) -> str:

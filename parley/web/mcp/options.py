@@ -15,7 +15,6 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import BaseModel, Field, ValidationError
 
 from parley.client.protocols import panel_setup
-from parley.client.reliability.ways import AUTO
 from parley.client.text import clean
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.web.mcp.following import Asking
@@ -23,10 +22,7 @@ from parley.web.mcp.following import Asking
 PANEL = panel_setup().name
 """The protocol in which a panel debates."""
 _NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
-_HOW = (
-    f"The protocol: {_NAMES}, or a saved panel of this server. {AUTO} chooses one model, a vote or a debate from past "
-    "sessions. Default: "
-)
+_HOW = f"The protocol: {_NAMES}, or a saved panel of this server. Default: "
 _SHOWN = 80
 
 

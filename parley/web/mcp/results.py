@@ -2,14 +2,9 @@
 
 from typing import Any
 
-import msgspec
 from pydantic import BaseModel, Field
 
-from parley.client.errors import BadInput
-from parley.client.text import clean
-from parley.schemas.afterwards.learned import ChosenWay
 from parley.schemas.result import Result
-from parley.schemas.session import OpenSession
 from parley.web import verdicts
 
 
@@ -35,15 +30,6 @@ class Stop(BaseModel):
     certificate: dict[str, Any] = Field(description="The figures that the decision rests on.")
 
 
-class Way(BaseModel):
-    """What past sessions chose, where the protocol was auto."""
-
-    way: str = Field(description="one, vote or debate")
-    why: str = Field(description="In words, with the figures of each way. Say so to the person who asked.")
-    sessions: int = Field(description="Past sessions that decided; 0: none did.")
-    unused: list[str] = Field(description="Settings that were given and do nothing in the chosen way.")
-
-
 class Verdict(BaseModel):
     """What a session came to."""
 
@@ -61,7 +47,6 @@ class Verdict(BaseModel):
     transcript: str = Field(description="URI of the resource with all that was said.")
     certificate: str = Field(description="URI of the resource with the stop certificate.")
     left_out: list[str] = Field(default_factory=list, description="Files of projectPath that were not taken, and why.")
-    way: Way | None = Field(default=None, description="What auto chose, and why; null: the protocol was named.")
 
 
 class Started(BaseModel):
@@ -71,7 +56,6 @@ class Started(BaseModel):
     protocol: str
     transcript: str
     left_out: list[str] = Field(default_factory=list, description="Files of projectPath that were not taken, and why.")
-    way: Way | None = Field(default=None, description="What auto chose, and why; null: the protocol was named.")
 
 
 class Said(BaseModel):
@@ -185,23 +169,4 @@ def verdict_of(result: Result, left_out: tuple[str, ...] = ()) -> Verdict:
         transcript=transcript_uri(result.session),
         certificate=certificate_uri(result.session),
         left_out=list(left_out),
-        way=_way(result.way),
     )  # fmt: skip
-
-
-def way_of(opening: OpenSession) -> Way | None:
-    """What `auto` chose for a session that is opened; None: its protocol was named."""
-    return None if opening.learned is msgspec.UNSET else _way(opening.learned.way)
-
-
-def _way(way: ChosenWay | msgspec.UnsetType) -> Way | None:
-    if way is msgspec.UNSET:
-        return None
-    return Way(way=way.way, why=clean(way.why), sessions=way.sessions, unused=[clean(name) for name in way.unused])
-
-
-def finished(result: Result | None, sid: str) -> Result:
-    """The result. Raises BadInput where there is none yet."""
-    if result is None:
-        raise BadInput("session", f"{sid} is still open; get_debate says how far it is, stop_debate ends it")
-    return result

@@ -37,7 +37,6 @@ from parley.web.mcp.results import (
     WhatIf,
     transcript_uri,
     verdict_of,
-    way_of,
 )
 from parley.web.offers import Offers, opening_of, without_files
 
@@ -101,7 +100,7 @@ class Tools:
             sid = await asking.opened(parley, asked.opening)
         return Started(
             session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid),
-            left_out=list(asked.left_out), way=way_of(asked.opening),
+            left_out=list(asked.left_out),
         )  # fmt: skip
 
     async def get_debate(
@@ -228,10 +227,9 @@ class Tools:
                 documents.append(asking.document(_CONTEXT, options.context))
             previous = await asking.previous(parley.client, options.continues) if options.continues else None
             offer = self._offers.of(options.protocol or protocol)
-            chosen = self._offers.chosen(offer, options.question, options.settings)
             opening = opening_of(
-                chosen.offer, options.question, documents=documents, settings=chosen.settings, budget=options.budget,
-                seed=options.seed, previous=previous, continues=options.continues or "", route=chosen.route,
+                offer, options.question, documents=documents, settings=options.settings, budget=options.budget,
+                seed=options.seed, previous=previous, continues=options.continues or "",
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error

@@ -107,7 +107,7 @@ class OpenAI:
             return await background.passed_on(self._task_model, path, body)
         wanted = parse_request(body, messages, self._offers, field)
         client = await client_of(request)
-        running = await _unless_left(request, begun(client, wanted, self._offers))
+        running = await _unless_left(request, begun(client, wanted))
         if running is None:
             return Response(status_code=_GONE)
         if wanted.background:

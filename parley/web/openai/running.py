@@ -20,7 +20,7 @@ from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
-from parley.web.offers import Offers, opening_of
+from parley.web.offers import opening_of
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
 from parley.web.openai.requests import FOOTER, Wanted
@@ -91,10 +91,8 @@ def own_of(result: Result, **more: Any) -> dict[str, Any]:
     return fields | {name: value for name, value in more.items() if value}
 
 
-async def begun(client: Client, wanted: Wanted, offers: Offers) -> Running:
+async def begun(client: Client, wanted: Wanted) -> Running:
     """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
-    chosen = offers.chosen(wanted.offer, wanted.question, wanted.settings)
-    wanted = msgspec.structs.replace(wanted, offer=chosen.offer, settings=chosen.settings)
     try:
         previous = await asking.previous(client, wanted.continues) if wanted.continues else None
     except (UnknownSession, BadInput) as error:
@@ -102,7 +100,7 @@ async def begun(client: Client, wanted: Wanted, offers: Offers) -> Running:
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
     opening = opening_of(
         wanted.offer, wanted.question, documents=wanted.documents, settings=wanted.settings, budget=wanted.budget,
-        seed=wanted.seed, previous=previous, continues=wanted.continues, route=chosen.route,
+        seed=wanted.seed, previous=previous, continues=wanted.continues,
     )  # fmt: skip
     sid = await asking.opened(Parley(client), opening)
     return Running(client, sid, wanted)

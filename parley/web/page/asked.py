@@ -120,8 +120,6 @@ class Estimated(msgspec.Struct, frozen=True, kw_only=True):
 
     words: tuple[str, ...]
     """The same in lines."""
-    way: str = ""
-    """What past sessions choose for the question, and why; empty: the protocol was named."""
     likely: EstimateAmount
     most: EstimateAmount | None
     """None: not known before the task has chosen its experts."""

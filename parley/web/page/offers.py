@@ -14,7 +14,6 @@ from msgspec import inspect as types
 
 from parley.client.faces.setup import Option
 from parley.client.protocols import face_of, setup_of
-from parley.client.reliability.ways import AUTO, WORDS
 from parley.client.text import line
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible
@@ -43,14 +42,7 @@ _ITEMS: tuple[tuple[type[types.Type], str], ...] = (
 def offers() -> tuple[ProtocolOffer, ...]:
     """Every protocol that a client may start."""
     known = [PROTOCOLS[name] for name in sorted(PROTOCOLS)]
-    return (_auto(), *(_offer(protocol) for protocol in known if not protocol.standing))
-
-
-def _auto() -> ProtocolOffer:
-    """The choice among ways. It has no settings of its own here, and nobody knows who sits before it is made."""
-    *others, last = WORDS.values()
-    about = f"Past sessions choose {', '.join(others)} or {last}, and the result says why."
-    return ProtocolOffer(name=AUTO, about=about)
+    return tuple(_offer(protocol) for protocol in known if not protocol.standing)
 
 
 def _offer(protocol: Protocol) -> ProtocolOffer:

@@ -17,7 +17,6 @@ from parley.bus.errors import BusError
 from parley.client import api, estimate
 from parley.client.errors import BadInput, NotAllowed, ParleyError
 from parley.client.protocols import setup_of
-from parley.client.reliability.ways import AUTO, with_way
 from parley.coordinator.estimate import Amount, Estimate
 from parley.coordinator.protocols import DEFAULT
 from parley.observability import caller
@@ -77,14 +76,12 @@ async def estimated(request: Request) -> Response:
         raise NotAllowed("creds", "an estimate asks who is there, which takes an owner's credentials")
     presence = await client.workers()
     figures = await asyncio.to_thread(estimate.of, opening, presence.workers)
-    return JsonResponse(_estimated(figures, opening))
+    return JsonResponse(_estimated(figures))
 
 
-def _estimated(figures: Estimate, opening: OpenSession) -> Estimated:
-    way = msgspec.UNSET if opening.learned is msgspec.UNSET else opening.learned.way
+def _estimated(figures: Estimate) -> Estimated:
     return Estimated(
-        words=tuple(estimate.words(figures)), way="" if way is msgspec.UNSET else way.why,
-        likely=_amount(figures.likely),
+        words=tuple(estimate.words(figures)), likely=_amount(figures.likely),
         most=None if figures.work is not None else _amount(figures.most), rounds=figures.rounds,
         shortfall=figures.shortfall,
     )  # fmt: skip
@@ -152,15 +149,13 @@ def _kept(path: Path, file: UploadFile) -> None:
 
 
 async def _checked(request: Request, asked: Start, evidence: Path | None) -> OpenSession:
-    if asked.protocol not in ("", AUTO):
+    if asked.protocol:
         api.known_protocol(asked.protocol)  # a saved panel is for programs
     known: Offers = request.app.state.offers
-    chosen = await asyncio.to_thread(
-        known.chosen, known.of(asked.protocol), asked.question, asked.settings, asked.panel
-    )
-    if chosen.route is not None and asked.humans:
-        raise BadInput("humans", f"{AUTO} chooses who sits there; name a protocol, or leave humans out")
-    protocol, settings = chosen.offer.protocol, chosen.settings
+    offer = known.of(asked.protocol)
+    protocol, settings = offer.protocol, asked.settings
+    if asked.panel is not None:
+        settings = api.with_panel(protocol, settings, asked.panel)
     setup_of(protocol).from_afar(asked.settings)
     previous = None
     if asked.continues:
@@ -176,8 +171,8 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
             asked.question, protocol=protocol, evidence=evidence, settings=settings, budget=budget_of(asked.budget),
             seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, previous=previous, continues=asked.continues,
         )  # fmt: skip
-        learned = built if chosen.offer.learned is None else chosen.offer.learned(built)
-        return msgspec.structs.replace(with_way(learned, chosen.route), waits=dict.fromkeys(asked.humans, WAIT_S))
+        learned = built if offer.learned is None else offer.learned(built)
+        return msgspec.structs.replace(learned, waits=dict.fromkeys(asked.humans, WAIT_S))
 
     try:
         return await asyncio.to_thread(opening)

@@ -5,14 +5,13 @@ Everything is fitted on the fit half and reported on the test half. The page is 
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from parley.client.reliability.policy import chosen
 from parley_research.debates.calibration import debiased_interval
 from parley_research.debates.harness import Scored, play, prepared
 from parley_research.debates.method import Method
@@ -20,8 +19,6 @@ from parley_research.debates.page import shown_share
 from parley_research.debates.record import RecordedDebate, of_half
 from parley_research.debates.registry import DataSet, loaded
 from parley_research.debates.statistics import ALPHA, difference, equivalent, of_questions, share
-from parley_research.learned.policies import LearnedSettings
-from parley_research.learned.routed import Routed
 from parley_research.loaders import DATA, BadData, NoData
 from parley_research.statistics import Interval
 
@@ -32,13 +29,6 @@ MARGIN = 0.01
 _LISTED = msgspec.json.decode(Path(__file__).with_name("tables.json").read_bytes(), type=dict[str, dict[str, Any]])
 TABLES = {name: (str(listed["against"]), tuple(listed["methods"])) for name, listed in _LISTED.items()}
 """Set -> (method that others are compared with, methods)."""
-
-
-_CHOOSE = ("maci_learned", "maci_flags_learned")
-_CHOSEN = (
-    "What was chosen, with figures of the fit half. “Worth more” is right answers less the price of words, against the "
-    "published settings."
-)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,40 +115,6 @@ def table(rows: Sequence[Row], against: str) -> str:
     return "\n".join(lines)
 
 
-def routes(data_set: DataSet, debates: Sequence[RecordedDebate]) -> str:
-    """Where each kind of question goes, by the fit half."""
-    lines = ["| pair, kind | goes to | one member | vote | debate |", "| --- | --- | ---: | ---: | ---: |"]
-    prepared_ = prepared(Routed(), of_half(data_set.split or data_set.name, debates, "fit")) or {}
-    for group, method in sorted(prepared_.items()):
-        assert isinstance(method, Routed)
-        for kind, ways in sorted(method.expected.items()):
-            cells = " | ".join(f"{100 * ways[w].accuracy:.1f} at {ways[w].words:.0f}" for w in method.ways)
-            lines.append(f"| {group}, {kind or 'all kinds'} | {method.way(kind)} | {cells} |")
-    return "\n".join(lines)
-
-
-def chosen_rows(fitted: Mapping[str, Method]) -> str:
-    """By group: which settings of MACI the fit half speaks for, and what they are worth, part by part."""
-    lines = [
-        "| group | debates | chosen | right, %: published, chosen | words: published, chosen | worth more, points |",
-        "| --- | ---: | --- | ---: | ---: | ---: |",
-    ]
-    for group, method in sorted(fitted.items()):
-        assert isinstance(method, LearnedSettings)
-        best = chosen(method.compared)
-        debates = f"{method.compared[0].sessions:,.0f}" if method.compared else "too few debates"
-        if best is None:
-            lines.append(f"| {group} | {debates} | the published ones |  |  |  |")
-            continue
-        published = method.compared[0]
-        gain = _interval(Interval(value=best.gain, low=best.low, high=best.high), sign=True)
-        lines.append(
-            f"| {group} | {debates} | {best.name} | {100 * published.right:.1f}, {100 * best.right:.1f} | "
-            f"{published.tokens:,.0f}, {best.tokens:,.0f} | {gain} |"
-        )
-    return "\n".join(lines)
-
-
 def page(data: Path) -> str:
     """The whole page. Raises NoData and BadData."""
     sets = {data_set.name: data_set for data_set in loaded().sets()}
@@ -175,15 +131,6 @@ def page(data: Path) -> str:
             table(list(rows(data_set, debates, against, names)), titles[against]),
             *not_run(names),
         ]
-        for learned in (method for method in loaded().methods() if method.name in _CHOOSE and method.name in names):
-            fitted = prepared(learned, of_half(data_set.split or name, debates, "fit")) or {}
-            parts += [f"{learned.title}. {_CHOSEN}", chosen_rows(fitted)]
-        if name == "ford":
-            parts += [
-                "Where `auto` sends each kind, decided on the fit half alone. Each cell is accuracy in % at so many "
-                "words, by five-fold cross-validation.",
-                routes(data_set, debates),
-            ]
     return "\n\n".join(parts) + "\n"
 
 

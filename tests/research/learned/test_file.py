@@ -11,15 +11,12 @@ from parley.client.errors import BadInput
 from parley.client.reliability import store
 from parley.client.reliability.known import read_known
 from parley.client.reliability.learning import calibrations, learn
-from parley.client.reliability.route import route
 from parley.client.reliability.verdicts import Member, Verdict, question_hash
-from parley.client.reliability.ways import refuse_other, taken_by_way
 from parley.client.show.learned_words import learned_words
 from parley.doors.offers import offers_of
 from parley.planned.plan import plan_of
 from parley.reliability import learning
-from parley.reliability.applied import routed, with_learned
-from parley.reliability.steering import learned_policies
+from parley.reliability.applied import with_learned
 from parley.schemas.session import OpenSession
 from parley.settings import LearnedSection, Settings, load
 from parley.web.offers import opening_of
@@ -106,12 +103,11 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"format": 9}))
     with pytest.raises(BadInput, match="of format 9"):
         store.read(path)
-    course = {"right": [1], "tokens": [3], "ends": {"published": 7}}
-    verdict = {"session": "s", "question": "q", "at_ns": 1, "course": course}
+    fit = {"version": "v", "method": "beta", "fitted_on": "nothing", "outcomes": 0}
     for garbage in (
         b"", b'{"name": "another file"}', b'{"format": 1, "x": ' + b"[" * 20_000,
             b'{"format": 1, "verdicts": [{"session": "\xff"}]}',
-        json.dumps({"format": 1, "verdicts": [verdict]}).encode(),
+        json.dumps({"format": 1, "calibrations": [fit]}).encode(),
     ):  # fmt: skip
         path.write_bytes(garbage)
         with pytest.raises(BadInput, match=r"no file of what was learned: .*; name another, or move it away"):
@@ -123,11 +119,10 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
     absent = settings(tmp_path)
     asked = OpenSession(question="q?", protocol="consensus")
-    auto = absent.model_copy(update={"protocol": "auto"})
     wanted = "there is no file .*learned.json; parley reliability learn --file writes one"
     for uses in (
-        lambda: with_learned(asked, absent), lambda: routed(auto, "q?"), lambda: learning.listed(absent),
-        lambda: learned_policies(absent), lambda: offers_of(plan_of(absent)),
+        lambda: with_learned(asked, absent), lambda: learning.listed(absent),
+        lambda: offers_of(plan_of(absent)),
     ):  # fmt: skip
         with pytest.raises(BadInput, match=wanted):
             uses()
@@ -186,101 +181,6 @@ def test_the_words_say_whose_record_counted_and_what_is_not_calibrated() -> None
 
 def test_the_section_is_on_unless_it_is_switched_off() -> None:
     assert LearnedSection().reliability and LearnedSection().calibration
-
-
-def past(
-    n: int, *, alone: int, together: int, tokens: int = 3_000, lone: int = 0, model: str = ""
-) -> tuple[Verdict, ...]:
-    """n sessions of three rounds; in `alone` of them all three members were right, else the first; `together` ended
-    right. In `lone` of them the first was wrong."""
-    return tuple(
-        Verdict(
-            session=f"r{i}", question=question_hash(f"r{i}"), protocol="consensus", at_ns=NOW, tokens=tokens, rounds=3,
-            members=tuple(
-                Member(seat=f"p{m}", model=model, right=m > 0 if i < lone else i < alone or m == 0) for m in range(3)
-            ),
-            right=i < together,
-        )
-        for i in range(n)
-    )  # fmt: skip
-
-
-def test_a_debate_that_gains_more_than_it_costs_is_held() -> None:
-    found = route(past(20, alone=8, together=16), "new?")
-    assert (found.way, found.protocol, found.settings, found.sessions) == ("debate", "consensus", {}, 20)
-    single, vote, debate_ = found.expected
-    assert (vote.share, debate_.share) == pytest.approx((9 / 22, 17 / 22))
-    assert single.share == pytest.approx((8 + 12 / 3 + 1) / 22), "in eight sessions all three members, in twelve one"
-    assert (single.tokens, vote.tokens, debate_.tokens) == (250, 1_000, 3_000), "a quarter of a round, one, three"
-    assert debate_.worth == pytest.approx(17 / 22 - 0.005 * 3)
-
-
-def test_a_vote_that_does_as_well_is_taken_for_its_price() -> None:
-    found = route(past(20, alone=16, together=16, lone=10), "new?")
-    assert (found.way, found.settings) == ("vote", {"round_limit": 1})
-    assert found.why.startswith("a vote is chosen, by 20 past sessions. Worth: one model ")
-    assert "a vote 0.768 (0.77 right at 1,000 tokens); a debate 0.758 (0.77 right at 3,000 tokens)" in found.why
-    assert found.otherwise == ("--protocol single", "--protocol consensus")
-
-
-def test_one_model_is_taken_where_neither_is_worth_more() -> None:
-    found = route(past(20, alone=16, together=16), "new?")
-    assert (found.way, found.protocol, found.settings, found.model) == ("one", "single", {}, "")
-    assert found.otherwise == ("--protocol consensus --set consensus.round_limit=1", "--protocol consensus")
-    assert found.why.endswith("; one model is any of the members")
-    assert route(past(20, alone=16, together=16), "new?", able=["consensus"]).way == "vote", "a panel file seats it"
-
-
-def test_the_model_that_would_answer_alone_stands_for_one_model() -> None:
-    """The first member is always right, the others where the majority is."""
-    said = tuple(
-        msgspec.structs.replace(
-            v, members=tuple(msgspec.structs.replace(m, model=f"m{n}", tokens=90) for n, m in enumerate(v.members))
-        )
-        for v in past(20, alone=8, together=16)
-    )
-    found = route(said, "new?", model="m0")
-    assert (found.way, found.model, found.expected[0].tokens) == ("one", "m0", 30)
-    assert found.expected[0].share == pytest.approx(21 / 22)
-    assert route(said, "new?", model="m2").way == "debate"
-    assert route(said, "new?", model="another").model == "", "it sat in none of them: any member stands for it"
-
-
-def test_options_of_a_debate_do_nothing_for_one_model() -> None:
-    given = {"round_limit": 3, "outcomes": ["a", "b"]}
-    assert taken_by_way(given, "single", {}) == ({"outcomes": ["a", "b"]}, ["round_limit"]), "maci is no way of auto"
-    assert taken_by_way(given, "consensus", {"round_limit": 1})[1] == ["round_limit"], "a vote is one round"
-    assert taken_by_way(given, "consensus", {}) == (given, [])
-
-
-def test_what_no_way_of_auto_would_heed_is_refused_whichever_is_chosen() -> None:
-    """A list of outcomes binds neither one model nor a panel: an answer beside it would look like one of it."""
-    with pytest.raises(BadInput, match="outcomes: auto chooses between single and consensus, and neither would heed"):
-        refuse_other(["round_limit", "outcomes"])
-    with pytest.raises(BadInput, match=r"--preset: auto .* It is for maci$"):
-        refuse_other(["reading"], {"reading": "--preset"})
-    refuse_other(["round_limit", "threshold", "stream", "no_such_setting"])
-    with pytest.raises(BadInput, match="auto chooses between single and consensus, and maci is seated"):
-        route((), "new?", able=["maci"])
-
-
-def test_without_enough_sessions_nothing_is_routed_and_that_is_said() -> None:
-    found = route(past(9, alone=9, together=0), "new?")
-    assert (found.way, found.sessions, found.expected) == ("debate", 0, ())
-    assert found.why.startswith("nothing is fitted: 9 past sessions")
-    assert route(past(10, alone=9, together=0), "R3").sessions == 0, "what is known of the question itself is left out"
-
-
-def test_auto_chooses_the_protocol_and_keeps_what_was_set(tmp_path: Path) -> None:
-    store.write(tmp_path / "learned.json", store.Store(verdicts=past(20, alone=16, together=16, lone=10)))
-    long = load(None, {"protocol": "auto", "consensus": {"round_limit": 4}, "learned": settings(tmp_path).learned})
-    chosen, told = routed(long, "new?")
-    assert told is not None and told.way == "vote"
-    assert (chosen.protocol, chosen.of("consensus")) == ("consensus", {"round_limit": 1}), "a vote is one round"
-    given = load(None, {"protocol": "auto", "consensus": {"round_limit": 4}, "state": str(tmp_path / "no")})
-    chosen, told = routed(given, "new?")
-    assert told is not None and told.sessions == 0 and chosen.of("consensus") == {"round_limit": 4}
-    assert routed(settings(tmp_path), "new?")[1] is None, "it is not asked for"
 
 
 def test_sessions_over_the_gateway_carry_records_too(tmp_path: Path) -> None:

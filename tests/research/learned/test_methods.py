@@ -11,7 +11,6 @@ from parley_research.debates.record import RecordedDebate, Round, Statement
 from parley_research.debates.registry import loaded
 from parley_research.learned.agreement import by_agreement
 from parley_research.learned.records import BestByRecord, ByRecord, counted, posterior
-from parley_research.learned.routed import Routed
 from parley_research.learned.stopping import LearnedStop, read_as, steps
 
 
@@ -89,14 +88,6 @@ def test_gold_that_is_shuffled_gives_chance() -> None:
     assert abs(np.mean([s.credit for s in found]) - 0.5) < 0.1
 
 
-def test_each_kind_goes_where_it_is_worth_most() -> None:
-    method = Routed(price=1.0).fit([*LAW, *TAX, *OPEN])
-    assert {kind: method.way(kind) for kind in ("law", "tax", "open")} == {
-        "law": "one member", "tax": "one member", "open": "debate",
-    }  # fmt: skip
-    assert method.way("a kind that was never seen") in method.ways
-
-
 def test_records_without_gold_find_the_member_that_the_others_bear_out() -> None:
     pytest.importorskip("crowdkit", reason="NOT CHECKED: crowd-kit is not installed (the extra eval)")
     dice = np.random.default_rng(5)
@@ -140,5 +131,5 @@ def test_a_reading_moves_the_leading_probability_and_keeps_the_rest_in_proportio
 
 def test_they_are_methods_of_the_harness() -> None:
     there = {method.name: method for method in loaded().methods()}
-    assert {"record_alone", "record_vote", "learned_stop", "judge_learned", "auto"} <= there.keys()
-    assert all(there[name].fits for name in ("record_alone", "learned_stop", "auto"))
+    assert {"record_alone", "record_vote", "learned_stop", "judge_learned"} <= there.keys()
+    assert all(there[name].fits for name in ("record_alone", "learned_stop"))

@@ -13,6 +13,7 @@ from parley.client.rendering.transcript import brief_result, result_lines
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.untrusted import shaped
 from parley.coordinator.admission import admit
+from parley.coordinator.forks.carry import Wanted, carry
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
@@ -87,6 +88,20 @@ def test_a_session_with_records_replays_byte_for_byte(play: Any) -> None:
     found = replay(PROTOCOLS.get, "s1", [encode(entry) for entry in whole.entries])
     assert encode(found.session) == encode(whole.session)
     assert b'"reliability"' in encode(found.entries[0].event)
+
+
+def test_a_fork_keeps_the_records_that_its_record_was_opened_with() -> None:
+    play = debate(records(debater_1=0.6, debater_2=0.9))
+    found = replay(PROTOCOLS.get, "s1", play.log)
+    opened = found.session.opened
+    wanted = Wanted(
+        sid="f1", parent="s1", protocol=PROTOCOLS["maci"], record=found, opened=opened, changes=(), round=1,
+        position=len(found.entries) - 1,
+    )  # fmt: skip
+    steps = carry(wanted, 10**18, "in:1")
+    again = replay(PROTOCOLS.get, "f1", [encode(step.entry) for step in steps])
+    assert opened.learned is not msgspec.UNSET and again.session.opened.learned == opened.learned
+    assert again.session.inner.control.trust == found.session.inner.control.trust != {}
 
 
 @pytest.mark.parametrize("play", [debate, panel])

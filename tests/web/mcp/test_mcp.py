@@ -163,17 +163,6 @@ async def test_a_client_that_cancels_its_call_cancels_the_session(way: Way) -> N
     assert way.served.front.json("explain", sid, "--json")["status"] == "cancelled"
 
 
-async def test_auto_chooses_the_way_and_says_so(http: Way) -> None:
-    why = "nothing is fitted: 0 past sessions"
-    async with http.client() as client:
-        given = {"question": QUESTION, "protocol": "auto", "context": KNOWS, "settings": {"round_limit": 2}}
-        found = _good(await client.call_tool("ask", given))
-        assert (found["protocol"], found["way"]["way"]) == ("consensus", "debate")
-        assert found["way"]["why"].startswith(why) and f"protocol auto: {why}" in found["verdict"]
-        refused = await client.call_tool("start_debate", {**given, "settings": {"outcomes": ["a", "b"]}})
-        assert "outcomes: auto chooses between single and consensus" in _bad(refused)
-
-
 async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:
     async with http.client() as client:
         started = _good(await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "slow"}))

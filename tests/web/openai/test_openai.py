@@ -118,17 +118,6 @@ def test_a_verdict_is_the_content_and_posts_are_the_reasoning(served: Served, cl
     assert served.front.json("explain", sid, "--json")["stop"] == own["stop"], "the command line says the same"
 
 
-def test_auto_is_a_model_that_says_which_way_it_chose(client: OpenAI) -> None:
-    own_settings: dict[str, Any] = {"parley": {"settings": {"round_limit": 2}}}
-    found = client.chat.completions.create(model="parley/auto", messages=KNOWING, extra_body=own_settings)
-    own: dict[str, Any] = found.model_extra["parley"]  # type: ignore[index]
-    assert (found.model, own["protocol"], own["way"]["way"]) == ("parley/auto", "consensus", "debate")
-    assert own["way"]["why"].startswith("nothing is fitted: 0 past sessions")
-    own_settings["parley"]["settings"] = {"outcomes": ["a", "b"]}
-    with pytest.raises(openai.BadRequestError, match="auto chooses between"):
-        client.chat.completions.create(model="parley/auto", messages=KNOWING, extra_body=own_settings)
-
-
 def test_what_did_not_converge_never_reads_as_agreed_and_usage_is_the_sessions(served: Served, client: OpenAI) -> None:
     own_settings = {"parley": {"settings": {"round_limit": 2}}}
     found = client.chat.completions.create(

@@ -136,9 +136,7 @@ def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Vis
     somebody.expected = ("400 (Bad Request)",)
     expect(page.get_by_text("once there is a question")).to_be_visible()
     page.get_by_label("Question or task").fill("Is it so?")
-    page.get_by_label("Who argues, and how").select_option("auto")
     budget = page.get_by_role("complementary", name="Budget")
-    expect(budget.get_by_text("auto: nothing is fitted")).to_be_visible()
     page.get_by_label("Who argues, and how").select_option("consensus")
     expect(budget.get_by_role("row", name="At most")).to_be_visible()
     page.get_by_text("Settings", exact=True).click()
@@ -204,10 +202,7 @@ def test_the_form_says_what_a_newcomer_understands(somebody: Visitor) -> None:
     page.locator("form details").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
     for protocol in choice.locator("option").evaluate_all("nodes => nodes.map(n => n.value)"):
         choice.select_option(protocol)
-        if protocol == "auto":  # it has no settings: past sessions choose
-            expect(page.get_by_text("Past sessions choose one model, a vote or a debate")).to_be_visible()
-        else:
-            expect(page.get_by_label("Attempts")).to_be_visible()
+        expect(page.get_by_label("Attempts")).to_be_visible()
         form = page.locator("form").inner_text()
         assert not re.search(r"seeds?/|\b[A-Z]\.\d|\b\d+\.\d+'s|Before version", form), protocol
         expect(page.locator("[placeholder='As JSON.']")).to_have_count(0)

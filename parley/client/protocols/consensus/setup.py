@@ -19,7 +19,6 @@ SETUP = ConsensusSetup(
     name="consensus",
     about="A panel answers apart. Then each seat sees all answers and may change its own, "
     "until they agree, are stuck, or reach the round limit.",
-    ways={"vote": {"round_limit": 1}, "debate": {}},
     opening_only=("panel", "expertise_weight", "stream"),
     rank=1,
     several=Several(role="panelist", setting="panel", size=3),

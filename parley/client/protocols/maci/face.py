@@ -1,22 +1,15 @@
 """How a session of the maci protocol is shown."""
 
-from collections.abc import Callable
-
-from parley.client.faces.course import Course
 from parley.client.faces.face import Face
 from parley.client.protocols.maci.presenter import MaciPresenter
 from parley.client.protocols.maci.setup import SETUP
 from parley.client.protocols.maci.story import body_of
-from parley.client.records import Record
-from parley.coordinator.schedulers.tried import GRID
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 
 
 class MaciFace(Face):
     """The face of a measured debate."""
-
-    grid = GRID
 
     def knows(self, post: Post) -> bool:
         """Whether its body is of one of MACI's types."""
@@ -32,12 +25,6 @@ class MaciFace(Face):
             if len(first) == 1:
                 held[seat] = (first[0],)
         return held
-
-    def course(self, record: Record, right: Callable[[str], bool | None]) -> Course | None:
-        """Where each setting of the grid would have ended the debate, and what the bandit's actions earned."""
-        from parley.client.protocols.maci.course import course  # the protocol's machine: whoever learns alone needs it
-
-        return course(record, right)
 
 
 FACE = MaciFace(setup=SETUP, presenter=MaciPresenter)

@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
-from parley.schemas.afterwards.policy import Arm
 from parley.schemas.control import Control
 from parley_research.debates.method import Budget, Method, Needs, Outcome, leading
 from parley_research.debates.methods.played import after
@@ -102,8 +101,6 @@ class Controlled(Method):
 
     family = "maci"
     needs: frozenset[Needs] = frozenset({"rounds", "pair"})
-    arms: tuple[Arm, ...] = ()
-    """What its bandit carries over from other debates."""
 
     def __init__(self, name: str, title: str, changed: Mapping[str, Any], needs: Sequence[Needs] = ()) -> None:
         self.name, self.title = name, title
@@ -124,7 +121,7 @@ class Controlled(Method):
     def played(self, options: int, course: tuple[Seen, ...]) -> tuple[int, tuple[float, ...], str]:
         """(the round after which it stopped, the mixture then, why or nothing). Many debates take the same course."""
         names = tuple(f"o{place}" for place in range(options))
-        state = begin(self.control, names, course[0].observation(), arms=self.arms)
+        state = begin(self.control, names, course[0].observation())
         last, stop = 0, None
         while stop is None and last + 1 < len(course):
             last += 1

@@ -48,7 +48,7 @@ class List {
       "select",
       { name: "protocol" },
       option("", "any"),
-      who.protocols.filter((p) => p.name !== "auto").map((p) => option(p.name, p.name, asked.get("protocol"))),
+      who.protocols.map((p) => option(p.name, p.name, asked.get("protocol"))),
     );
     this.compare = link("/compare", "Compare", { class: "btn", hidden: true });
     this.list = el("ul", { class: "plain list", "aria-label": "Sessions" });

@@ -221,7 +221,6 @@ class StartPage {
         class: amount > limit(name) ? "bar over" : "bar",
       });
     return [
-      found.way && said(`auto: ${found.way}`, { class: "sub" }),
       el(
         "table",
         {},
