@@ -96,7 +96,7 @@ KNOWING: list[Any] = [{"role": "system", "content": KNOWS}, {"role": "user", "co
 
 def test_protocols_and_saved_panels_are_models(client: OpenAI) -> None:
     names = {model.id for model in client.models.list()}
-    assert {"parley/auto", "parley/consensus", "parley/madp", "parley/never", "parley/slow"} <= names
+    assert {"parley/consensus", "parley/madp", "parley/never", "parley/slow"} <= names
     assert client.models.retrieve("parley/never").owned_by == "parley"
     with pytest.raises(openai.NotFoundError, match="parley/never") as failed:
         client.models.retrieve("parley/nobody")
