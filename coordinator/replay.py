@@ -4,6 +4,7 @@
 that comes out, byte for byte, with the one that was stored. `what_if` steps two machines side by side until their
 commands part."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -107,8 +108,16 @@ def replayed(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> It
         yield session, entry_again
 
 
-def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overrides: Mapping[str, Any]) -> Parting:
+def what_if(
+    lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overrides: Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+) -> Parting:  # fmt: skip
     """The recorded events under other settings, as far as they carry.
+
+    Parameters
+    ----------
+    constants
+        In place of the protocol's own, for one that has `tuned`.
 
     Raises
     ------
@@ -121,9 +130,13 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
     entries = tuple(e for e in recorded.entries if not isinstance(e.event, log.FeedbackGiven))
     opened, protocol = _opening(lookup, entries[0])
     settings = {**opened.settings, **overrides}
-    changed = msgspec.to_builtins(build_settings(protocol, settings))
+    changed_protocol = protocol
+    if constants and protocol.tuned is not None:
+        changed_protocol = dataclasses.replace(protocol, settings=protocol.tuned)
+        settings["constants"] = constants
+    changed = msgspec.to_builtins(build_settings(changed_protocol, settings))
     other = msgspec.structs.replace(opened, settings=changed)
-    mine, my_commands = begin(protocol, sid, other, entries[0].at_ns)
+    mine, my_commands = begin(changed_protocol, sid, other, entries[0].at_ns)
     theirs, their_commands = begin(protocol, sid, opened, entries[0].at_ns)
     n = 0
     while course(my_commands) == course(their_commands):
@@ -132,7 +145,7 @@ def what_if(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overri
             how = "both runs take the same course" + ("" if mine.closed else ", as far as the record goes")
             return Parting(n=None, how=how, stop=_reason(mine), result=_result(mine), carried=n)
         e = entries[n]
-        mine, my_commands = step(protocol, mine, e.event, e.at_ns)
+        mine, my_commands = step(changed_protocol, mine, e.event, e.at_ns)
         theirs, their_commands = step(protocol, theirs, e.event, e.at_ns)
     return _parting(protocol, n, mine, theirs, my_commands, their_commands)
 

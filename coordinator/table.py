@@ -415,6 +415,9 @@ class Protocol:
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
     attempts: Callable[[Any], int]
+    tuned: type | None = None
+    """Its settings with a field `constants`, for recorded sessions that are computed again with other numbers; None: it
+    has no such numbers."""
     stops: tuple[str, ...] = ()
     """Reasons for which its sessions stop (parley.schemas.stops), beside those of every protocol."""
     oldest: int | None = None

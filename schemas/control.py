@@ -55,15 +55,10 @@ class RoundValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             in_range(f"round_value.coefficients.{name}", figure, -1e6, 1e6)
 
 
-class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Parameters of the signals, dials and stops. Defaults are B.1's and D.6's where the paper gives any."""
+class Constants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Numbers of the signals, dials and stops that every session shares. `parley signals` and `parley replay
+    --constants` compute with others."""
 
-    section: ClassVar[str] = "control"
-    """What stands in front of a field's name in an error."""
-
-    reading: Literal["debate", "paper"] = "debate"
-    """debate: a stated belief stands, agreement ends a debate, and to have nothing to add is a plateau. paper: as
-    published, with the monotone gate."""
     prototype: Literal["relevant", "all"] | None = None
     """What evidence is held against (D.1): the task with all of its passages, or with its outcomes and those passages
     that these alone show to be relevant. None: by the reading, `all` in `paper` alone."""
@@ -77,71 +72,112 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     eps: float = 1e-6  # eq. 4
     eps_i: float = 0.02  # eq. 7, D.6
     eps_d: float = 0.05  # eq. 7, D.6
-    plateau: Literal["relative", "absolute"] = "relative"
+    plateau: Literal["relative", "absolute"] = "relative"  # eq. 6 and 7
     """relative: equations 6 and 7; absolute: D.5."""
     # dials
-    schedule: Literal["adaptive", "stepped", "fixed", "learned"] = "adaptive"
-    cl: float | None = None
-    """The level of `fixed`, or a start that overrides the initial bins."""
     alpha_i: float = 0.2  # eq. 8
     alpha_d: float = 0.2  # eq. 8
     gamma: float = 0.1  # eq. 9
     tau_q: float = 0.5  # B.1
     tau_crit: float = 0.3  # B.1
     tau_max: float = 0.9  # the paper gives none
-    gate_quantile: float | None = None
+    gate_quantile: float | None = None  # the paper has no bound
     """No gate rises above this quantile of what the round's own arguments reach; None: by the reading, 0.25 and in
     `paper` no bound."""
+    nu: float = 0.0  # bits; M.2
+    averaging: float = 0.0  # M.1, the beta of equation 13
+    """Share by which a belief goes towards the mean of its round; 0: it stands as stated."""
+    # start
+    q_hi: float = 0.7  # B.1
+    q_lo: float = 0.5  # B.1
+    d_lo: float = 0.3  # B.1
+    d_hi: float = 0.5  # B.1
+    development: Development | None = None  # F.1
+    """Given: the bins are its 30th and 70th percentiles in place of the four thresholds."""
+    # stops
+    near_consensus: float = 0.1  # D.6
+    agreement: bool | None = None  # not the paper's
+    """Whether an agreement that stood a devil's advocate ends a debate; None: by the reading, not in `paper`."""
+    least_move: float = 0.05  # probability; not the paper's
+    """That a debater moves at least, for its belief to have moved."""
+    evaluator_stability: bool = False  # E.7
+    crit_variance: float = 0.01  # E.7
+    crit_change: float = 0.02  # E.7
+    stalemate_rounds: int = 3  # not the paper's
+    round_value: RoundValue | msgspec.UnsetType = msgspec.UNSET  # not the paper's
+    """Given: the debate ends where one more round is worth less than it costs."""
+    # learned schedule
+    w1: float = 0.5  # L.6
+    w2: float = 0.5  # L.6
+    cost_weight: float = 0.1  # the lambda of L.1
+    c_max: float | None = None  # tokens; L.1
+    """None: the 95th percentile of the rounds so far."""
+    step: float = 0.2  # L.6
+    # regime
+    y_min: int = 20  # outcomes; 3.6
+    o_lo: float = 0.3  # 3.6
+    ece_max: float = 0.1  # 3.6
+    ece: float | None = None  # 3.6
+    """Calibration error of the majority vote at development time; None: not known."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if value is not None:
+                in_range(f"constants.{name.rstrip('_')}", value, low, high)
+        for less, more in (("q_lo", "q_hi"), ("d_lo", "d_hi"), ("tau_q", "tau_max"), ("tau_crit", "tau_max")):
+            if getattr(self, less) > getattr(self, more):
+                allowed = f"allowed is at most constants.{more}, which is {getattr(self, more):g}"
+                raise InvalidValue(f"constants.{less}", getattr(self, less), allowed)
+
+
+_RANGES: tuple[tuple[str, float, float], ...] = (
+    ("smoothing", 0, 0.1), ("w", 1, 100), ("eta", 1e-12, 1), ("lambda_", 0, 1), ("eps", 1e-12, 1), ("eps_i", 0, 1),
+    ("eps_d", 0, 1), ("alpha_i", 0, 1), ("alpha_d", 0, 1), ("gamma", 0, 1), ("tau_q", 0, 1), ("tau_crit", 0, 1),
+    ("tau_max", 0, 1), ("gate_quantile", 0, 1), ("nu", 0, 10), ("averaging", 0, 1), ("relevant_from", -1, 1),
+    ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1), ("d_hi", 0, 1), ("near_consensus", 0, 1), ("least_move", 0, 1),
+    ("crit_variance", 0, 1), ("crit_change", 0, 1), ("stalemate_rounds", 1, 50), ("w1", 0, 1), ("w2", 0, 1),
+    ("cost_weight", 0, 1), ("c_max", 1, 1e12), ("step", 0, 1), ("y_min", 2, 1_000), ("o_lo", 0, 1), ("ece_max", 0, 1),
+    ("ece", 0, 1),
+)  # fmt: skip
+CONSTANTS = Constants()
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What two people would set differently of the signals, dials and stops. Defaults are B.1's and D.6's where the
+    paper gives any."""
+
+    section: ClassVar[str] = "control"
+    """What stands in front of a field's name in an error."""
+
+    reading: Literal["debate", "paper"] = "debate"
+    """debate: a stated belief stands, agreement ends a debate, and to have nothing to add is a plateau. paper: as
+    published, with the monotone gate."""
+    # dials
+    schedule: Literal["adaptive", "stepped", "fixed", "learned"] = "adaptive"
+    policy: Literal["ucb", "linucb"] = "ucb"
+    """Of the learned schedule: Algorithm 2, or L.5."""
+    cl: float | None = None
+    """The level of `fixed`, or a start that overrides the initial bins."""
     q_gate: bool = True
     """Off: every argument passes on its evidence, and tau_q is 0 (the ablation "no Q gate", table 3)."""
     crit_gate: bool = True
     """Off: every argument passes on its CRIT, and tau_crit is 0."""
     monotone_gate: bool | None = None  # M.2, M.6
     """None: by the reading, on in `paper` alone."""
-    nu: float = 0.0  # bits; M.2
-    averaging: float = 0.0  # M.1, the beta of equation 13
-    """Share by which a belief goes towards the mean of its round; 0: it stands as stated."""
-    # start
-    q_hi: float = 0.7  # B.1
-    q_lo: float = 0.5
-    d_lo: float = 0.3
-    d_hi: float = 0.5
-    development: Development | None = None
-    """Given: the bins are its 30th and 70th percentiles (F.1) in place of the four thresholds."""
     # stops
     tau_stop: int = 2  # rounds; eq. 10
     tau_o: float = 0.3  # B.1
-    near_consensus: float = 0.1  # D.6
-    agreement: bool | None = None
-    """Whether an agreement that stood a devil's advocate ends a debate; None: by the reading, not in `paper`."""
-    least_move: float = 0.05
-    """Probability that a debater moves at least, for its belief to have moved."""
-    evaluator_stability: bool = False  # E.7
-    round_value: RoundValue | msgspec.UnsetType = msgspec.UNSET
-    """Given: the debate ends where one more round is worth less than it costs."""
-    crit_variance: float = 0.01
-    crit_change: float = 0.02
-    stalemate_rounds: int = 3
     round_limit: int = 8
     judges: int = 3  # E.2
     """Different workers, each a seat; where fewer are there, evaluator stability is not met."""
     k_ret: int = 32  # B.2
     """Passages retrieved for the task."""
-    # learned schedule
-    w1: float = 0.5  # L.6
-    w2: float = 0.5
-    cost_weight: float = 0.1  # the lambda of L.1
-    c_max: float | None = None
-    """Tokens; None: the 95th percentile of the rounds so far."""
-    step: float = 0.2  # L.6
-    policy: Literal["ucb", "linucb"] = "ucb"
-    """Of the learned schedule: Algorithm 2, or L.5."""
-    # regime
-    y_min: int = 20  # 3.6
-    o_lo: float = 0.3
-    ece_max: float = 0.1
-    ece: float | None = None
-    """Calibration error of the majority vote at development time; None: not known."""
+
+    @property
+    def constants(self) -> Constants:
+        """The numbers that are no settings."""
+        return CONSTANTS
 
     @property
     def gated(self) -> bool:
@@ -151,18 +187,19 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def by_relevance(self) -> bool:
         """Whether the prototype leaves out passages that are not about the task."""
-        return self.reading != "paper" if self.prototype is None else self.prototype == "relevant"
+        prototype = self.constants.prototype
+        return self.reading != "paper" if prototype is None else prototype == "relevant"
 
     @property
     def gate_bound(self) -> float | None:
         """The quantile of a round's arguments that no gate rises above; None: they rise to tau_max."""
         usual = None if self.reading == "paper" else 0.25
-        return usual if self.gate_quantile is None else self.gate_quantile
+        return usual if self.constants.gate_quantile is None else self.constants.gate_quantile
 
     @property
     def agreement_ends(self) -> bool:
         """Whether agreement ends a debate."""
-        return self.reading != "paper" if self.agreement is None else self.agreement
+        return self.reading != "paper" if self.constants.agreement is None else self.constants.agreement
 
     @property
     def follows_minds(self) -> bool:
@@ -170,14 +207,11 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.reading != "paper" or self.agreement_ends
 
     def __post_init__(self) -> None:
-        for name, low, high in _RANGES:
+        limits = (("cl", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("round_limit", 1, 50), ("judges", 1, 9))
+        for name, low, high in (*limits, ("k_ret", 1, 200)):
             value = getattr(self, name)
             if value is not None:
-                in_range(f"{self.section}.{name.rstrip('_')}", value, low, high)
-        for less, more in (("q_lo", "q_hi"), ("d_lo", "d_hi"), ("tau_q", "tau_max"), ("tau_crit", "tau_max")):
-            if getattr(self, less) > getattr(self, more):
-                allowed = f"allowed is at most {self.section}.{more}, which is {getattr(self, more):g}"
-                raise InvalidValue(f"{self.section}.{less}", getattr(self, less), allowed)
+                in_range(f"{self.section}.{name}", value, low, high)
         if self.schedule == "fixed" and self.cl is None:
             raise InvalidValue(f"{self.section}.schedule", "fixed", f"it needs the level: set {self.section}.cl")
         if self.schedule == "stepped" and self.cl is not None:
@@ -185,17 +219,10 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InvalidValue(f"{self.section}.cl", self.cl, allowed)
 
 
-_RANGES: tuple[tuple[str, float, float], ...] = (
-    ("smoothing", 0, 0.1), ("w", 1, 100), ("eta", 1e-12, 1), ("lambda_", 0, 1), ("eps", 1e-12, 1), ("eps_i", 0, 1),
-    ("eps_d", 0, 1), ("cl", 0, 1), ("alpha_i", 0, 1), ("alpha_d", 0, 1), ("gamma", 0, 1), ("tau_q", 0, 1),
-    ("tau_crit", 0, 1), ("tau_max", 0, 1), ("gate_quantile", 0, 1), ("nu", 0, 10), ("averaging", 0, 1),
-    ("relevant_from", -1, 1), ("q_hi", -1, 1), ("q_lo", -1, 1), ("d_lo", 0, 1),
-    ("d_hi", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("near_consensus", 0, 1), ("least_move", 0, 1),
-    ("crit_variance", 0, 1),
-    ("crit_change", 0, 1), ("stalemate_rounds", 1, 50), ("round_limit", 1, 50), ("judges", 1, 9), ("k_ret", 1, 200),
-    ("w1", 0, 1), ("w2", 0, 1), ("cost_weight", 0, 1), ("c_max", 1, 1e12), ("step", 0, 1), ("y_min", 2, 1_000),
-    ("o_lo", 0, 1), ("ece_max", 0, 1), ("ece", 0, 1),
-)  # fmt: skip
+class Tuned(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same with numbers of one's own: for debates that are computed again, never for a session that runs."""
+
+    constants: Constants = CONSTANTS
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):

@@ -128,16 +128,17 @@ def begin(
         raise ValueError(f"{len(outcomes)} outcomes, wanted are 2 or more")
     agents = tuple(observation.beliefs)
     _check(outcomes, observation.beliefs)
-    beliefs = dict(observation.beliefs)
+    beliefs, constants = dict(observation.beliefs), config.constants
     state = State(
         outcomes=outcomes, ordered=ordered, positions=positions, rounds=(), beliefs=beliefs,
         reliability=dict.fromkeys(agents, panel.START), cl=0.0,
-        tau_q=config.tau_q if config.q_gate else 0.0, tau_crit=config.tau_crit if config.crit_gate else 0.0,
+        tau_q=constants.tau_q if config.q_gate else 0.0,
+        tau_crit=constants.tau_crit if config.crit_gate else 0.0,
         learned=learning.begin(config) if config.schedule == "learned" else None,
         trust={u: trust[u] for u in agents} if trust else msgspec.UNSET,
     )  # fmt: skip
     weights = panel.trusted(dict.fromkeys(agents, 1 / len(agents)), _trust(state))
-    signals = _measured(state, observation, weights, dist.spread(beliefs.values(), config.smoothing))
+    signals = _measured(state, observation, weights, dist.spread(beliefs.values(), constants.smoothing))
     if config.follows_minds:
         signals = _minds(signals, state, observation, beliefs)
     return msgspec.structs.replace(state, rounds=(signals,), cl=_first_level(config, signals))
@@ -153,18 +154,18 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     ValueError
         A belief of an agent that was not there in round 0, or of another length.
     """
-    before = state.beliefs
+    before, constants = state.beliefs, config.constants
     beliefs, spread, is_held = _gated(config, state, observation.beliefs)
-    reliability = panel.reliability(state.reliability, observation.crit, config.lambda_)
+    reliability = panel.reliability(state.reliability, observation.crit, constants.lambda_)
     number = len(state.rounds)
     state = msgspec.structs.replace(
         state, beliefs=beliefs, reliability=reliability, held=(*state.held, number) if is_held else state.held
     )
-    weights = panel.trusted(panel.weights(reliability, config.eps), _trust(state))
+    weights = panel.trusted(panel.weights(reliability, constants.eps), _trust(state))
     signals = _measured(state, observation, weights, spread)
     entropies = [*(r.entropy for r in state.rounds), signals.entropy]
-    moved = moves.progress(entropies, [*(r.jsd for r in state.rounds), signals.jsd], config.w, config.eta)
-    pi_i, pi_d = moves.flags(moved, config.plateau, config.eps_i, config.eps_d)
+    moved = moves.progress(entropies, [*(r.jsd for r in state.rounds), signals.jsd], constants.w, constants.eta)
+    pi_i, pi_d = moves.flags(moved, constants.plateau, constants.eps_i, constants.eps_d)
     signals = msgspec.structs.replace(
         signals, information_gain=moves.information_gain(entropies[-2], entropies[-1]),
         r_i=moved.r_i, r_d=moved.r_d, pi_i=pi_i, pi_d=pi_d, held=is_held,
@@ -214,16 +215,16 @@ def _gated(
     if unknown:
         raise ValueError(f"belief of {unknown[0]}, which has none of the blind round")
     _check(state.outcomes, offered)
-    beliefs = {**state.beliefs, **offered}
-    if config.averaging:
-        moved = dist.averaged(tuple(beliefs.values()), config.averaging)
+    beliefs, constants = {**state.beliefs, **offered}, config.constants
+    if constants.averaging:
+        moved = dist.averaged(tuple(beliefs.values()), constants.averaging)
         beliefs = dict(zip(beliefs, moved, strict=True))
-    spread = dist.spread(beliefs.values(), config.smoothing)
+    spread = dist.spread(beliefs.values(), constants.smoothing)
     if not config.gated:
         return beliefs, spread, False
-    most = state.rounds[-1].dispersion + config.nu
+    most = state.rounds[-1].dispersion + constants.nu
     if spread.dispersion > most + dist.ROUNDING:
-        return state.beliefs, dist.spread(state.beliefs.values(), config.smoothing), True
+        return state.beliefs, dist.spread(state.beliefs.values(), constants.smoothing), True
     return beliefs, msgspec.structs.replace(spread, dispersion=min(spread.dispersion, most)), False
 
 
@@ -297,7 +298,8 @@ def _turned(config: Control, state: State, signals: Signals, observation: Observ
     pi_i, pi_d = bool(signals.pi_i), bool(signals.pi_d)
     # what nobody argued in cannot have been too weak for the gates
     raised = pi_i and (config.reading == "paper" or signals.arguments != 0)
-    alpha_i, alpha_d, gamma = config.alpha_i, config.alpha_d, config.gamma
+    constants = config.constants
+    alpha_i, alpha_d, gamma = constants.alpha_i, constants.alpha_d, constants.gamma
     chosen = state.learned
     if chosen is not None:
         chosen = learning.after(config, chosen, (*state.rounds, signals), observation.tokens_left)
@@ -309,8 +311,8 @@ def _turned(config: Control, state: State, signals: Signals, observation: Observ
         cl = dials.stepped(signals.round + 1)
     elif config.schedule != "fixed":
         cl = dials.behaviour(cl, pi_i, pi_d, alpha_i, alpha_d)
-    tau_q = dials.information(state.tau_q, raised, gamma, config.tau_max)
-    tau_crit = dials.information(state.tau_crit, raised, gamma, config.tau_max)
+    tau_q = dials.information(state.tau_q, raised, gamma, constants.tau_max)
+    tau_crit = dials.information(state.tau_crit, raised, gamma, constants.tau_max)
     if config.gate_bound is not None:
         reached = observation.reached_q or ((observation.q,) if observation.q else ())
         tau_q = dials.bounded(state.tau_q, tau_q, reached, config.gate_bound)

@@ -24,20 +24,21 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 def begin(config: Control) -> Learned:
     """Before any action of this debate; alpha is the mean of the two that it stands for."""
+    constants = config.constants
     return Learned(
-        alpha=(config.alpha_i + config.alpha_d) / 2,
-        gamma=config.gamma,
+        alpha=(constants.alpha_i + constants.alpha_d) / 2,
+        gamma=constants.gamma,
         policy=bandit.LinUcb() if config.policy == "linucb" else bandit.Ucb(),
     )
 
 
 def earned(config: Control, rounds: Sequence[Signals]) -> float:
     """What the action before the last of these rounds earned (L.1). `rounds`: from the blind one on, two or more."""
-    before, now = rounds[-2], rounds[-1]
-    scale = config.c_max or percentile([r.tokens for r in rounds], 95)
+    before, now, constants = rounds[-2], rounds[-1], config.constants
+    scale = constants.c_max or percentile([r.tokens for r in rounds], 95)
     return bandit.reward(
         (before.information_gain or 0.0, now.information_gain or 0.0), (before.dispersion, now.dispersion),
-        now.tokens / scale if scale else 0.0, w1=config.w1, w2=config.w2, cost_weight=config.cost_weight,
+        now.tokens / scale if scale else 0.0, w1=constants.w1, w2=constants.w2, cost_weight=constants.cost_weight,
     )  # fmt: skip
 
 
@@ -59,7 +60,7 @@ def after(config: Control, state: Learned, rounds: Sequence[Signals], tokens_lef
     action = policy.choose(bandit.feasible([dearest] * len(bandit.ACTIONS), tokens_left), context)
     alpha, gamma = state.alpha, state.gamma
     if action is not None:
-        alpha, gamma = bandit.moved(alpha, gamma, action, config.step)
+        alpha, gamma = bandit.moved(alpha, gamma, action, config.constants.step)
     return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context)
 
 

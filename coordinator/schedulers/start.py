@@ -19,9 +19,10 @@ class Bins(msgspec.Struct, frozen=True, kw_only=True):
 
 def bins(config: Control) -> Bins:
     """The four thresholds, or the 30th and 70th percentiles of a development set where one is given (F.1)."""
-    development = config.development
+    constants = config.constants
+    development = constants.development
     if development is None:
-        return Bins(q_hi=config.q_hi, q_lo=config.q_lo, d_lo=config.d_lo, d_hi=config.d_hi)
+        return Bins(q_hi=constants.q_hi, q_lo=constants.q_lo, d_lo=constants.d_lo, d_hi=constants.d_hi)
     return Bins(
         q_hi=percentile(development.q, 70), q_lo=percentile(development.q, 30),
         d_lo=percentile(development.d, 30), d_hi=percentile(development.d, 70),

@@ -40,12 +40,13 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
     short
         Why the next round does not fit what is left of the budget, with figures; empty: it fits.
     """
-    last = rounds[-1]
+    last, constants = rounds[-1], config.constants
+    fit = constants.round_value
     predicates = {
         **({"agreement": agreement(config, rounds)} if config.agreement_ends else {}),
         "plateau": plateau(config, rounds),
         "stalemate": stalemate(config, rounds),
-        **({"no_gain": no_gain(config.round_value, rounds)} if config.round_value is not msgspec.UNSET else {}),
+        **({"no_gain": no_gain(fit, rounds)} if fit is not msgspec.UNSET else {}),
         "budget": [
             {"test": "what the next round lacks", "value": short, "relation": "!=", "limit": "", "holds": bool(short)}
         ],
@@ -68,16 +69,14 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
         "near_consensus": near,
         "one_answer": one_answer,
         "disagreement": "wasserstein" if ordered else "jsd",
-        "plateau": config.plateau,
-        "window": {"w": config.w, "eta": config.eta, "eps_i": config.eps_i, "eps_d": config.eps_d},
+        "plateau": constants.plateau,
+        "window": {"w": constants.w, "eta": constants.eta, "eps_i": constants.eps_i, "eps_d": constants.eps_d},
         "gates": {"tau_q": last.tau_q, "tau_crit": last.tau_crit},
         "gates_first": {"tau_q": first.tau_q, "tau_crit": first.tau_crit},
         "held": [r.round for r in rounds if r.held],
         "spent": {"tokens": tokens} if tokens else {},
         "history": [_history_row(r) for r in rounds],
-        **(
-            {} if config.round_value is msgspec.UNSET else {"round_value": _round_value_row(config.round_value, rounds)}
-        ),
+        **({} if fit is msgspec.UNSET else {"round_value": _round_value_row(fit, rounds)}),
     }
     return Verdict(reason=reason, round=last.round, converged=converged, certificate=certificate)
 
@@ -88,7 +87,7 @@ def _history_row(r: Signals) -> dict[str, Any]:
 
 
 def _near(config: Control, r: Signals) -> Test:
-    return _test("disagreement", r.jsd, "<=", config.near_consensus)
+    return _test("disagreement", r.jsd, "<=", config.constants.near_consensus)
 
 
 def agrees(config: Control, r: Signals) -> bool:
@@ -99,7 +98,7 @@ def agrees(config: Control, r: Signals) -> bool:
 
 def still(config: Control, r: Signals) -> bool:
     """Whether every debater was there in a round, and none moved."""
-    stood = isinstance(r.moved, float) and r.moved < config.least_move
+    stood = isinstance(r.moved, float) and r.moved < config.constants.least_move
     return config.reading == "debate" and r.absent == 0 and stood
 
 
@@ -118,7 +117,7 @@ def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
         _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
         _near(config, last),
         _test("rounds with a devil's advocate, after which all held the same answer", int(stands), ">=", 1),
-        _test("most that a debater took from it in that round", yielded, "<", config.least_move),
+        _test("most that a debater took from it in that round", yielded, "<", config.constants.least_move),
     ]
 
 
@@ -139,14 +138,14 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
         _test("evidence quality", last.q, ">=", last.tau_q),
         _test("overlap", last.overlap, ">=", config.tau_o),
     ]  # fmt: skip
-    if config.evaluator_stability:
+    if config.constants.evaluator_stability:
         for back, when in ((2, "of the round before"), (1, "of this round")):
             variance = rounds[-back].crit_variance if len(rounds) >= back else None
             judges = rounds[-back].judges if len(rounds) >= back else msgspec.UNSET
             tests += [
                 *([] if judges is msgspec.UNSET else [_test(f"different judges {when}", judges, ">=", config.judges)]),
-                _test(f"variance across judges {when}", variance, "<", config.crit_variance),
-                _test(f"change of mean CRIT {when}", _change(rounds, back), "<", config.crit_change),
+                _test(f"variance across judges {when}", variance, "<", config.constants.crit_variance),
+                _test(f"change of mean CRIT {when}", _change(rounds, back), "<", config.constants.crit_change),
             ]
     return tests
 
@@ -165,7 +164,9 @@ def stalemate(config: Control, rounds: Sequence[Signals]) -> list[Test]:
         if signals.crit is None or signals.tau_crit is None or not signals.crit < signals.tau_crit:
             break
         low += 1
-    return [_test("rounds with mean CRIT below its gate, without a break", low, ">=", config.stalemate_rounds)]
+    return [
+        _test("rounds with mean CRIT below its gate, without a break", low, ">=", config.constants.stalemate_rounds)
+    ]
 
 
 def no_gain(fit: RoundValue, rounds: Sequence[Signals]) -> list[Test]:

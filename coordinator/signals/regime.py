@@ -43,16 +43,17 @@ def classify(
     q_lo, d_hi
         The bins that the start uses.
     """
-    large = outcomes >= config.y_min and q <= q_lo and d >= d_hi
-    synthesis = documents > 1 and overlap is not None and overlap <= config.o_lo
-    risk = None if config.ece is None else config.ece >= config.ece_max
+    constants = config.constants
+    large = outcomes >= constants.y_min and q <= q_lo and d >= d_hi
+    synthesis = documents > 1 and overlap is not None and overlap <= constants.o_lo
+    risk = None if constants.ece is None else constants.ece >= constants.ece_max
     why = []
     if large:
         why.append(f"{outcomes} outcomes, weak evidence (Q {q:.2f}) and high disagreement (D {d:.2f})")
     if synthesis:
         why.append(f"evidence of {documents} documents with little in common (overlap {overlap:.2f})")
     if risk:
-        why.append(f"a vote's calibration error is {config.ece:.2f}, allowed is less than {config.ece_max:.2f}")
+        why.append(f"a vote's calibration error is {constants.ece:.2f}, allowed is less than {constants.ece_max:.2f}")
     if why:
         advice, words = "debate", "a debate is worth it: " + "; ".join(why)
     elif outcomes <= FEW:
@@ -61,6 +62,6 @@ def classify(
     else:
         advice, words = "open", f"a vote may do, a debate may be better: {outcomes} outcomes"
     return Regime(
-        advice=advice, words=words, outcomes=outcomes, q=q, d=d, overlap=overlap, documents=documents, ece=config.ece,
-        large_and_ambiguous=large, synthesis=synthesis, calibration_risk=risk,
+        advice=advice, words=words, outcomes=outcomes, q=q, d=d, overlap=overlap, documents=documents,
+        ece=constants.ece, large_and_ambiguous=large, synthesis=synthesis, calibration_risk=risk,
     )  # fmt: skip

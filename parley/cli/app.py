@@ -278,6 +278,10 @@ def agent(
 def replay(
     session: Subject,
     sets: Sets = None,
+    constants: Annotated[
+        Path | None,
+        typer.Option("--constants", metavar="FILE", help="Numbers of maci that are no settings (YAML or JSON)."),
+    ] = None,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -286,12 +290,13 @@ def replay(
 ) -> None:
     """Recompute a session from its events alone.
 
-    With --set, show at which event the new run first differs from the record.
+    With --set or --constants, show at which event the new run first differs from the record.
 
     \b
     Examples:
       parley replay session.jsonl
       parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=70
+      parley replay 1f2e3d4c5b6a79880716 --constants dials.yaml
     """
     with options.errors(json):
         from parley import sessions
@@ -299,12 +304,14 @@ def replay(
         from parley.settings import parse_sets
 
         overrides = parse_sets(sets or [])
+        numbers = what_if.read_constants(constants) if constants else {}
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
         record = sessions.record(settings, session)
-        outcome = what_if.compare(record, overrides) if overrides else what_if.verify(record)
+        differs = bool(overrides or numbers)
+        outcome = what_if.compare(record, overrides, numbers) if differs else what_if.verify(record)
         if json:
             options.print_json(outcome)
-        elif overrides:
+        elif differs:
             write_lines(what_if.comparison_words(outcome), None)
         else:
             print(what_if.replayed_words(outcome))

@@ -1,11 +1,15 @@
 """Recorded sessions recomputed: as they were, and under other settings."""
 
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.client.files.json_file import struct_of
+from parley.client.files.yaml_file import read_file
 from parley.client.protocols import face_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
 from parley.client.text import line, plain
@@ -13,6 +17,10 @@ from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
+from parley.schemas.wire import InvalidValue
+
+_SECTION = re.compile(r"\bconstants\.")
+"""What stands in front of the names of constants in their errors."""
 
 
 def verify(record: Record) -> dict[str, Any]:
@@ -40,25 +48,30 @@ def replayed_words(report: Mapping[str, Any]) -> str:
     return text if report["closed"] else f"{text}; the record is incomplete: it ends before the session does"
 
 
-def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def compare(
+    record: Record, settings: Mapping[str, Mapping[str, Any]], constants: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Its events under other settings: where the two runs part, as JSON values.
 
     Parameters
     ----------
     settings
         Nested by protocol, as `--set consensus.threshold=70` gives them.
+    constants
+        Numbers of its protocol that are no settings, as `read_constants` has them.
 
     Raises
     ------
     BadInput, Altered
-        A setting of another protocol, or unknown; a record that does not recompute.
+        A setting of another protocol, or unknown; a constant out of range; a record that does not recompute.
     """
     _whole(record)
     protocol = opening(record).protocol
     check_protocol(record.sid, protocol)
     changes = wanted(protocol, settings)
+    numbers = _constants(protocol, constants or {})
     try:
-        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, changes)
+        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, changes, numbers)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
     except Diverged as error:
@@ -66,7 +79,8 @@ def compare(record: Record, settings: Mapping[str, Mapping[str, Any]]) -> dict[s
     return {
         "session": record.sid,
         "settings": settings,
-        "changed": _changed(protocol, opening(record).settings, changes),
+        **({"constants": dict(constants)} if constants else {}),
+        "changed": {**_changed(protocol, opening(record).settings, changes), **_renumbered(protocol, numbers)},
         **msgspec.to_builtins(parting),
     }
 
@@ -77,6 +91,41 @@ def _changed(protocol: str, recorded: Mapping[str, Any], changes: Mapping[str, A
     before = msgspec.to_builtins(build_settings(played, recorded))
     now = msgspec.to_builtins(build_settings(played, {**recorded, **changes}))
     return {name: {"recorded": before.get(name), "this": now[name]} for name in now if now[name] != before.get(name)}
+
+
+def read_constants(path: Path) -> dict[str, Any]:
+    """Constants of a YAML or JSON file, by name. Raises BadInput."""
+    try:
+        return read_file(path)
+    except BadInput as error:
+        raise BadInput("--constants", error.why) from error
+
+
+def _constants(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All constants of a protocol with these in place of its own, as JSON values; none given: none. Raises BadInput."""
+    if not given:
+        return {}
+    tuned = PROTOCOLS[protocol].tuned
+    if tuned is None:
+        having = " and ".join(name for name, other in PROTOCOLS.items() if other.tuned is not None)
+        raise BadInput("--constants", f"the session ran {protocol}, which has no such constants, but {having} has")
+    try:
+        built: dict[str, Any] = msgspec.to_builtins(
+            struct_of(dict(given), type(tuned().constants), "constants", sections=_SECTION)
+        )
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
+    return built
+
+
+def _renumbered(protocol: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Each constant that is another one, as `_changed` has settings."""
+    tuned = PROTOCOLS[protocol].tuned
+    if tuned is None or not numbers:
+        return {}
+    own = msgspec.to_builtins(tuned().constants)
+    changed = {name: value for name, value in numbers.items() if own.get(name) != value}
+    return {f"constants.{name}": {"recorded": own.get(name), "this": value} for name, value in changed.items()}
 
 
 def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
-from parley.schemas.control import Control
+from parley.schemas.control import Control, Tuned
+from parley_research.control import tuned
 from parley_research.loaders import Debate
 
 WHOLE = 60
@@ -19,10 +20,10 @@ WHOLE = 60
 TIE = 1e-9
 """Shares of the mixture so near to the greatest are tied."""
 
-RELATIVE = Control(reading="paper", tau_q=0.0, tau_o=0.0, gamma=0.0)
+RELATIVE = tuned({"reading": "paper", "tau_q": 0.0, "tau_o": 0.0, "gamma": 0.0})
 """Equation 10 on information gain and disagreement alone: with Q and O not recorded their thresholds are 0, and the
 gate of Q stays there (gamma, eq. 9)."""
-ABSOLUTE = msgspec.structs.replace(RELATIVE, plateau="absolute")
+ABSOLUTE = tuned({"reading": "paper", "tau_q": 0.0, "tau_o": 0.0, "gamma": 0.0, "plateau": "absolute"})
 UNGATED = msgspec.structs.replace(RELATIVE, monotone_gate=False)
 """Its stop alone: the monotone gate changes what is answered, too."""
 
@@ -185,17 +186,15 @@ def _plateau(control: Control, outcomes: int, rounds: tuple[tuple[int | None, ..
 
 def document(debate: Debate, control: Control = RELATIVE) -> dict[str, Any]:
     """The debate as `parley signals` reads it, with what differs from the defaults."""
-    fresh = Control()
-    changed = {
-        name: getattr(control, field)
-        for field, name in zip(control.__struct_fields__, control.__struct_encode_fields__, strict=True)
-        if getattr(control, field) != getattr(fresh, field)
-    }
+    fresh = msgspec.to_builtins(Tuned())
+    given = msgspec.to_builtins(control)
+    constants = given.pop("constants", {})
     recorded = [beliefs(r.answers, len(debate.outcomes)) for r in debate.rounds]
     named = [dict(zip(debate.agents, b.values(), strict=True)) for b in recorded]
     return {
         "outcomes": list(debate.outcomes),
         "ordered": False,
-        "config": changed,
+        "config": {name: value for name, value in given.items() if value != fresh[name]},
+        "constants": {name: value for name, value in constants.items() if value != fresh["constants"][name]},
         "rounds": [{"beliefs": b} for b in named],
     }

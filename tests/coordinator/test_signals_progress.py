@@ -16,6 +16,7 @@ from parley.coordinator.signals.progress import flags, information_gain, progres
 from parley.coordinator.signals.regime import classify
 from parley.schemas.control import Control, Development
 from tests.protocols.maci import naive
+from tests.protocols.maci.tuned import control
 
 # ---------------------------------------------------------------- progress
 
@@ -117,7 +118,7 @@ def test_contentiousness_starts_by_the_bins(q: float, d: float, cl: float) -> No
 def test_the_bins_may_be_percentiles_of_a_development_set() -> None:
     """F.1: P30 and P70 of 0, 0.1, ..., 1."""
     tenths = tuple(i / 10 for i in range(11))
-    at = bins(Control(development=Development(q=tenths, d=tuple(x / 2 for x in tenths))))
+    at = bins(control(development=Development(q=tenths, d=tuple(x / 2 for x in tenths))))
     assert (at.q_lo, at.q_hi, at.d_lo, at.d_hi) == pytest.approx((0.3, 0.7, 0.15, 0.35))
     assert level(at, 0.7, 0.15) == 0.7
     assert level(at, 0.29, 0.36) == 0.9
@@ -141,7 +142,7 @@ def regime(config: Control | None = None, **given: Any) -> Any:
 def test_a_vote_will_do_for_small_multiple_choice() -> None:
     assert regime().advice == "vote"
     assert regime().words == "a vote will do: 4 outcomes, as far as is known: its calibration was not measured"
-    assert regime(Control(ece=0.05)).words == "a vote will do: 4 outcomes"
+    assert regime(control(ece=0.05)).words == "a vote will do: 4 outcomes"
     assert regime(outcomes=5).advice == "vote"
     assert regime(outcomes=6).advice == "open"
 
@@ -167,8 +168,8 @@ def test_where_fewer_than_two_cite_anything_the_overlap_says_nothing() -> None:
 
 
 def test_a_vote_that_is_badly_calibrated_asks_for_a_debate() -> None:
-    found = regime(Control(ece=0.1))
+    found = regime(control(ece=0.1))
     assert (found.advice, found.calibration_risk) == ("debate", True)
     assert "0.10, allowed is less than 0.10" in found.words
-    assert regime(Control(ece=0.0999)).calibration_risk is False
+    assert regime(control(ece=0.0999)).calibration_risk is False
     assert regime().calibration_risk is None

@@ -99,7 +99,7 @@ def _similar(similar: Similar, wanted: int) -> str:
 
 
 def _case(c: Case, state: State, view: View) -> str:
-    most = view.settings.max_arguments
+    most = view.settings.constants.max_arguments
     if len(c.arguments) > most:
         return f"arguments: got {len(c.arguments)}, allowed are at most {most}"
     return _belief(c.belief, state.outcomes) or _spans((span for a in c.arguments for span in a.spans), state, view)

@@ -91,7 +91,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     posts = [n for r in s.rounds for n in (r.post, *(entry.post for entry in r.admitted))]
     full = sum(len(bytes(v.posts[n].body)) for n in posts) <= _FULL_BYTES
     mixture = s.control.rounds[-1].mixture if s.control else {}
-    best = top(s.control, v.settings.top_k) if s.control else ()
+    best = top(s.control, v.settings.constants.top_k) if s.control else ()
     known = bool(best) and len(leading(mixture)) == 1
     result = Outcome(
         answer=best[0].outcome if known else "",

@@ -16,7 +16,7 @@ LEAST_SHARE = 0.1
 def contention(dials: controller.State, settings: Settings) -> Belief:
     """The most probable outcomes of the mixture, renormalised: at most `top_k`, without those that are next to nothing,
     but at least two."""
-    ranked = top(dials, max(2, settings.top_k))
+    ranked = top(dials, max(2, settings.constants.top_k))
     floor = LEAST_SHARE / len(dials.outcomes)
     kept = [share for i, share in enumerate(ranked) if i < 2 or share.p > floor]
     total = math.fsum(share.p for share in kept)

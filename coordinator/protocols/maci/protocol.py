@@ -73,7 +73,7 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 from parley.schemas.protocols.maci.messages import Round as Post
-from parley.schemas.protocols.maci.settings import Settings
+from parley.schemas.protocols.maci.settings import Settings, TunedSettings
 from parley.schemas.text import squeeze
 from parley.schemas.wire import decode, raw
 
@@ -473,6 +473,7 @@ PROTOCOL = Protocol(
     name="maci",
     version=1,
     settings=Settings,
+    tuned=TunedSettings,
     state=State,
     table=TABLE,
     done=Phase.DONE,
@@ -487,7 +488,7 @@ PROTOCOL = Protocol(
     check=check,
     outcome=outcome,
     stops=("agreement", "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
-    attempts=lambda settings: int(settings.attempts),
+    attempts=lambda settings: int(settings.constants.attempts),
     plan=plan,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,

@@ -67,7 +67,7 @@ def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
     """Ask for the task's passages, or for those that a plan's queries find in addition."""
     known = tuple(p.text for p in passages(s, v))
     brief = RetrieveBrief(
-        queries=queries, k=v.settings.k_ret, tokens=v.settings.context_tokens, known=known,
+        queries=queries, k=v.settings.k_ret, tokens=v.settings.constants.context_tokens, known=known,
         subject=msgspec.UNSET if queries else _subject(v),
     )  # fmt: skip
     return AskSeat(seat=only_seat(v, HELPER), kind=RETRIEVE, round=s.round, brief=raw(brief), caps=caps(v))
@@ -77,7 +77,7 @@ def _subject(v: View) -> Subject | msgspec.UnsetType:
     """The text of the prototype. Open outcomes are not in it: when passages are looked for there are none yet."""
     if not v.settings.by_relevance:
         return msgspec.UNSET
-    return Subject(outcomes=v.settings.outcomes, relevant_from=v.settings.relevant_from)
+    return Subject(outcomes=v.settings.outcomes, relevant_from=v.settings.constants.relevant_from)
 
 
 def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
@@ -107,7 +107,7 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
     shares_of = {seat: shares(s.outcomes, dials.beliefs[seat]) for seat in s.debaters}
     gist_of = {seat: gist(belief) for seat, belief in shares_of.items()}
     labelled = drawn(v, 0, "labels", s.debaters)
-    near = settings.reading == "debate" and dials.rounds[-1].jsd <= settings.near_consensus
+    near = settings.reading == "debate" and dials.rounds[-1].jsd <= settings.constants.near_consensus
     asks = []
     for me in s.debaters:
         quiet = near and me != s.advocate
@@ -116,7 +116,7 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
             tone=QUIET if quiet else tone(dials.cl), quiet=quiet,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=shares_of[me],
             opponents=tuple(gist_of[seat] for seat in labelled if seat != me),
-            own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.max_arguments,
+            own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.constants.max_arguments,
             speakers=_speakers(s, labelled, me), earlier=s.said.get(me, ()),
             against=(dials.rounds[-1].shared or "") if me == s.advocate else "",
             rebuttable=rebuttable(s, v, me),
@@ -236,7 +236,8 @@ def drawn(v: View, round_: int, seat: str, names: Iterable[str]) -> tuple[str, .
 def ask_plan(s: State, v: View, final: bool = False) -> AskSeat:
     """Ask what would separate the outcomes in contention. The closing plan is paid from the budget that was held
     back."""
-    brief = PlanBrief(mixture=maci_plan.contention(s.dials, v.settings), asked=s.asked, most=v.settings.plan_size)
+    most = v.settings.constants.plan_size
+    brief = PlanBrief(mixture=maci_plan.contention(s.dials, v.settings), asked=s.asked, most=most)
     return AskSeat(
         seat=only_seat(v, ANALYST), kind=PLAN, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v),
         final=final,
@@ -255,7 +256,7 @@ def plan(v: View) -> Plan:
     """One round: passages, blind beliefs, arguments, scores, the closing plan. If the loop is closed: also a plan and
     its retrieval between two rounds."""
     settings, c = v.settings, caps(v)
-    rounds, attempts = settings.round_limit, settings.attempts
+    rounds, attempts = settings.round_limit, settings.constants.attempts
     helper, analyst = only_seat(v, HELPER), only_seat(v, ANALYST)
     merge = () if settings.outcomes else (Planned(analyst, MERGE, c),)
     once = (

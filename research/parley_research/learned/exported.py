@@ -1,7 +1,7 @@
-"""`python -m parley_research.learned.exported`: the learned stop as a setting of maci sessions, in YAML.
+"""`python -m parley_research.learned.exported`: the learned stop as a constant of maci, in YAML.
 
 It is fitted on the fit half of a recorded set, all its groups together. Members weigh by their records there, as in
-sessions with records. A session takes it as `maci.round_value`, in a settings file or with `--set`.
+sessions with records. `parley replay --constants` computes a recorded session with it.
 """
 
 import argparse
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.control import RoundValue
 from parley_research.debates.record import of_half
 from parley_research.debates.registry import loaded
@@ -43,8 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (NoData, BadData, KeyError) as error:
         print(error, file=sys.stderr)
         return 2
-    takes = next(p.name for p in PROTOCOLS.values() if hasattr(p.settings, "round_value"))
-    print(msgspec.yaml.encode({takes: {"round_value": msgspec.to_builtins(value)}}).decode(), end="")
+    print(msgspec.yaml.encode({"round_value": msgspec.to_builtins(value)}).decode(), end="")
     return 0
 
 

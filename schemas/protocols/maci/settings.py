@@ -4,13 +4,39 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 from parley.schemas.belief import outcome_key
-from parley.schemas.control import Control
+from parley.schemas.control import Constants, Control
 from parley.schemas.wire import InvalidValue, few, in_range, not_empty
 
 MOST_OUTCOMES = 1_000
 MOST_DEBATERS = 8
 FARTHEST = 1e12
 """Of a position from 0: any two of them have a distance."""
+
+
+class SessionConstants(Constants, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Numbers of a session that every session shares."""
+
+    max_arguments: int = 3  # a round's record stays short enough for one prompt
+    """Of one debater in one round."""
+    top_k: int = 5  # as many as a screen shows
+    """Outcomes of the mixture that the result lists."""
+    plan_size: int = 5  # what a person can look up; the paper gives none
+    """Tests that a plan may name."""
+    context_tokens: int = 4_000  # B.2
+    """Of the passages retrieved for the task together, estimated."""
+    attempts: int = 2  # once more, as in every protocol
+    """How often a turn is asked before its seat sits the round out."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        in_range("constants.max_arguments", self.max_arguments, 1, 10)
+        in_range("constants.top_k", self.top_k, 1, 100)
+        in_range("constants.plan_size", self.plan_size, 1, 20)
+        in_range("constants.context_tokens", self.context_tokens, 100, 1_000_000)
+        in_range("constants.attempts", self.attempts, 1, 10)
+
+
+SESSION_CONSTANTS = SessionConstants()
 
 
 class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,20 +58,15 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     frames: tuple[str, ...] = ()
     """For each debater, in the order of seats, the point of view from which it answers blind (B.3, J); none: all begin
     alike."""
-    max_arguments: int = 3
-    """Of one debater in one round."""
     close_the_loop: bool = False
     """After each round the plan's queries are run against the corpus, and what they find enters the next one."""
-    top_k: int = 5
-    """Outcomes of the mixture that the result lists."""
-    plan_size: int = 5
-    """Tests that a plan may name."""
-    context_tokens: int = 4_000  # B.2
-    """Of the passages retrieved for the task together, estimated."""
-    attempts: int = 2
-    """How often a turn is asked before its seat sits the round out."""
     max_input_tokens: int = 24_000
     max_output_tokens: int = 2_000
+
+    @property
+    def constants(self) -> SessionConstants:
+        """The numbers that are no settings."""
+        return SESSION_CONSTANTS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,13 +75,14 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
         few("maci.frames", self.frames, MOST_DEBATERS)
         for frame in self.frames:
             not_empty("maci.frames", frame, 1_000)
-        in_range("maci.max_arguments", self.max_arguments, 1, 10)
-        in_range("maci.top_k", self.top_k, 1, 100)
-        in_range("maci.plan_size", self.plan_size, 1, 20)
-        in_range("maci.context_tokens", self.context_tokens, 100, 1_000_000)
-        in_range("maci.attempts", self.attempts, 1, 10)
         in_range("maci.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("maci.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
+
+
+class TunedSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same with numbers of one's own: for a recorded session that is computed again, never for one that runs."""
+
+    constants: SessionConstants = SESSION_CONSTANTS
 
 
 def check_outcomes(

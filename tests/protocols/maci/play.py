@@ -28,6 +28,7 @@ from parley.schemas.protocols.maci.messages import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.similarity import Similar
+from tests.protocols.maci.tuned import apart, protocol_for
 from tests.support.play import BasePlay
 
 MACI = PROTOCOLS["maci"]
@@ -103,12 +104,13 @@ class Play(BasePlay):
         given = {"debaters": debaters, "judges": 1, "outcomes": OUTCOMES, **(settings or {})}
         more.setdefault("judges", ("two",) * given["judges"])
         request = OpenSession(
-            question="Dengue or chikungunya?", protocol="maci", settings=given,
+            question="Dengue or chikungunya?", protocol="maci", settings=apart(given),
             documents=(document(),) if documents is None else tuple(documents), budget=budget or Budget(),
             seats=tuple(seats),
         )  # fmt: skip
-        opened = admit(MACI, request, tuple(workers(debaters, **more) if there is None else there), seed, "client")
-        super().__init__(MACI, opened)
+        played = protocol_for(given)
+        opened = admit(played, request, tuple(workers(debaters, **more) if there is None else there), seed, "client")
+        super().__init__(played, opened)
         if q0 is not None:
             self.reply("helper", retrieved(q0))
 

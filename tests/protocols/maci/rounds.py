@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from parley.coordinator.schedulers.controller import Observation, State, advance, begin
 from parley.schemas.control import Control
+from tests.protocols.maci import tuned
 
 OUTCOMES = ("a", "b", "c")
 U, V = (0.6, 0.3, 0.1), (0.1, 0.2, 0.7)
@@ -15,7 +14,7 @@ SHARED = {"u": ("e1", "e2"), "v": ("e2",)}
 
 def control(**given: Any) -> Control:
     """Parameters in the paper's reading, without smoothing unless asked for: figures by hand are exact then."""
-    return msgspec.convert({"reading": "paper", "smoothing": 0.0, **given}, Control)
+    return tuned.control(**{"reading": "paper", "smoothing": 0.0, **given})
 
 
 def seen(u: Sequence[float] = U, v: Sequence[float] = V, **given: Any) -> Observation:

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from parley.client.evidence import read_documents
@@ -37,6 +36,7 @@ from tests.protocols.maci.play import (
 )
 from tests.protocols.maci.rounds import seen
 from tests.protocols.maci.simulate import EXAMPLES, ROLES, run
+from tests.protocols.maci.tuned import control
 
 DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
 
@@ -320,7 +320,7 @@ def test_a_gate_rises_no_higher_than_what_the_rounds_arguments_reach() -> None:
 
 @pytest.mark.parametrize(("quantile", "gate"), [(0.0, 0.55), (0.5, 0.6), (1.0, 0.6)])
 def test_the_quantile_is_a_setting(quantile: float, gate: float) -> None:
-    config = msgspec.convert({"gate_quantile": quantile, "smoothing": 0.0}, Control)
+    config = control(gate_quantile=quantile, smoothing=0.0)
     told: dict[str, Any] = {
         "crit": {"u": 0.8, "v": 0.8},
         "q": 0.7,

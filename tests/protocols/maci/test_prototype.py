@@ -11,14 +11,14 @@ import pytest
 from parley.agents.models import make_model
 from parley.agents.retrieval.prototype import NAMED, relevant, subject
 from parley.coordinator.protocols.maci.round import passages_quality
-from parley.schemas.control import Control
+from parley.schemas.control import CONSTANTS
 from parley.schemas.protocols.maci.messages import MeasureBrief, RetrieveBrief, Span, Subject
 from parley_research.benchmarks.encoders import auc
 from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.play import AGAINST, FOR, PAPER, begun
 from tests.protocols.maci.turns import ask, numbered, shown
 
-RELEVANT_FROM = Control().relevant_from
+RELEVANT_FROM = CONSTANTS.relevant_from
 WALTZ = "The orchestra played a waltz, and the hall was full."
 CORPORA = json.loads((Path(__file__).parent / "subjects" / "pairs.json").read_text(encoding="utf-8"))
 
@@ -62,8 +62,8 @@ def test_the_first_quality_tells_a_corpus_about_the_question_from_another(pairs:
 
 def test_no_corpus_about_something_else_is_taken_for_good_evidence(pairs: list[Pair]) -> None:
     """B.1's figures fit the scale: low is up to 0.5."""
-    assert all(p.q <= Control().q_lo for p in pairs if not p.about)
-    assert sum(p.q > Control().q_lo for p in pairs if p.about) == 19
+    assert all(p.q <= CONSTANTS.q_lo for p in pairs if not p.about)
+    assert sum(p.q > CONSTANTS.q_lo for p in pairs if p.about) == 19
 
 
 def test_a_football_question_on_documents_about_pumps_has_a_low_quality(pairs: list[Pair]) -> None:

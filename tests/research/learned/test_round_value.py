@@ -7,8 +7,9 @@ import pytest
 
 from parley.coordinator.schedulers import controller, round_value
 from parley.coordinator.schedulers.controller import Observation
-from parley.schemas.control import Control, RoundValue
+from parley.schemas.control import Control, RoundValue, Tuned
 from parley.schemas.wire import InvalidValue
+from tests.protocols.maci.tuned import control
 
 
 def fit(price: float = 0.0, tokens: float = 500, **coefficients: float) -> RoundValue:
@@ -49,7 +50,7 @@ def test_the_cost_is_the_price_of_the_dearest_round_so_far() -> None:
 
 
 def stop(price: float, gain: float, *beliefs: tuple[float, float]) -> Any:
-    config = Control(round_value=fit(price=price, one=gain))
+    config = control(round_value=fit(price=price, one=gain))
     return controller.verdict(config, played(config, *beliefs))
 
 
@@ -80,8 +81,8 @@ def test_a_fit_names_features_that_there_are() -> None:
 
 
 def test_a_fit_is_a_setting_and_survives_the_bus() -> None:
-    config = Control(round_value=fit(price=0.5, top=-0.25))
-    assert msgspec.json.decode(msgspec.json.encode(config), type=Control) == config
+    config = control(round_value=fit(price=0.5, top=-0.25))
+    assert msgspec.json.decode(msgspec.json.encode(config), type=Tuned) == config
 
 
 def test_records_move_the_mixture_that_the_fit_sees() -> None:

@@ -53,7 +53,7 @@ Examples:
   parley signals debates.jsonl > signals.jsonl
   record-debates | parley signals - --lines
 where debate.json is
-  {"outcomes": ["a", "b"], "config": {"tau_stop": 2},
+  {"outcomes": ["a", "b"], "config": {"tau_stop": 2}, "constants": {"w": 4},
    "rounds": [{"beliefs": {"u": [0.6, 0.4], "v": [0.1, 0.9]}, "q": 0.6},
               {"beliefs": {"u": [0.5, 0.5]}, "q": 0.7,
                "evidence": {"u": ["e1", "e2"]}, "crit": {"u": 0.8}}]}
@@ -64,7 +64,6 @@ SETUP = Setup(
     name="maci",
     about="Debaters say how likely each outcome is, and argue with evidence. "
     "Judges mark the arguments, and measured rules end the debate.",
-    hidden=("development",),
     opening_only=("debaters", "judges", "cross_family", "judge_families", "frames"),
     rank=3,
     several=Several(role="debater", setting="debaters", size=2),

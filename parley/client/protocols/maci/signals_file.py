@@ -18,11 +18,11 @@ from parley.client.files.json_file import join, loaded, struct_of, value_of
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share
-from parley.schemas.control import Control, Signals, Verdict
+from parley.schemas.control import Constants, Control, Signals, Tuned, Verdict
 from parley.schemas.protocols.maci.settings import check_outcomes
 from parley.schemas.wire import InvalidValue, in_range, not_empty
 
-_SECTION = re.compile(r"\b(?:maci|control)\.")
+_SECTION = re.compile(r"\b(?:maci|control|constants)\.")
 """What stands in front of the fields of both settings in their errors."""
 _LINES = (".jsonl", ".ndjson")
 
@@ -49,6 +49,9 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     positions: tuple[float, ...] = ()
     config: dict[str, Any] = {}
+    """Settings."""
+    constants: dict[str, Any] = {}
+    """Numbers that are no settings of a session."""
     rounds: tuple[dict[str, Any], ...]
 
 
@@ -174,7 +177,9 @@ def _parsed(
 ) -> tuple[Control, tuple[str, ...], bool, tuple[float, ...], list[controller.Observation]]:
     file = struct_of(document, File, "", sections=_SECTION)
     given = {} if preset is None else {"reading": preset}
-    config = struct_of({**given, **file.config}, Control, "config", sections=_SECTION)
+    constants = struct_of(file.constants, Constants, "constants", sections=_SECTION)
+    settings = struct_of({**given, **file.config}, Control, "config", sections=_SECTION)
+    config = Tuned(**msgspec.structs.asdict(settings), constants=constants)
     try:
         check_outcomes(file.outcomes, file.ordered, file.positions)
     except InvalidValue as error:

@@ -18,6 +18,7 @@ import msgspec
 
 from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
 from parley.schemas.control import Control
+from parley_research.control import tuned
 from parley_research.debates.method import Budget, Method, Needs, Outcome, leading
 from parley_research.debates.methods.played import after
 from parley_research.debates.methods.votes import nothing, stated
@@ -52,7 +53,7 @@ OVERLAPPING = ("maci_overlap", "MACI, published, overlap from quotations", {"rea
 
 def control(changed: Mapping[str, Any]) -> Control:
     """The defaults, what the recorded data forces, and then these."""
-    return msgspec.convert({**RECORDED, **changed}, Control)
+    return tuned({**RECORDED, **changed})
 
 
 class Seen(msgspec.Struct, frozen=True):

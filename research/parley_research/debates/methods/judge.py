@@ -2,14 +2,14 @@
 
 from functools import partial
 
-from parley.schemas.control import Control
+from parley.schemas.control import CONSTANTS
 from parley_research.debates.method import Budget, Method, Needs, Outcome
 from parley_research.debates.methods.played import after
 from parley_research.debates.methods.votes import nothing
 from parley_research.debates.record import RecordedDebate
 from parley_research.debates.registry import add_method
 
-LEAST_MOVE = Control().least_move
+LEAST_MOVE = CONSTANTS.least_move
 """Probability; a belief that moves by less has not moved (as in the controller)."""
 SURE = 0.9
 
