@@ -12,6 +12,12 @@ _CONSTANTS = frozenset(field.encode_name for field in msgspec.structs.fields(Con
 
 def tuned(values: Mapping[str, Any]) -> Tuned:
     """Parameters with these in place of the defaults."""
+    return changed(Tuned(), values)
+
+
+def changed(control: Tuned, values: Mapping[str, Any]) -> Tuned:
+    """These parameters with others in their place."""
+    before = msgspec.to_builtins(control)
     constants = {name: value for name, value in values.items() if name in _CONSTANTS}
     settings = {name: value for name, value in values.items() if name not in _CONSTANTS}
-    return msgspec.convert({**settings, "constants": constants}, Tuned)
+    return msgspec.convert({**before, **settings, "constants": {**before["constants"], **constants}}, Tuned)

@@ -9,6 +9,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def behaviour(protocol: Protocol) -> str:
 
 
 def _walked(protocol: Protocol) -> Iterator[str]:
+    protocol = replace(protocol, settings=protocol.tuned or protocol.settings)
     walk = walks()[protocol.name]
     for name in sorted(walk.worlds):
         world = walk.worlds[name]

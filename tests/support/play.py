@@ -43,7 +43,7 @@ class BasePlay:
 
     def fail(self, seat: str) -> log.Entry:
         """Every attempt of the seat's turn fails."""
-        for _ in range(self.session.settings.attempts):
+        for _ in range(self.protocol.attempts(self.session.settings)):
             self.reply(seat, None, error="model unreachable")
         return self.entries[-1]
 

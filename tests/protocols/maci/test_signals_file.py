@@ -180,7 +180,7 @@ def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
 
     from parley.schemas.control import Control
 
-    settings = msgspec.to_builtins(Control(cl=0.4, c_max=100.0, ece=0.2))
+    settings = PLACE
     assert "lambda" in settings
     del settings["development"]
     found = computed({**DEBATE, "config": {**settings, "lambda": 0.0}}, tmp_path)

@@ -26,7 +26,10 @@ def control(**values: Any) -> Tuned:
     return msgspec.convert(apart(values), Tuned)
 
 
+TUNED = dataclasses.replace(PROTOCOLS["maci"], settings=TunedSettings)
+"""maci as a recorded session is computed again with constants of one's own."""
+
+
 def protocol_for(values: Mapping[str, Any]) -> Protocol:
-    """maci; with constants of one's own among these values, as a recorded session is computed again with them."""
-    maci = PROTOCOLS["maci"]
-    return dataclasses.replace(maci, settings=TunedSettings) if "constants" in apart(values) else maci
+    """maci, or TUNED where constants are among these values."""
+    return TUNED if "constants" in apart(values) else PROTOCOLS["maci"]

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
-from parley.schemas.control import Control
+from parley.schemas.control import Control, Tuned
 from parley_research.control import tuned
 from parley_research.debates.method import Budget, Method, Needs, Outcome, leading
 from parley_research.debates.methods.played import after
@@ -51,7 +51,7 @@ VARIANTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 OVERLAPPING = ("maci_overlap", "MACI, published, overlap from quotations", {"reading": "paper", "tau_o": TAU_O})
 
 
-def control(changed: Mapping[str, Any]) -> Control:
+def control(changed: Mapping[str, Any]) -> Tuned:
     """The defaults, what the recorded data forces, and then these."""
     return tuned({**RECORDED, **changed})
 
