@@ -9,6 +9,7 @@ import typer
 from parley import process
 from parley.cli import completing, options
 from parley.cli.ask import ask
+from parley.cli.ask_help import AskCommand
 from parley.cli.bus import app as bus_app
 from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
@@ -92,7 +93,7 @@ app.command("serve")(serve)
 app.command("feedback")(feedback)
 app.command("fork")(fork)
 app.command("mcp")(mcp)
-app.command("ask", cls=ProtocolCommand)(ask)
+app.command("ask", cls=AskCommand)(ask)
 
 
 @app.command(cls=ProtocolCommand)

@@ -12,6 +12,7 @@ from parley.cli.options import (
     Config,
     Creds,
     Everything,
+    HelpAll,
     Humans,
     Json,
     Nats,
@@ -54,6 +55,7 @@ def ask(
     ] = None,
     sets: Sets = None,
     own: Given = NOTHING,
+    help_all: HelpAll = False,
     apply: Annotated[
         bool,
         typer.Option(
@@ -98,6 +100,8 @@ def ask(
 
     Exit status: 0 the session is settled or was played to its end; 1 it failed, or an approved change could not be
     applied; 2 the input is bad; 3 it ended and nothing is settled; 130 it was interrupted.
+
+    What only some protocols take stands in the help of each: parley ask --protocol madp --help.
 
     \b
     Examples:

@@ -43,13 +43,16 @@ Roots = Annotated[
 Everything = Annotated[
     bool, typer.Option("--all", help="Also show the teams' own channels and the judge's notes (owners only).")
 ]
+HelpAll = Annotated[
+    bool, typer.Option("--help-all", expose_value=False, help="Show every option, those of all protocols too.")
+]
 Humans = Annotated[
     list[str] | None, typer.Option("--human", metavar="SEAT", help="A seat that a person may take; repeatable.")
 ]
 Protocol = Annotated[
     str | None,
     typer.Option(
-        help="Protocol of the session (default: the one for tasks of experts); auto: chosen from past sessions.",
+        help="How it is dealt with: {protocols} (default: madp, tasks of experts).",
         autocompletion=completing.protocols,
     ),
 ]

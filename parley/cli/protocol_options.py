@@ -69,7 +69,18 @@ class ProtocolCommand(TyperCommand):
         if make is not None:
             whole = typer.main.get_command(make())
             self.params, self.callback, self.help = whole.params, whole.callback, whole.help
+            for parameter in self.params:
+                _name_protocols(parameter)
         return super().get_params(ctx)
+
+
+def _name_protocols(parameter: Any) -> None:
+    """Put the protocols' names where an option's help has the word for them."""
+    text = getattr(parameter, "help", None) or ""
+    if "{protocols}" in text:
+        from parley.client.protocols import all_setups
+
+        parameter.help = text.replace("{protocols}", ", ".join(setup.name for setup in all_setups()))
 
 
 def takes(of: Of) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -134,7 +134,9 @@ def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -
         )
         return done.stdout
 
-    assert "--dice <int>" in run("ask", "--help") and "How many." in run("ask", "--help")
+    of_toy = run("ask", "--protocol", "toy", "--help")
+    assert "--dice <int>" in of_toy and "How many." in of_toy
+    assert "--dice" not in run("ask", "--help") and "--dice" in run("ask", "--help-all")
     assert "--dice" not in run("up", "--help")
     listed = [line.split()[0] for line in run("--help").splitlines() if line.startswith("  ") and line.split()]
     assert {"roll", "signals"} <= set(listed)
@@ -197,3 +199,46 @@ def test_each_command_of_parley_stands_in_one_section_of_the_help() -> None:
     placed = [name for names in SECTIONS.values() for name in names]
     own = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
     assert sorted(placed) == sorted([*own, *(str(group.name) for group in app.registered_groups)])
+
+
+# ---------------------------------------------------------------- the help of ask
+
+
+def ask_help(*words: str) -> str:
+    done = subprocess.run(
+        (sys.executable, "-m", "parley", "ask", *words), cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout
+
+
+def flags_of(text: str) -> set[str]:
+    return set(re.findall(r"^ {2}(?:-\w, )?(--[a-z-]+)", text, re.M))
+
+
+def test_the_help_of_ask_lists_at_most_26_options_and_names_every_protocol() -> None:
+    text = ask_help("--help")
+    assert len(flags_of(text) - {"--help"}) <= 26
+    line = " ".join(text[text.index("  --protocol") : text.index("  --evidence PATH")].split())
+    for setup in all_setups():
+        assert setup.name in line
+
+
+def test_the_help_of_ask_with_a_protocol_lists_what_it_takes() -> None:
+    common = flags_of(ask_help("--help"))
+    for words in (("--protocol", "maci", "--help"), ("--help", "--protocol=maci")):
+        listed = flags_of(ask_help(*words))
+        assert common < listed and {o.flag for o in setup_of("maci").options} <= listed
+        assert "--style" not in listed and "--apply" not in listed
+    assert {"--folder", "--apply", "--branch"} <= flags_of(ask_help("--protocol", "madp", "--help"))
+
+
+def test_help_all_lists_every_option_that_is_not_hidden() -> None:
+    import typer
+
+    from parley.cli.ask_help import AskCommand
+
+    command = typer.main.get_command(app).commands["ask"]  # type: ignore[attr-defined]
+    assert isinstance(command, AskCommand)
+    context = typer.Context(command)
+    wanted = {p.opts[0] for p in command.get_params(context) if p.param_type_name == "option" and not p.hidden}
+    assert wanted == flags_of(ask_help("--help-all"))

@@ -150,7 +150,7 @@ def test_a_worked_example(tmp_path: Path) -> None:
 
 def test_the_rounds_end_where_it_stops(tmp_path: Path) -> None:
     debate = changed("rounds", to=[*DEBATE["rounds"], *[STILL] * 9])
-    found = computed(changed("rounds", to=debate["rounds"]) | {"config": {"tau_stop": 2, "w": 1}}, tmp_path)
+    found = computed(changed("rounds", to=debate["rounds"]) | {"config": {"tau_stop": 2}, "constants": {"w": 1}}, tmp_path)
     stop = found["stop"]
     assert (stop["reason"], stop["converged"]) == ("plateau", True)
     assert found["rounds"][-1]["round"] == stop["round"] == 4
@@ -178,15 +178,15 @@ def test_the_order_of_agents_in_a_round_changes_nothing(tmp_path: Path) -> None:
 def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
     import msgspec
 
-    from parley.schemas.control import Control
+    from parley.schemas.control import Constants, Control
 
-    settings = PLACE
-    assert "lambda" in settings
-    del settings["development"]
-    found = computed({**DEBATE, "config": {**settings, "lambda": 0.0}}, tmp_path)
+    settings, constants = msgspec.to_builtins(Control(cl=0.4)), msgspec.to_builtins(Constants(c_max=100.0, ece=0.2))
+    assert "lambda" in constants
+    del constants["development"]
+    found = computed({**DEBATE, "config": settings, "constants": {**constants, "lambda": 0.0}}, tmp_path)
     assert found["rounds"][1]["cl"] == 0.4
     assert found["rounds"][1]["reliability"] == {"u": 0.8, "v": 0.7}
-    bins = computed({**DEBATE, "config": {"development": {"q": [0.1, 0.2], "d": [0.6, 0.9]}}}, tmp_path)
+    bins = computed({**DEBATE, "constants": {"development": {"q": [0.1, 0.2], "d": [0.6, 0.9]}}}, tmp_path)
     assert bins["rounds"][1]["cl"] == 0.7
 
 
@@ -215,10 +215,10 @@ def test_a_recorded_debate_ends_by_agreement_where_it_names_its_advocate(tmp_pat
 def test_evaluator_stability_needs_as_many_judges_as_are_wanted(tmp_path: Path) -> None:
     still = {"beliefs": {"u": [1, 0, 0], "v": [1, 0, 0]}, "evidence": {"u": ["e"], "v": ["e"]}, "q": 0.9}
     scored = {**still, "crit": {"u": 0.9, "v": 0.9}, "crit_variance": 0.0}
-    paper = {"reading": "paper", "evaluator_stability": True, "gamma": 0}
+    paper = {"config": {"reading": "paper"}, "constants": {"evaluator_stability": True, "gamma": 0}}
 
     def stop(**more: int) -> Any:
-        return computed({**DEBATE, "config": paper, "rounds": [still, *[{**scored, **more}] * 4]}, tmp_path)["stop"]
+        return computed({**DEBATE, **paper, "rounds": [still, *[{**scored, **more}] * 4]}, tmp_path)["stop"]
 
     assert stop()["round"] == stop(judges=3)["round"] == 3, "without a number it is not known"
     assert stop(judges=2) is None
@@ -414,7 +414,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no round": (changed("rounds", 1, to=7), "rounds[1]: got 7, Expected `object`, got `int`"),
     "key": (
         changed("rouns", to=[]),
-        "rouns: got [], no such key; there are outcomes, ordered, positions, config, rounds",
+        "rouns: got [], no such key; there are outcomes, ordered, positions, config, constants, rounds",
     ),
     "key of a round": (
         changed("rounds", 1, "Q", to=0.5),
@@ -424,14 +424,15 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no key": ({"rounds": []}, "the file: got {'rounds': []}, Object missing required field `outcomes`"),
     "setting": (changed("config", "tau_stop", to=0), "config.tau_stop: got 0, allowed is 1 to 50"),
     "settings": (
-        changed("config", to={"tau_q": 0.95}),
-        "config.tau_q: got 0.95, allowed is at most config.tau_max, which is 0.9",
+        changed("constants", to={"tau_q": 0.95}),
+        "constants.tau_q: got 0.95, allowed is at most constants.tau_max, which is 0.9",
     ),
+    "constant": (changed("constants", to={"eps_i": 2}), "constants.eps_i: got 2.0, allowed is 0 to 1"),
     "advocate": (
         changed("rounds", 1, "advocate", to="w"),
         "rounds[1].advocate: got 'w', no such agent; there are u, v",
     ),
-    "kind of setting": (changed("config", "w", to=1.5), "config.w: got 1.5, Expected `int`, got `float`"),
+    "kind of setting": (changed("config", "k_ret", to=1.5), "config.k_ret: got 1.5, Expected `int`, got `float`"),
     "positions": ({**DEBATE, "positions": [0, 1, 2]}, "positions: got 3, only ordered outcomes have positions"),
     "far positions": (
         {**DEBATE, "ordered": True, "positions": [-1e308, 0, 1e308]},
