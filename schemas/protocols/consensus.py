@@ -7,7 +7,8 @@ import msgspec
 from parley.schemas.citation import Citation
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
-DIMENSIONS = ("facts", "approach", "priority")
+SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
+"""Dimension of the score -> its share."""
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
 
 Change = Literal["kept", "partly", "adopted"]
@@ -30,16 +31,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Points of score that count as progress."""
     expertise_weight: float = 2.0
     """Weight of a seat whose worker declares expertise in the question's subject; 1 switches it off."""
-    facts: float = 0.6
-    """Shares of the dimensions in the score, 0 to 1; they add up to 1."""
-    approach: float = 0.25
-    priority: float = 0.15
     attempts: int = 2
     """How often a turn is asked before its seat counts as missing in that round."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
-    stream: bool = True
-    """Show text as it comes, in rounds that are not blind."""
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 100:
@@ -54,11 +49,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.stuck_rounds", self.stuck_rounds, 2, 50)
         in_range("consensus.stuck_progress", self.stuck_progress, 0, 100)
         in_range("consensus.expertise_weight", self.expertise_weight, 1, 10)
-        for name in DIMENSIONS:
-            in_range(f"consensus.{name}", getattr(self, name), 0, 1)
-        total = self.facts + self.approach + self.priority
-        if abs(total - 1) > 1e-9:
-            raise InvalidValue("consensus.facts + approach + priority", total, "they must add up to 1")
         in_range("consensus.attempts", self.attempts, 1, 10)
         in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)

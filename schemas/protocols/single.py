@@ -15,8 +15,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How often the seat is asked before it counts as missing. 1 to 10."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
-    stream: bool = True
-    """Show the answer's text as it comes."""
 
     def __post_init__(self) -> None:
         in_range("single.attempts", self.attempts, 1, 10)

@@ -141,7 +141,7 @@ def test_a_higher_threshold_goes_on() -> None:
 
 
 def test_settings_that_change_nothing() -> None:
-    got = what(threshold=80, stream=False)
+    got = what(threshold=80)
     assert (got.n, got.how, got.stop) == (None, "both runs take the same course", "threshold")
     assert got.result is not None
     assert got.result.stop.certificate["threshold"] == 80
@@ -157,10 +157,10 @@ def test_a_round_limit_is_told_to_the_seats_so_another_one_asks_otherwise() -> N
 
 
 def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:
-    got = what(facts=0.5, approach=0.35)
+    got = what(stuck_progress=50)
     assert got.how.startswith(
-        "after round 1 (score 72): both runs take the same steps, but do not show or say the same: posts assessment on "
-        "public; the answer to what it asks from here on was not recorded"
+        "after round 2 (score 95): both runs take the same steps, but do not show or say the same: posts assessment on "
+        "public; the wording of its result was not recorded"
     )
 
 

@@ -176,8 +176,8 @@ def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
 def test_further_settings_of_the_protocol_are_over_all_layers_and_meet_the_panel_file_again(tmp_path: Path) -> None:
     file = tmp_path / "panel.yaml"
     file.write_text(PANEL_FILE)
-    plan = plan_of(load(None, {"panel_file": file, "consensus": {"threshold": 70, "stream": False}}))
-    assert plan.over({"threshold": 80}).own == {"threshold": 80, "stream": False} and plan.own["threshold"] == 70
+    plan = plan_of(load(None, {"panel_file": file, "consensus": {"threshold": 70, "quorum": 3}}))
+    assert plan.over({"threshold": 80}).own == {"threshold": 80, "quorum": 3} and plan.own["threshold"] == 70
     assert plan.over({"panel": 2}).own["panel"] == 2
     with pytest.raises(BadInput, match=r"^consensus\.panel: got 3, .* seats 2 panelists"):
         plan.over({"panel": 3})
@@ -206,7 +206,12 @@ def test_each_command_of_parley_stands_in_one_section_of_the_help() -> None:
 
 def ask_help(*words: str) -> str:
     done = subprocess.run(
-        (sys.executable, "-m", "parley", "ask", *words), cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
+        (sys.executable, "-m", "parley", "ask", *words),
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     return done.stdout
 

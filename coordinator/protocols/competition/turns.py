@@ -67,6 +67,10 @@ DECISION = "decision"
 """Kind of the post that a captain's decision is."""
 
 
+CONTEXT_POSTS = 60  # a whole debate of the longest format that ships
+"""Public posts that a debater is shown at most: the last ones."""
+
+
 def caps(v: View) -> Caps:
     """Of every turn of a session."""
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
@@ -94,7 +98,7 @@ def identity(v: View, seat: str) -> Identity:
 
 def last_posts(v: View, says: Says, *channels: str, but: str = "") -> tuple[int, ...]:
     """The last posts of some channels, in the order in which they were posted; `but`: those of a kind are left out."""
-    most = v.settings.context_posts
+    most = CONTEXT_POSTS
     return tuple(sorted(n for c in channels for n in on_channel(v, says, c, but)[-most:]))
 
 
@@ -105,7 +109,7 @@ def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, 
     sees = last_posts(v, says, PUBLIC, team, but=DECISION if kind == SPEAK else "")
     return AskSeat(
         seat=seat, kind=kind, round=s.stage + 1, brief=raw(brief), sees=sees, caps=caps(v),
-        stream=v.settings.stream and kind not in (BID, CAPTAIN), channel=team if own else "",
+        stream=kind not in (BID, CAPTAIN), channel=team if own else "",
     )  # fmt: skip
 
 
@@ -264,7 +268,7 @@ def ask_review(s: State, v: View, says: Says) -> AskSeat:
     )  # fmt: skip
     return AskSeat(
         seat=JUDGE, kind=REVIEW, round=s.stage + 1, brief=raw(brief), sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
-        caps=caps(v), stream=v.settings.stream, final=True,
+        caps=caps(v), stream=True, final=True,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from parley.coordinator.protocols.consensus.state import (
 )
 from parley.coordinator.protocols.consensus.turns import PUBLIC, moves
 from parley.coordinator.table import View
-from parley.schemas.protocols.consensus import DIMENSIONS, Assessment, Comparison, Side
+from parley.schemas.protocols.consensus import SHARES, Assessment, Comparison, Side
 from parley.schemas.text import normalise, squeeze
 from parley.schemas.wire import raw
 
@@ -47,11 +47,6 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
     )  # fmt: skip
 
 
-def shares(v: View) -> dict[str, float]:
-    """The weight of each dimension in the score, 0 to 1; the weights add up to 1."""
-    return {name: getattr(v.settings, name) for name in DIMENSIONS}
-
-
 def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tuple[State, Says, Assessment]:
     """Name the answers, compute the score, and post the assessment of the round after `before`. Returns (state, posts,
     assessment)."""
@@ -74,7 +69,7 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
         "approach": c.approach,
         "priority": c.priority,
     }
-    scored = score(parts, shares(v))
+    scored = score(parts, SHARES)
     trend = (*s.trend(), scored)
     changes = {seat: position(v, post).change for seat, post in played.posts.items()}
     assessment = Assessment(

@@ -67,7 +67,7 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
         asks.append(
             AskSeat(
                 seat=me, kind=REVISE, round=n, brief=brief, sees=tuple(s.held[p] for p in peers), own=s.held.get(me),
-                caps=caps(v.settings), stream=v.settings.stream,
+                caps=caps(v.settings), stream=True,
             )
         )  # fmt: skip
     return msgspec.structs.replace(s, phase=Phase.REVISING, round=n), tuple(asks)
@@ -116,7 +116,7 @@ def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
     )
     return AskSeat(
         seat=analyst(v), kind=CONCLUDE, round=len(s.rounds), brief=raw(brief), sees=tuple(s.held[p] for p in order),
-        caps=caps(v.settings), stream=v.settings.stream, final=True,
+        caps=caps(v.settings), stream=True, final=True,
     )  # fmt: skip
 
 

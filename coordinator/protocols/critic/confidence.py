@@ -10,7 +10,7 @@ import msgspec
 
 from parley.coordinator.protocols.critic.state import Round, State, answer
 from parley.coordinator.table import View
-from parley.schemas.protocols.critic import Objection
+from parley.schemas.protocols.critic import START, Objection
 
 WORTHLESS = 95.0
 """Score from which an objection has nothing to it."""
@@ -73,7 +73,7 @@ def of_state(s: State, v: View) -> float:
     standing = answer(v, s.answer)
     unbroken, tested = survived(s)
     quotes = standing is not None and bool(standing.citations)
-    return confidence(weights, survived=unbroken, tested=tested, quotes=quotes, start=v.settings.start)
+    return confidence(weights, survived=unbroken, tested=tested, quotes=quotes, start=START)
 
 
 def _tested(r: Round) -> bool:

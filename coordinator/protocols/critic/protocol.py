@@ -57,6 +57,10 @@ from parley.coordinator.protocols.critic.turns import (
 from parley.coordinator.signals import paraphrase
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.critic import (
+    DUPLICATE_AT,
+    DUPLICATE_AT_ENCODER,
+    DUPLICATE_AT_LEXICAL,
+    START,
     Answer,
     Bias,
     Comparison,
@@ -89,7 +93,7 @@ def _say(kind: str, round_: int, body: object, seat_: str = "") -> SayOn:
 
 def _start(v: View) -> Step:
     """The judge rewrites the question; nobody else is shown it."""
-    return State(phase=Phase.REWRITING, confidence=v.settings.start), (ask_rewrite(v),)
+    return State(phase=Phase.REWRITING, confidence=START), (ask_rewrite(v),)
 
 
 def _on_rewritten(s: State, e: Answered, v: View) -> Step:
@@ -188,8 +192,8 @@ def _compare(s: State, v: View, values: tuple[float, ...], source: str, why: str
     assert raised_post is not None
     similar = [1.0 if same(raised_post.objection, o.text) else x for x, o in zip(values, s.profile, strict=True)]
     nearest = max(range(len(similar)), key=lambda i: similar[i])
-    of_source = {"helper": v.settings.duplicate_at, BY_ENCODER: v.settings.duplicate_at_encoder}
-    threshold = of_source.get(source, v.settings.duplicate_at_lexical)
+    of_source = {"helper": DUPLICATE_AT, BY_ENCODER: DUPLICATE_AT_ENCODER}
+    threshold = of_source.get(source, DUPLICATE_AT_LEXICAL)
     return raised_post, Comparison(
         objection=raised_post.objection,
         nearest=s.profile[nearest].number,
@@ -283,7 +287,7 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
     confidence = of_state(s, v)
     trend = (*s.trend(), confidence)
     tally = Tally(
-        confidence=confidence, trend=trend, direction=direction(trend, v.settings.start),
+        confidence=confidence, trend=trend, direction=direction(trend, START),
         label=label(confidence), answered=moved.answered, reopened=moved.reopened,
         found=raised_post.number if raised_post else 0, weight=moved.weight, profile=s.profile, source=source,
         missing=s.now.missing,

@@ -55,7 +55,7 @@ def ask_answer(s: State, v: View) -> AskSeat:
     brief = AnswerBrief(round=s.now.number, profile=_at_issue(s), round_limit=v.settings.round_limit)
     return AskSeat(
         seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
-        stream=v.settings.stream,
+        stream=True,
     )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def ask_critique(s: State, v: View, again: str = "") -> AskSeat:
     brief = CritiqueBrief(round=s.now.number, profile=s.past(), again=again)
     return AskSeat(
         seat=seat_of(v, CRITIC), kind=PRESS if again else CRITIQUE, round=s.now.number, brief=raw(brief),
-        sees=(s.answer,), caps=caps(v), stream=v.settings.stream,
+        sees=(s.answer,), caps=caps(v), stream=True,
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
     )  # fmt: skip
     return AskSeat(
         seat=seat_of(v, JUDGE), kind=VERDICT, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
-        stream=v.settings.stream, final=True,
+        stream=True, final=True,
     )  # fmt: skip
 
 

@@ -48,6 +48,10 @@ last step."""
 replace = msgspec.structs.replace
 
 
+REVIEW_CALLS = 8  # enough to read what changed; its tools only read
+"""Model calls of one review, at most."""
+
+
 def invite(v: View, expert: str) -> Invite:
     """The seat of an announced expert, named by its id."""
     return Invite(seat=_seat(announced(v)[expert]))
@@ -293,7 +297,7 @@ def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
     may = [x for x in reviewers if experts[x].tools]
     rest = [(invite(v, x).seat, caps(v)) for x in reviewers if x not in may]
     seats = [invite(v, x).seat for x in may]
-    most = max(LEAST_CALLS, int(v.settings.review_calls))
+    most = max(LEAST_CALLS, REVIEW_CALLS)
     calls = most_calls(most, LEAST_CALLS, lambda n: not v.affords([*rest, *((seat, caps(v, n)) for seat in seats)]))
     return dict.fromkeys(may, calls)
 

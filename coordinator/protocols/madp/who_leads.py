@@ -22,6 +22,8 @@ from parley.schemas.routing import Candidate, Profile
 
 RANK = {"low": 0, "medium": 1, "high": 2}
 UNKNOWN_PRIORITY = 99
+TIE_VARIANCE = 1e-4  # 9.1: "all match equally"
+"""Confidences whose variance is not above this are equal, and priority decides."""
 _MILDEST: tuple[Resolution, ...] = ("collaborate", "lead", "support", "exclude")
 
 
@@ -39,7 +41,7 @@ class ResolutionInput:
     silent: Sequence[str] = ()
     announced: frozenset[str] = frozenset()
     most_support: int = 3
-    tie_variance: float = 1e-4
+    tie_variance: float = TIE_VARIANCE
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,6 @@ def _agree(s: State, v: View, says: Says) -> Step:
             silent=tuple(c.expert for c in s.candidates if c.expert not in s.claims and c.expert not in s.passed),
             announced=frozenset(announced(v)),
             most_support=SUPPORT[s.depth or "instant"],
-            tie_variance=v.settings.tie_variance,
         )
     )
     decision = consensus(

@@ -64,9 +64,7 @@ def _seat_of(v: View) -> str:
 
 
 def _start(v: View) -> Step:
-    ask = AskSeat(
-        seat=_seat_of(v), kind=ANSWER, round=1, brief=raw(AnswerBrief()), caps=_caps(v), stream=v.settings.stream
-    )
+    ask = AskSeat(seat=_seat_of(v), kind=ANSWER, round=1, brief=raw(AnswerBrief()), caps=_caps(v), stream=True)
     return State(phase=Phase.ANSWERING), (ask,)
 
 

@@ -31,7 +31,7 @@ from parley.agents.encoders.settings import chosen
 from parley.agents.protocols.critic.extractive_compare import by_encoder
 from parley.agents.protocols.critic.extractive_judge import alike
 from parley.coordinator.signals import paraphrase
-from parley.schemas.protocols.critic import Settings
+from parley.schemas.protocols.critic import DUPLICATE_AT_ENCODER, DUPLICATE_AT_LEXICAL
 
 ROOT = Path(__file__).parents[3]
 DOC = ROOT / "docs" / "encoders.md"
@@ -194,9 +194,8 @@ def _encoder(own: dict[str, Any]) -> Encoder:
 
 def measures(named: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Like, Encoder | None, dict[str, Any], float]]:
     """(name, likeness, encoder, its options, default threshold) of everything that can be measured here."""
-    limits = Settings()
-    yield "words, moderator's", paraphrase.similarity, None, {}, limits.duplicate_at_lexical
-    yield "words, helper's", alike, None, {}, limits.duplicate_at_lexical
+    yield "words, moderator's", paraphrase.similarity, None, {}, DUPLICATE_AT_LEXICAL
+    yield "words, helper's", alike, None, {}, DUPLICATE_AT_LEXICAL
     for own in named:
         try:
             encoder = _encoder(own)
@@ -208,7 +207,7 @@ def measures(named: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Like, Encod
         def like(a: str, b: str, encoder: Encoder = encoder) -> float:
             return run(by_encoder(encoder, a, (b,)))[0]
 
-        yield f"{own['name']}: {encoder.name}", like, encoder, own, limits.duplicate_at_encoder
+        yield f"{own['name']}: {encoder.name}", like, encoder, own, DUPLICATE_AT_ENCODER
 
 
 def table(named: Sequence[dict[str, Any]], data: Path) -> str:

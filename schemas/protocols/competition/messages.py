@@ -50,12 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Seat -> the name of its style; a seat that is absent has none."""
     attempts: int = 2
     """How often a turn is asked before its seat counts as silent."""
-    context_posts: int = 60
-    """Public posts that a debater is shown at most: the last ones."""
     max_input_tokens: int = 32_000
     max_output_tokens: int = 3_000
-    stream: bool = True
-    """Show speeches as they come."""
 
     def __post_init__(self) -> None:
         seats = {*seats_of(self.format, "pro"), *seats_of(self.format, "con")}
@@ -68,7 +64,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for team, stance in self.stances.items():
             not_empty(f"competition.stances.{team}", stance, 1_000)
         in_range("competition.attempts", self.attempts, 1, 10)
-        in_range("competition.context_posts", self.context_posts, 1, 500)
         in_range("competition.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("competition.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 

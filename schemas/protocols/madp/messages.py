@@ -43,8 +43,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """For claims, and for challenges."""
     coordination_s: float = 10.0
     """9.1's time budget: past it the most confident expert leads."""
-    tie_variance: float = 1e-4
-    """9.1: confidences whose variance is not above this are equal, and priority decides."""
     security_confidence: float = 0.5
     """9.3: a security-critical task whose lead's confidence is below this is a human's to confirm."""
     max_support: int = 4
@@ -62,8 +60,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Of one turn of work."""
     work_calls: int = 12
     """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
-    review_calls: int = 8
-    """The same of one review, whose tools only read."""
     check: str = ""
     """A command that is run in a sandbox, in copies of the folder, before and after the work; empty: none."""
     check_s: float = 300.0
@@ -92,7 +88,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("madp.ask_below", self.ask_below, 0, 1)
         in_range("madp.claim_window_s", self.claim_window_s, 0.25, 600)
         in_range("madp.coordination_s", self.coordination_s, 0.25, 3_600)
-        in_range("madp.tie_variance", self.tie_variance, 0, 0.25)
         in_range("madp.security_confidence", self.security_confidence, 0, 1)
         in_range("madp.max_support", self.max_support, 0, 50)
         in_range("madp.max_handoffs", self.max_handoffs, 0, 50)
@@ -101,7 +96,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("madp.attempts", self.attempts, 1, 10)
         in_range("madp.tool_calls", self.tool_calls, 0, 1_000)
         in_range("madp.work_calls", self.work_calls, 1, 200)
-        in_range("madp.review_calls", self.review_calls, 1, 200)
         at_most("madp.check", self.check, 1_000)
         in_range("madp.check_s", self.check_s, 1, 86_400)
         in_range("madp.max_input_tokens", self.max_input_tokens, 100, 10_000_000)

@@ -5,6 +5,7 @@ import pytest
 
 from parley.coordinator.commands import AskSeat
 from parley.coordinator.estimate import estimate
+from parley.coordinator.protocols.competition.turns import CONTEXT_POSTS
 from parley.coordinator.replay import replay
 from parley.coordinator.table import Illegal, Inadmissible, View
 from parley.schemas import log
@@ -605,12 +606,12 @@ def test_personalities_and_stances_reach_their_seats() -> None:
 
 
 def test_a_debater_is_shown_the_last_posts() -> None:
-    p = Play(small(*(speech("pro_1") for _ in range(4))), {"context_posts": 2})
-    for _ in range(3):
+    p = Play(small(*(speech("pro_1") for _ in range(CONTEXT_POSTS + 2))))
+    for _ in range(CONTEXT_POSTS + 1):
         p.says("pro_1")
         p.scores()
     said = [x.n for x in p.posts("speech")]
-    assert list(p.ask("pro_1").sees) == said[-2:]
+    assert list(p.ask("pro_1").sees) == said[-CONTEXT_POSTS:]
 
 
 def test_turns_stream_where_they_may() -> None:
@@ -620,7 +621,6 @@ def test_turns_stream_where_they_may() -> None:
         streamed |= {t.ask.kind: t.ask.stream for t in p.session.turns.values()}
         p.auto(p.asked()[0][0])
     assert {kind for kind, yes in streamed.items() if not yes} == {"captain", "score", "summarize"}
-    assert not Play(TWO, {"stream": False}).ask("pro_1").stream
 
 
 def test_replies_are_of_these_kinds() -> None:

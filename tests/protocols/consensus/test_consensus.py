@@ -77,9 +77,6 @@ def test_only_revisions_and_the_synthesis_stream() -> None:
     play.answers("Vilnius", "Kaunas", "Riga")
     play.score(50)
     assert all(t.stream for t in play.turns().values())
-    quiet = Play({"stream": False})
-    quiet.round(50, "Vilnius", "Kaunas", "Riga")
-    assert not any(t.stream for t in quiet.turns().values())
 
 
 # ---------------------------------------------------------------- check: a reply is honest

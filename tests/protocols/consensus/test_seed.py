@@ -425,7 +425,6 @@ def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
         ({"round_limit": 0}, "consensus.round_limit: got 0, allowed is 1 to 50"),
         ({"round_limits": 3}, "consensus.round_limits: no such setting; did you mean consensus.round_limit?"),
         ({"round_limit": "many"}, "consensus.round_limit"),
-        ({"facts": 1.0}, "they must add up to 1"),
     ],
 )
 def test_overrides_are_checked(given: dict[str, object], text: str) -> None:

@@ -52,9 +52,9 @@ def test_a_paraphrase_is_found_by_the_helper_and_the_pair_is_shown() -> None:
     assert play.stop["reason"] == "objections_exhausted"
 
 
-@pytest.mark.parametrize(("similar", "threshold", "new"), [(0.8, 0.8, False), (0.79, 0.8, True), (0.79, 0.7, False)])
-def test_the_threshold_is_a_setting(similar: float, threshold: float, new: bool) -> None:
-    play = second({**QUICK, "duplicate_at": threshold})
+@pytest.mark.parametrize(("similar", "new"), [(0.8, False), (0.79, True)])
+def test_an_objection_as_near_as_the_threshold_is_a_duplicate(similar: float, new: bool) -> None:
+    play = second(QUICK)
     play.compares(similar)
     assert play.last("comparison")["duplicate"] is not new
     play.judges()
@@ -484,10 +484,6 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"threshold": 101}, "critic.threshold"),
         ({"round_limit": 0}, "critic.round_limit"),
         ({"min_rounds": 0}, "critic.min_rounds"),
-        ({"duplicate_at": 1.2}, "critic.duplicate_at"),
-        ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
-        ({"duplicate_at_lexical": 0}, "critic.duplicate_at_lexical"),
-        ({"start": 101}, "critic.start: got 101"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),

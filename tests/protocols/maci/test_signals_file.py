@@ -150,7 +150,9 @@ def test_a_worked_example(tmp_path: Path) -> None:
 
 def test_the_rounds_end_where_it_stops(tmp_path: Path) -> None:
     debate = changed("rounds", to=[*DEBATE["rounds"], *[STILL] * 9])
-    found = computed(changed("rounds", to=debate["rounds"]) | {"config": {"tau_stop": 2}, "constants": {"w": 1}}, tmp_path)
+    found = computed(
+        changed("rounds", to=debate["rounds"]) | {"config": {"tau_stop": 2}, "constants": {"w": 1}}, tmp_path
+    )
     stop = found["stop"]
     assert (stop["reason"], stop["converged"]) == ("plateau", True)
     assert found["rounds"][-1]["round"] == stop["round"] == 4

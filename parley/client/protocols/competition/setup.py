@@ -75,7 +75,7 @@ SETUP = CompetitionSetup(
     name="competition",
     about="Two teams debate a motion by the rules of a format, and a judge scores them.",
     hidden=("personalities",),
-    opening_only=("stances", "personalities", "styles", "context_posts", "stream"),
+    opening_only=("stances", "personalities", "styles"),
     rank=4,
     options=(
         _FORMAT,

@@ -19,7 +19,7 @@ SETUP = ConsensusSetup(
     name="consensus",
     about="A panel answers apart. Then each seat sees all answers and may change its own, "
     "until they agree, are stuck, or reach the round limit.",
-    opening_only=("panel", "expertise_weight", "stream"),
+    opening_only=("panel", "expertise_weight"),
     rank=1,
     several=Several(role="panelist", setting="panel", size=3),
     others=("analyst",),

@@ -21,7 +21,6 @@ class CriticSetup(Setup):
 SETUP = CriticSetup(
     name="critic",
     about="One seat answers and a critic objects. A judge says when the answer has met the objections.",
-    opening_only=("stream",),
     rank=2,
     others=("answerer", "critic", "judge", "helper"),
     options=(ROUND_LIMIT,),

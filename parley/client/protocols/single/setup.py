@@ -5,7 +5,6 @@ from parley.client.faces.setup import Setup
 SETUP = Setup(
     name="single",
     about="One model answers once, and nobody checks its answer. It is the cheapest way, and says so.",
-    opening_only=("stream",),
     rank=0,
     others=("answerer",),
     examples=('parley ask "..." --protocol single',),
