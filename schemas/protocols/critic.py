@@ -17,8 +17,6 @@ ORDERS = ("answer_first", "objection_first")
 
 DUPLICATE_AT = 0.8  # similarity 0 to 1; the seed has no such check
 """Similarity, as a model in the helper's seat judges it, from which an objection is one of the profile."""
-DUPLICATE_AT_ENCODER = 0.75  # cosine; measured in docs/encoders.md for the embedded encoder
-"""The same for the helper's encoder."""
 DUPLICATE_AT_LEXICAL = 0.6  # similarity 0 to 1; of words alone, which paraphrases share less of
 """The same for the words' similarity: a helper without encoder, or no helper."""
 START = 50.0  # points: as likely right as wrong
@@ -33,6 +31,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     round_limit: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
     min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
     """In an earlier round confidence ends nothing, and a critic that finds nothing new is asked once more, sharper."""
+    duplicate_at_encoder: float = 0.75  # cosine; measured in docs/encoders.md for the embedded encoder
+    """Similarity by the helper's encoder from which an objection is one of the profile. Each encoder has a scale of its
+    own."""
     measure_bias: bool = False  # seed, "When Debate Breaks Down": judge bias; doubles the judge's turns
     """Judge each pair of answer and objection a second time, in the opposite order."""
     quorum: int = 2
@@ -51,6 +52,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
         in_range("critic.round_limit", self.round_limit, 1, 50)
         in_range("critic.min_rounds", self.min_rounds, 1, 50)
+        if not 0 < self.duplicate_at_encoder <= 1:
+            raise InvalidValue("critic.duplicate_at_encoder", self.duplicate_at_encoder, "allowed is above 0 to 1")
         in_range("critic.quorum", self.quorum, 1, 2)
         in_range("critic.attempts", self.attempts, 1, 10)
         in_range("critic.max_input_tokens", self.max_input_tokens, 100, 10_000_000)

@@ -58,7 +58,6 @@ from parley.coordinator.signals import paraphrase
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.critic import (
     DUPLICATE_AT,
-    DUPLICATE_AT_ENCODER,
     DUPLICATE_AT_LEXICAL,
     START,
     Answer,
@@ -192,7 +191,7 @@ def _compare(s: State, v: View, values: tuple[float, ...], source: str, why: str
     assert raised_post is not None
     similar = [1.0 if same(raised_post.objection, o.text) else x for x, o in zip(values, s.profile, strict=True)]
     nearest = max(range(len(similar)), key=lambda i: similar[i])
-    of_source = {"helper": DUPLICATE_AT, BY_ENCODER: DUPLICATE_AT_ENCODER}
+    of_source = {"helper": DUPLICATE_AT, BY_ENCODER: v.settings.duplicate_at_encoder}
     threshold = of_source.get(source, DUPLICATE_AT_LEXICAL)
     return raised_post, Comparison(
         objection=raised_post.objection,

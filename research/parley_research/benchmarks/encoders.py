@@ -31,7 +31,7 @@ from parley.agents.encoders.settings import chosen
 from parley.agents.protocols.critic.extractive_compare import by_encoder
 from parley.agents.protocols.critic.extractive_judge import alike
 from parley.coordinator.signals import paraphrase
-from parley.schemas.protocols.critic import DUPLICATE_AT_ENCODER, DUPLICATE_AT_LEXICAL
+from parley.schemas.protocols.critic import DUPLICATE_AT_LEXICAL, Settings
 
 ROOT = Path(__file__).parents[3]
 DOC = ROOT / "docs" / "encoders.md"
@@ -207,7 +207,7 @@ def measures(named: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Like, Encod
         def like(a: str, b: str, encoder: Encoder = encoder) -> float:
             return run(by_encoder(encoder, a, (b,)))[0]
 
-        yield f"{own['name']}: {encoder.name}", like, encoder, own, DUPLICATE_AT_ENCODER
+        yield f"{own['name']}: {encoder.name}", like, encoder, own, Settings().duplicate_at_encoder
 
 
 def table(named: Sequence[dict[str, Any]], data: Path) -> str:

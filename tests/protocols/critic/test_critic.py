@@ -484,6 +484,7 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"threshold": 101}, "critic.threshold"),
         ({"round_limit": 0}, "critic.round_limit"),
         ({"min_rounds": 0}, "critic.min_rounds"),
+        ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
