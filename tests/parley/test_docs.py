@@ -80,10 +80,6 @@ def test_only_what_converged_or_seeks_no_agreement_exits_with_0() -> None:
 RUNS = {
     "threshold": ("rollout", "--protocol", "consensus"),
     "round_limit": ("unresolved", "--protocol", "consensus", "--round-limit", "1"),
-    "stalemate": (
-        "diagnosis", "--protocol", "maci", "--outcomes", f"{ROOT}/examples/diagnosis/outcomes.txt",
-        "--set", "maci.tau_crit=0.85",
-    ),
     "planned": ("rollout", "--protocol", "madp"),
 }  # fmt: skip
 
