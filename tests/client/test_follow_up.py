@@ -52,7 +52,7 @@ def test_it_is_capped_and_says_so() -> None:
     found = page(finished("x" * 3_000 + "\x1b[2J"))
     assert len(found.text) <= follow_up.MOST
     assert "\x1b" not in found.text
-    play = CriticPlay({"threshold": 100, "round_limit": 50, "start": 0, "min_rounds": 1})
+    play = CriticPlay({"threshold": 100, "round_limit": 50, "min_rounds": 1})
     for n in range(50):
         play.round(f"objection {n} " + "y" * 1_500)
     play.verdict()

@@ -85,7 +85,7 @@ def test_a_value_out_of_range_is_named() -> None:
 
 
 def test_pairs_are_read_as_yaml_scalars() -> None:
-    assert parse_sets(["consensus.threshold=0.7", "consensus.stream=false", "consensus.x=a=b"]) == {
+    assert parse_sets(["consensus.threshold=0.7", "consensus.quorum=3", "consensus.x=a=b"]) == {
         "consensus": {"threshold": 0.7, "quorum": 3, "x": "a=b"}
     }
 

@@ -95,7 +95,8 @@ def test_parley_signals_reads_a_recorded_debate_and_stops_where_this_does(
     written = tmp_path / "debate.json"
     written.write_text(capsys.readouterr().out)
     asked = json.loads(written.read_text())
-    assert asked["config"] == {"reading": "paper", "gamma": 0.0, "tau_q": 0.0, "tau_o": 0.0}
+    assert asked["config"] == {"reading": "paper", "tau_o": 0.0}
+    assert asked["constants"] == {"gamma": 0.0, "tau_q": 0.0}
     assert [r["beliefs"] for r in asked["rounds"]] == [{"llama": [1.0, 0.0], "vicuna": [0.0, 1.0]}] * 4
     command = [sys.executable, "-m", "parley", "signals", str(written)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)

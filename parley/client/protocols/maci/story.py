@@ -166,8 +166,7 @@ def unlike_words(rounds: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield (
             f"The judges passed {len(figures)} of the refused, and q alone refused them "
             f"({low if low == high else f'{low} to {high}'}). It measures how near quotations are to the subject of "
-            "the question, not what they prove. A lower maci.tau_q admits such arguments; maci.q_gate=false admits all "
-            "that the judges pass."
+            "the question, not what they prove. maci.q_gate=false admits all that the judges pass."
         )
 
 
