@@ -281,7 +281,7 @@ def replay(
     sets: Sets = None,
     constants: Annotated[
         Path | None,
-        typer.Option("--constants", metavar="FILE", help="Numbers of maci that are no settings (YAML or JSON)."),
+        typer.Option("--constants", metavar="FILE", help="Constants of the session's protocol (YAML or JSON)."),
     ] = None,
     json: Json = False,
     nats: Nats = None,

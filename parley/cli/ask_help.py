@@ -25,8 +25,8 @@ RARE = ("--turn-timeout", "--seed", "--all")
 WITH_FOLDER = ("--apply", "--branch")
 """Of protocols whose sessions begin with a folder."""
 _HELP_ALL = "--help-all"
-_ALL = "parley.help_all"
-_NAMED = "parley.help_protocol"
+_ALL = "ask: every option"
+_NAMED = "ask: of this protocol"
 
 
 class AskCommand(ProtocolCommand):

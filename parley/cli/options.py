@@ -52,7 +52,7 @@ Humans = Annotated[
 Protocol = Annotated[
     str | None,
     typer.Option(
-        help="How it is dealt with: {protocols} (default: madp, tasks of experts).",
+        help="How it is dealt with: {protocols} (default: {default}, tasks of experts).",
         autocompletion=completing.protocols,
     ),
 ]

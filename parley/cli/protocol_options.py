@@ -79,8 +79,10 @@ def _name_protocols(parameter: Any) -> None:
     text = getattr(parameter, "help", None) or ""
     if "{protocols}" in text:
         from parley.client.protocols import all_setups
+        from parley.coordinator.protocols import DEFAULT
 
-        parameter.help = text.replace("{protocols}", ", ".join(setup.name for setup in all_setups()))
+        names = ", ".join(setup.name for setup in all_setups())
+        parameter.help = text.replace("{protocols}", names).replace("{default}", DEFAULT)
 
 
 def takes(of: Of) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -16,7 +16,7 @@ from parley.coordinator.signals.progress import flags, information_gain, progres
 from parley.coordinator.signals.regime import classify
 from parley.schemas.control import Control, Development
 from tests.protocols.maci import naive
-from tests.protocols.maci.tuned import control
+from tests.support.tuned import control
 
 # ---------------------------------------------------------------- progress
 

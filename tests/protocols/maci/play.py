@@ -28,8 +28,8 @@ from parley.schemas.protocols.maci.messages import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.similarity import Similar
-from tests.protocols.maci.tuned import apart, protocol_for
 from tests.support.play import BasePlay
+from tests.support.tuned import apart, protocol_for
 
 MACI = PROTOCOLS["maci"]
 TEXTS = ("Platelets fall in dengue.", "Joint pain is severe in chikungunya.", "Mosquitoes bite by day.")

@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.coordinator.schedulers.controller import Observation, State, advance, begin
 from parley.schemas.control import Control
-from tests.protocols.maci import tuned
+from tests.support import tuned
 
 OUTCOMES = ("a", "b", "c")
 U, V = (0.6, 0.3, 0.1), (0.1, 0.2, 0.7)

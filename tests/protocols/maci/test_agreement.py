@@ -36,7 +36,7 @@ from tests.protocols.maci.play import (
 )
 from tests.protocols.maci.rounds import seen
 from tests.protocols.maci.simulate import EXAMPLES, ROLES, run
-from tests.protocols.maci.tuned import control
+from tests.support.tuned import control
 
 DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
 

@@ -45,7 +45,7 @@ from parley.schemas.protocols.maci.messages import (
 from parley.schemas.session import Budget
 from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import TEXTS, Play, argument, belief, case, retrieved, similar
-from tests.protocols.maci.tuned import TUNED
+from tests.support.tuned import TUNED
 from tests.support.walk import Move, Walk, attempts, expect, replies, ticks
 
 FOR, EVEN, AGAINST = belief(0.9, 0.1), belief(0.5, 0.5), belief(0.1, 0.9)

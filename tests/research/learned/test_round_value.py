@@ -9,7 +9,7 @@ from parley.coordinator.schedulers import controller, round_value
 from parley.coordinator.schedulers.controller import Observation
 from parley.schemas.control import Control, RoundValue, Tuned
 from parley.schemas.wire import InvalidValue
-from tests.protocols.maci.tuned import control
+from tests.support.tuned import control
 
 
 def fit(price: float = 0.0, tokens: float = 500, **coefficients: float) -> RoundValue:
