@@ -1,5 +1,7 @@
 """A recorded session computed again with other numbers than those of every session."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,16 @@ def test_constants_stand_in_a_file_of_yaml_or_json(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot read") as refused:
         what_if.read_constants(tmp_path / "none.yaml")
     assert refused.value.field == "--constants"
+
+
+def test_the_command_takes_such_a_file(tmp_path: Path) -> None:
+    log = Path(__file__).parents[2] / "old_logs/1/maci.jsonl"
+
+    def replay(text: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "dials.yaml").write_text(text)
+        command = (sys.executable, "-m", "parley", "replay", str(log), "--constants", "dials.yaml")
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    good, bad = replay("eps_i: 0.5\n"), replay("eps_i: 5\n")
+    assert good.returncode == 0 and good.stdout.startswith("constants.eps_i: 0.5 in place of 0.02\n")
+    assert bad.returncode == 2 and "constants.eps_i: got 5.0, allowed is 0 to 1" in bad.stderr
