@@ -197,9 +197,9 @@ def _copy(root: Path, target: Path) -> None:
     asked = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.split("\0")
     for name in filter(None, names):
-        if (root / name).is_file():
+        if (root / name).is_symlink() or (root / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, target / name)
+            shutil.copy2(root / name, target / name, follow_symlinks=False)
     for compiled in {(root / name).parent / "__pycache__" for name in names if name.endswith(".py")}:
         if compiled.is_dir():
             shutil.copytree(compiled, target / compiled.relative_to(root), dirs_exist_ok=True)
