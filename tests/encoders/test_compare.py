@@ -77,7 +77,7 @@ async def test_other_figures_are_another_objection(encoder: Embedded) -> None:
 
 
 async def test_what_is_said_around_quotations_makes_no_two_alike(encoder: Embedded) -> None:
-    frame = "“{}” (notes.md) speaks against Tape; the answer is silent on it."
+    frame = "“{}” (notes.md) speaks against Tape; the answer does not quote it."
     said = ("The robot arm jams in damp summers", "Nobody sells that cartridge format any more")
     (bare,) = await by_encoder(encoder, said[0], said[1:])
     (framed,) = await by_encoder(encoder, frame.format(said[0]), (frame.format(said[1]),))

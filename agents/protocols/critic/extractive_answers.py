@@ -140,7 +140,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
         what = (
             f"{_quoted(w.evidence)} {turn}"
             + ("" if rival else f" {_short(answer.answer)}")
-            + "; the answer is silent on it."
+            + "; the answer does not quote it."
         )
         return Critique(objection=what, citations=(_cite(w.evidence),)), injected
     return Critique(objection=NO_NEW_OBJECTION), injected
@@ -169,9 +169,7 @@ def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer],
     rest = [e for e in case if e.sentence.text not in quotes]
     if not weighed or not rest:
         return ""
-    return (
-        f"Weighed: {_quoted(weighed[0].evidence)}; more speaks for {_short(chosen.text)}, above all {_quoted(rest[0])}."
-    )
+    return f"Weighed: {_quoted(weighed[0].evidence)}; for {_short(chosen.text)} speaks above all {_quoted(rest[0])}."
 
 
 def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[Evidence], sure: float) -> str:
