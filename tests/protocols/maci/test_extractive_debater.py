@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from parley.agents.protocols.maci.extractive_debater import UNKNOWN
-from parley.agents.protocols.maci.extractive_reading import close
 from parley.schemas.belief import Share, outcome_key
 from parley.schemas.protocols.maci.messages import (
     Blind,
@@ -99,16 +98,6 @@ def test_who_never_moves_never_converges() -> None:
     assert ended.rounds[0].beliefs == ended.rounds[-1].beliefs and ended.rounds[-1].signals.jsd > 0.3
 
 
-def test_open_outcomes_are_proposed_merged_and_argued_about() -> None:
-    ended = run(QUESTION, DOCUMENTS, round_limit=2)
-    assert "merge" in {s.kind for s in ended.shown} and all(s.attempt == 1 for s in ended.shown)
-    assert ended.result.outcome["answer"] == "Fusarium wilt"
-
-
-def test_the_same_session_twice(diagnosis: Ended) -> None:
-    assert run(QUESTION, DOCUMENTS, OUTCOMES).log == diagnosis.log
-
-
 def test_what_the_debaters_say_is_in_order(diagnosis: Ended) -> None:
     assert len(diagnosis.cases) > 4
     for turn, case in diagnosis.cases:
@@ -120,21 +109,7 @@ def test_what_the_debaters_say_is_in_order(diagnosis: Ended) -> None:
             assert all(stands_in(s.quote, passages[s.passage]) for s in argument.spans)
 
 
-def test_three_debaters_read_three_halves() -> None:
-    ended = run(QUESTION, DOCUMENTS, OUTCOMES, debaters=3, round_limit=1)
-    beliefs = list(ended.rounds[0].beliefs.values())
-    assert len(beliefs) == 3 and len(set(beliefs)) == 3
-
-
 # ---------------------------------------------------------------- blind
-
-
-def test_two_seats_weigh_the_same_passages_otherwise() -> None:
-    one, two = blind(ONE), blind(TWO)
-    assert p(one.belief, "Ash") > 0.5 > p(two.belief, "Ash")
-    assert "No language model" in one.reasoning and one.spans[0] in (
-        Span(passage="p1", quote=ASH), Span(passage="p3", quote=SEEDS),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("seat", [f"debater_{i}" for i in range(1, 9)])
@@ -145,36 +120,11 @@ def test_a_blind_belief_is_one_over_the_given_outcomes(seat: str, retrieved: Pas
     assert body.spans and all(stands_in(s.quote, passages[s.passage]) for s in body.spans)
 
 
-def test_the_halves_of_all_seats_differ_and_pairs_share_the_sources() -> None:
-    halves = [tuple(close(f"debater_{seat}", source) for source in range(16)) for seat in range(1, 9)]
-    assert len(set(halves)) == 8 and all(sum(h) == 8 for h in halves)
-    for one, two in zip(halves[::2], halves[1::2], strict=True):
-        assert all(a != b for a, b in zip(one, two, strict=True))
-    assert close("expert", 0) and close("debater_0", 0)
-
-
 def test_a_word_that_is_denied_speaks_against() -> None:
     post = numbered(("a.md", "Ash has no grey bark, and black buds are rare in ash."), ("b.md", "Birch has grey bark."))
     assert p(blind(post=post).belief, "Ash") < 0.5
     asked = "A tree without grey bark: which is it?"
     assert p(blind(post=post, question=asked).belief, "Ash") > 0.5
-
-
-def test_other_outcomes_among_hundreds_have_nothing() -> None:
-    names = ("Ash", "Birch", *(f"Tree {i} of the list" for i in range(300)))
-    body = blind(outcomes=names)
-    assert {s.outcome for s in body.belief} == {"Ash", "Birch"} and sum(s.p for s in body.belief) == pytest.approx(1)
-
-
-def test_nothing_said_is_even() -> None:
-    body = blind(post=numbered(("a.md", "The orchestra played a waltz.")))
-    assert body.belief == shares(Ash=0.5, Birch=0.5) and body.spans == ()
-
-
-def test_a_name_within_a_longer_one_is_not_meant() -> None:
-    post = numbered(("a.md", "Mountain ash has black buds, grey bark and winged seeds."))
-    body = blind(outcomes=("Ash", "Mountain ash"), post=post)
-    assert p(body.belief, "Mountain ash") > p(body.belief, "Ash")
 
 
 @pytest.mark.parametrize(
@@ -208,22 +158,6 @@ def test_a_belief_moves_with_what_others_quoted_and_the_farther_the_lower_cl_is(
     after = [p(argue(cl / 10, AGAINST).belief, "Ash") for cl in range(10, -1, -1)]
     assert after[0] == held and after == sorted(after, reverse=True) and after[-1] < held - 0.1
     assert after[2] - after[8] > 0.1, "at 0.8 a little, at 0.2 most of it"
-
-
-def test_its_own_arguments_and_those_that_it_has_read_closely_do_not_move_it() -> None:
-    held = blind(ONE).belief
-    own = argue(0.3, AGAINST, belief=held, own=(2,))
-    read = argue(0.3, ruled(1, Span(passage="p1", quote=ASH)), belief=held)
-    assert own.belief == read.belief == held and "new to me" in own.changed
-    moved = argue(0.3, AGAINST, belief=held)
-    assert moved.belief != held and "because of what others quoted" in moved.changed
-
-
-def test_at_a_high_level_it_brings_what_is_new_and_at_a_low_one_what_decides() -> None:
-    record = ruled(1, Span(passage="p1", quote=ASH))
-    high, low = argue(0.9, record, own=(2,), most=1), argue(0.1, record, own=(2,), most=1)
-    assert high.arguments[0].spans[0].quote == SEEDS
-    assert low.arguments[0].spans[0].quote == ASH
 
 
 def test_at_a_high_level_it_attacks_and_at_a_low_one_it_grants() -> None:
