@@ -265,10 +265,10 @@ FAULTS = [
     (argued(passage="p1", quote="Fusarium is caused by frost."), "this does not stand in p1, quote it word for word"),
     (argued(passage="p99", quote="wilt"), "there is no passage 'p99'"),
 ]
-"""What debater_2 replies in round 1, 2, ...; in the round after the last it corrects itself."""
+"""What debater_2 replies in round 1, and what it is told; in round 2 it corrects itself."""
 
 
-def stumbling() -> Step:
+def stumbling(fault: Any) -> Step:
     """A model server for debater_2 (whose blind reply is good) and debater_3 (whose belief never sums)."""
 
     async def step(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
@@ -276,10 +276,8 @@ def stumbling() -> Step:
         if request.body["model"] == "third":
             body["belief"] = [{"outcome": YES, "p": 0.4}]
         elif kind_of(request) == "argue":
-            round_ = next(n for n in range(1, len(FAULTS) + 2) if f"This is round {n}." in request.prompt)
             again = "was not accepted" in request.prompt
-            good = round_ > len(FAULTS)
-            body = argued() if good and again else FAULTS[0 if good else round_ - 1][0]
+            body = argued() if again and "This is round 2." in request.prompt else fault
         await says(body)(server, request, writer)
 
     return step
@@ -289,33 +287,33 @@ def kind_of(request: Request) -> str:
     return str(request.body["response_format"]["json_schema"]["name"])
 
 
-async def test_a_faulty_reply_is_asked_again_with_the_fault_and_then_its_seat_sits_out_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("fault", "told"), FAULTS)
+async def test_a_faulty_reply_is_asked_again_with_the_fault_and_then_its_seat_sits_out_by_name(
+    fault: Any, told: str, tmp_path: Path
+) -> None:
     """A belief that does not sum, an unknown and a repeated outcome, quotations that are not there: each is said in
     words, and none is repaired."""
     queues = {**ROLES, "debater_3": "debater"}
-    last = len(FAULTS) + 1
-    async with model_server(stumbling(), look=fails(404)) as server, engine(tmp_path, queues=queues) as bench:
+    async with model_server(stumbling(fault), look=fails(404)) as server, engine(tmp_path, queues=queues) as bench:
         async with model(server.url, model="second") as second, model(server.url, model="third") as third:
             await bench.moderator()
             for queue in queues:
                 made = {"debater_2": second, "debater_3": third}.get(queue) or make_model("extractive")
                 await bench.worker(queue, model=made)
-            await opened(bench, debaters=3, judges=1, round_limit=last, tau_stop=20, stalemate_rounds=20)
+            await opened(bench, debaters=3, judges=1, round_limit=2, tau_stop=20)
             found = await result(bench)
     assert found.stop.reason == "round_limit" and found.outcome["left_out"] == ["debater_3"]
-    missing = ["debater_3 in round 0", *(f"debater_2 in round {n}" for n in range(1, last))]
-    assert found.stop.certificate["missing"] == missing
+    assert found.stop.certificate["missing"] == ["debater_3 in round 0", "debater_2 in round 1"]
     prompts = [r.prompt for r in server.requests if kind_of(r) == "argue"]
-    assert len(prompts) == 2 * last
-    for n, (_, fault) in enumerate(FAULTS, 1):
-        first, second_ = (p for p in prompts if f"This is round {n}." in p)
-        assert "was not accepted" not in first and fault in second_.partition("was not accepted")[2]
+    assert len(prompts) == 4
+    first, second_ = (p for p in prompts if "This is round 1." in p)
+    assert "was not accepted" not in first and told in second_.partition("was not accepted")[2]
     blind = [r.prompt for r in server.requests if r.body["model"] == "third"]
     assert len(blind) == 2 and "belief: " in blind[1].partition("was not accepted")[2]
     held: list[Mapping[str, Any]] = [
         {s["outcome"]: round(s["p"], 3) for s in r["beliefs"]["debater_2"] if s["p"] > 0.001} for r in found.rounds
     ]
-    assert held == [{YES: 0.4, NO: 0.6}] * (last + 1), "the last belief stands"
+    assert held == [{YES: 0.4, NO: 0.6}] * 3, "the last belief stands"
     assert set(found.rounds[0]["beliefs"]) == {"debater_1", "debater_2"}
 
 
