@@ -82,7 +82,7 @@ def rebuild_index(settings: Settings, on_progress: Callable[[IndexRebuilt, int],
     BadInput
         The credentials are no owner's.
     Refusal
-        The moderator is of a release that keeps no index.
+        The moderator refuses.
     Interrupted
         By the user: what was entered stays.
     """

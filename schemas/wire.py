@@ -142,11 +142,6 @@ def items(most: int) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"maxItems": most})
 
 
-def one_of(*names: str) -> msgspec.Meta:
-    """One of these texts."""
-    return msgspec.Meta(extra_json_schema={"enum": list(names)})
-
-
 def one_line(field: str, value: str, most: int) -> None:
     """Refuse an empty text, one longer than `most` characters, and one of several lines."""
     not_empty(field, value, most)

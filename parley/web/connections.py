@@ -81,10 +81,6 @@ class Connections:
                 await connection.close()
         self._open.clear()
 
-    def open_count(self) -> int:
-        """How many are open."""
-        return sum(not connection.nc.is_closed for connection in self._open.values())
-
     def states(self) -> Mapping[str, bool]:
         """Principal -> whether its connection is up now."""
         return {name: connection.nc.is_connected for (name, _), connection in self._open.items()}

@@ -171,7 +171,7 @@ def test_what_lasts_is_the_beginning_of_the_seats_next_prompt(turns: Any) -> Non
 
 
 def test_a_step_shows_all_of_the_one_before_it_and_what_came_after() -> None:
-    _, first, second, _ = (build(msgspec.structs.replace(turn, boundary=EDGE)).messages for turn in expert())
+    first, second, _ = (build(msgspec.structs.replace(turn, boundary=EDGE)).messages for turn in expert())
     assert second[: len(first)] == first and [m["role"] for m in second[len(first) :]] == ["assistant", "user"]
     assert "Step 1, call 1" in second[-1]["content"] and "Left are 8 calls" in second[-1]["content"]
 

@@ -26,7 +26,7 @@ ASKED = {
     "maci": ("Why do they wilt?", "--evidence", f"{EXAMPLES}/diagnosis/evidence",
              "--outcomes", f"{EXAMPLES}/diagnosis/outcomes.txt"),
     "competition": ("--topic", f"{EXAMPLES}/competition/topics.yaml#free_transport"),
-    "madp": ("add JWT authentication to the API",),
+    "madp": ("add JWT authentication to the API gateway and refactor the backend code",),
     "single": ("In which year did the Suez Canal open?", "--evidence", f"{EXAMPLES}/factual/evidence"),
 }  # fmt: skip
 DEEPEST = 8

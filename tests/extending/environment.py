@@ -19,7 +19,7 @@ def fresh(folder: Path) -> Path:
     venv.create(folder / "env", with_pip=False)
     python = folder / "env" / "bin" / "python"
     (site,) = (folder / "env" / "lib").glob("python*/site-packages")
-    (site / "parley.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n")
+    (site / "parley.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n{ROOT / 'research'}\n")
     return python
 
 

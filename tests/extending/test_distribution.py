@@ -106,6 +106,20 @@ def test_a_wheel_holds_every_tracked_file_of_the_product_and_one_name(wheel: Pat
     assert inside == wanted
 
 
+def test_what_git_ignores_is_in_no_distribution(tmp_path: Path) -> None:
+    """A secret that lies in a folder of the checkout stays there."""
+    tree = tmp_path / "tree"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tree)], check=True, timeout=60)
+    for folder in ("agents", "schemas", "parley"):
+        (tree / folder / ".env").write_text("LLM_API_KEY=secret\n")
+    for kind in ("sdist", "wheel"):
+        made = build(tmp_path / kind, kind, tree)
+        with zipfile.ZipFile(made) if kind == "wheel" else tarfile.open(made) as archive:
+            names = archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames()
+        assert not [name for name in names if name.endswith(".env")], kind
+        assert [name for name in names if name.endswith("agents/worker.py")], kind
+
+
 @pytest.fixture(scope="module", params=["parley first", "agents first"])
 def beside(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel and openai-agents, installed in one order or the other."""

@@ -57,7 +57,7 @@ def test_it_is_asked_with_an_option_of_its_own(session: tuple[dict[str, object],
 
 
 def test_its_option_is_for_it_alone(parley: Parley) -> None:
-    assert "--voters" in parley("ask", "--help")
+    assert "--voters" in parley("ask", "--protocol", "poll", "--help")
     refused = parley("ask", QUESTION, "--protocol", "critic", "--voters", "2", "--json", code=2)
     assert "--voters is not for critic, but for poll" in refused
 

@@ -144,7 +144,7 @@ def test_of_two_like_lines_the_one_below_the_same_line_is_meant(tmp_path: Path) 
 def test_what_tests_found_is_known_to_be_lost_with_them(tmp_path: Path) -> None:
     root = tmp_path / "repository"
     write(root, {"client/signs.py": SIGNS, "tests/test_negative.py": TEST_NEGATIVE, "tests/test_loud.py": TEST_LOUD})
-    write(root, {"parley/client/__init__.py": "", "parley/__init__.py": ""})
+    write(root, {"client/__init__.py": "", "parley/__init__.py": ""})
     git(root, "init", "--quiet")
     before = commit(root)
     git(root, "rm", "--quiet", "tests/test_negative.py")

@@ -122,7 +122,7 @@ class Setup:
     about: str = ""
     """How its sessions go, for whoever chooses among protocols: a sentence or two."""
     hidden: tuple[str, ...] = ()
-    """Settings that no form offers: a file or an archive gives them, or they do nothing any more."""
+    """Settings that no form offers: a file or an archive gives them."""
     rank: int = UNRANKED
     """Where its options stand among those of other protocols: the lowest first, then by name."""
     several: Several | None = None

@@ -25,8 +25,7 @@ _FAR = 10**13
 """Out of every range: what is said of it names the range."""
 _RANGE = re.compile(r"allowed (?:is|are) (?:above )?(-?[\d.,]+(?:e[+-]?\d+)?) to (-?[\d.,]+(?:e[+-]?\d+)?)")
 _SOURCE = re.compile(
-    r"\s*\((?:[A-Z]\.\d+(?:, [A-Z](?:\.\d+)?)*|seeds?/[^)]*|seed, [^)]*|\d+(?:\.\d+)*|the ablation [^)]*"
-    r"|since version [^)]*)\)"
+    r"\s*\((?:[A-Z]\.\d+(?:, [A-Z](?:\.\d+)?)*|seeds?/[^)]*|seed, [^)]*|\d+(?:\.\d+)*|the ablation [^)]*)\)"
 )
 """Chapters of a source, as lines of help cite them."""
 _CHAPTER = re.compile(r"\b(?:[A-Z]\.\d|equations? \d|Algorithm \d|seeds/)")

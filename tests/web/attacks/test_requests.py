@@ -120,7 +120,7 @@ WHO = [
 ]
 
 PATHS = [
-    Attack("out of /static by dots", "", "GET /static/../../gateway/app.py", (404,)),
+    Attack("out of /static by dots", "", "GET /static/../../web/app.py", (404,)),
     Attack("out of /static by escaped dots", "", "GET /static/%2e%2e/app.py", (404,)),
     Attack("out of /static by escaped slashes", "", "GET /static/..%2f..%2fpyproject.toml", (404,)),
     Attack("out of /static to the root", "", "GET /static//etc/passwd", (404,)),
