@@ -67,8 +67,7 @@ for want of a worker."""
 
 
 def _addressed(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session) of a message on IN or INNER. Moderators of the previous release speak for sessions on
-    IN."""
+    """(channel, author, session) of a message on IN or INNER."""
     try:
         sender, sid = subjects.parse_inner(subject)
     except subjects.BadSubject:
@@ -369,19 +368,17 @@ class Intake:
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
             return await self._refused(sid, cause, "open", author, "parent", why)
-        if why := self._not_now(sid, request.expires_ns, request.expires_s, delivery):
+        if why := self._not_now(sid, request.expires_s, delivery):
             return await self._refused(sid, cause, "open", author, "session", why)
         return not await self._opened(sid, cause, request, author, author, delivery.headers)
 
-    def _not_now(
-        self, sid: str, expires_ns: int | None, expires_s: float | msgspec.UnsetType, delivery: Delivery
-    ) -> str:
+    def _not_now(self, sid: str, expires_s: float | msgspec.UnsetType, delivery: Delivery) -> str:
         """Why a client may not open a session under this id, or not any more; empty: it may."""
         if is_child_id(sid):
             return f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
-        if expires_s is not msgspec.UNSET:  # by the server's clock alone
-            expires_ns = delivery.stored_ns + round(expires_s * 1e9)
-        late_s = 0.0 if expires_ns is None else (self._clock.now_ns() - expires_ns) / 1e9
+        if expires_s is msgspec.UNSET:
+            return ""
+        late_s = (self._clock.now_ns() - delivery.stored_ns) / 1e9 - expires_s  # by the server's clock alone
         return f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s" if late_s > 0 else ""
 
     def _unheard_s(self) -> float:
@@ -390,7 +387,7 @@ class Intake:
 
     async def _fork(self, author: str, sid: str, cause: str, request: ForkSession, delivery: Delivery) -> bool:
         """Open a session that carries on the record of another session of the same client."""
-        if why := self._not_now(sid, None, request.expires_s, delivery):
+        if why := self._not_now(sid, request.expires_s, delivery):
             return await self._refused(sid, cause, "open", author, "session", why)
         if cause in (await self._sessions.look(sid, fresh=True)).causes:
             await self._sessions.reissue(sid, cause)

@@ -142,10 +142,9 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     waits: dict[str, float] = {}
     """Seat -> seconds, 1 to 86,400, for which its turns wait for a person, from the first one on: as if the person sat
     at the opening. After that the seat is its agent's until somebody sits down."""
-    expires_ns: int | None = None
-    """Unix time after which nobody waits for it any more: it is refused from then on. None: never."""
     expires_s: float | msgspec.UnsetType = msgspec.UNSET
-    """Seconds from when the server stored it, after which nobody waits for it any more; goes before `expires_ns`."""
+    """Seconds from when the server stored it, after which nobody waits for it any more: it is refused from then on.
+    Left out: never."""
     learned: Learned | msgspec.UnsetType = msgspec.UNSET
     """What past outcomes say of members and confidence, and what kind of question it is. Left out: nothing does."""
 

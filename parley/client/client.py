@@ -157,15 +157,16 @@ class Client:
             It does not fit one message.
         """
         sid = sid or new_sid()
-        expires = request.expires_ns is None
-        if expires:
+        waits = request.expires_s is msgspec.UNSET
+        if waits:
             request = self._expiring(request)
+        began = time.monotonic()
         try:
             with caller.asking("parley open", sid) as headers:
-                await self._opens(sid, request, headers, again=expires)
+                await self._opens(sid, request, headers, again=waits)
         except Unreachable as error:
-            assert request.expires_ns is not None, "given above"
-            raise Unanswered(sid, str(error), (request.expires_ns - time.time_ns()) / 1e9) from error
+            assert request.expires_s is not msgspec.UNSET, "given above"
+            raise Unanswered(sid, str(error), began + request.expires_s - time.monotonic()) from error
         return sid
 
     async def fork(self, request: ForkSession, sid: str | None = None) -> str:
@@ -201,9 +202,7 @@ class Client:
                 request = self._expiring(request)
 
     def _expiring(self, request: OpenSession) -> OpenSession:
-        left_s = self._patience_s + _LATE_S
-        expires_ns = time.time_ns() + int(left_s * 1e9)
-        return msgspec.structs.replace(request, expires_ns=expires_ns, expires_s=left_s)
+        return msgspec.structs.replace(request, expires_s=self._patience_s + _LATE_S)
 
     async def cancel(self, sid: str, reason: str = "") -> None:
         """End a session. Raises as `open`; Refusal also where it is not open."""
