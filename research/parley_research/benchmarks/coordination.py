@@ -28,8 +28,8 @@ from parley_research.benchmarks.prompts import Player, Words
 TASKS = (
     "fix the typo in the README",
     "write a test for this function",
-    "add JWT authentication to the API",
-    "redesign the data layer",
+    "we take on a bank: data of each tenant apart, keys of their own, a second region",
+    "group our customers by how they buy",
 )
 SOURCE = {"instant": "0", "quick": "50", "standard": "150", "extended": "400"}
 """Tokens of each depth as the source draws them; its table of phases (8.1) has some more."""
