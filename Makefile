@@ -2,7 +2,7 @@
 # make test     format, lint, types, import contracts, and the quick tests: less than five minutes on two cores
 # make landing  what guards every landing beside `make test`: .ci/run runs both, at most 15 minutes
 # make check    all tests but the nightly ones, and the spec map: at most 35 minutes
-# make nightly  kills at length, fuzzing, clusters, upgrades, the small model, research: hours
+# make nightly  kills at length, fuzzing, clusters, the small model, research: hours
 # The first makes .venv; everything below needs Python 3.11 or later and make, and nothing else.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
