@@ -348,4 +348,5 @@ def _indented(text: str) -> str:
 
 
 def _post(other: Other) -> str:
-    return f"\n{other.label}, post {other.post}, {other.kind}, round {other.round}\n" + _indented(readable(other.body))
+    head = other.label if other.post < 0 else f"post {other.post}, {other.kind}, round {other.round}"
+    return f"\n{head}\n" + _indented(readable(other.body))

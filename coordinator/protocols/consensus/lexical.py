@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from parley.schemas.protocols.consensus import Position
-from parley.schemas.text import normalise, same, squeeze, tokens
+from parley.schemas.text import same, squeeze, tokens
 
 T = TypeVar("T")
 
@@ -59,10 +59,8 @@ def cosine(one: Mapping[str, int], other: Mapping[str, int]) -> float:
 
 
 def answers_alike(one: str, other: str) -> float:
-    """1.0 for the same answer (parley.schemas.text.normalise), else the share of words that both have."""
-    if same(one, other):
-        return 1.0
-    return jaccard(frozenset(normalise(one).split()), frozenset(normalise(other).split()))
+    """1.0 for the same answer (parley.schemas.text.answer_key), else the share of words that both have."""
+    return 1.0 if same(one, other) else jaccard(frozenset(tokens(one)), frozenset(tokens(other)))
 
 
 def dimensions(positions: Sequence[Position], weights: Sequence[float]) -> dict[str, float]:

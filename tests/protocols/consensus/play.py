@@ -9,7 +9,16 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.presence import Announcement
-from parley.schemas.protocols.consensus import CompareBrief, Comparison, ConcludeBrief, Conclusion, Position
+from parley.schemas.protocols.consensus import (
+    CompareBrief,
+    Comparison,
+    ConcludeBrief,
+    Conclusion,
+    Position,
+    Put,
+    Signature,
+    SignBrief,
+)
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.wire import decode
 from tests.support.compared import comparison
@@ -100,6 +109,26 @@ class Play(BasePlay):
         """The answer that prevailed, in these words."""
         brief = decode(self.turn("analyst").ask.brief, ConcludeBrief)
         return Conclusion(group=brief.label, reasoning="the panel says so", answer=answer)
+
+    @property
+    def put(self) -> Put:
+        """The sentence that was put last."""
+        return decode(self.posts("put")[-1].body, Put)
+
+    def sign(self, seat: str, states: str = "sentence", **more: Any) -> log.Entry:
+        """The seat says `sentence`, `rival` or `neither`; `differs` is quoted for it where it does not sign."""
+        brief = decode(self.turn(seat).ask.brief, SignBrief)
+        shown = {"first": brief.first.sentence, "second": brief.second.sentence if brief.second else ""}
+        wanted = {"sentence": self.put.sentence, "rival": self.put.rival}.get(states)
+        place = next((name for name, text in shown.items() if text == wanted), "neither")
+        if states != "sentence":
+            more = {"differs": self.put.sentence, **more}
+        return self.reply(seat, Signature(states=place, **more))
+
+    def sign_all(self, states: str = "sentence") -> None:
+        """Every asked seat says so."""
+        for seat in self.put.asked:
+            self.sign(seat, states)
 
     def round(self, score: float, *positions: Position | str | None) -> None:
         """One whole round."""

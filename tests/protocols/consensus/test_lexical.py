@@ -4,7 +4,7 @@ import pytest
 
 from parley.coordinator.protocols.consensus.lexical import answers_alike, cosine, dimensions, jaccard, pairwise
 from parley.coordinator.protocols.consensus.score import score
-from parley.schemas.text import normalise, same, squeeze, stands_in, tokens
+from parley.schemas.text import answer_key, same, squeeze, stands_in, tokens
 from tests.protocols.consensus.play import cite, says
 
 
@@ -37,7 +37,7 @@ def test_other_answer(one: str, other: str) -> None:
 
 def test_tokens_keep_order_and_meaning() -> None:
     assert tokens("Do NOT wait for 2,000 seconds") == ("do", "not", "wait", "for", "2000", "s")
-    assert normalise("") == ""
+    assert answer_key("") == ""
 
 
 def test_quotations() -> None:
