@@ -399,12 +399,12 @@ TABLE: Table = {
     Phase.WORDING: {
         Answered: to(_on_worded, *_NEXT),
         Missed: to(_on_unworded, *_NEXT),
-        Unaffordable: to(_on_unworded, *_NEXT),
+        Unaffordable: to(_on_unworded, Phase.WORDING, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
         Answered: to(_on_signed, *_NEXT),
         Missed: to(_on_unsigned, *_NEXT),
-        Unaffordable: to(_on_signing_unaffordable, *_NEXT),
+        Unaffordable: to(_on_signing_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.DONE: {},
 }
