@@ -140,9 +140,10 @@ class Play(BasePlay):
             self.sign(seat, states)
 
     def round(self, score: float, *positions: Position | str | None) -> None:
-        """One whole round."""
+        """One whole round. Where all say the same word for word, nobody is asked for a score."""
         self.answers(*positions)
-        self.score(score)
+        if ("analyst", "compare") in self.asked():
+            self.score(score)
 
     # -- looking
     @property
