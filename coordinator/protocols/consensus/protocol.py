@@ -74,7 +74,7 @@ from parley.schemas.protocols.consensus import (
     Signature,
     SoFar,
 )
-from parley.schemas.text import answer_key, plain
+from parley.schemas.text import answer_key, plain, same
 from parley.schemas.wire import decode, raw
 
 MAX_WHY = 300
@@ -249,11 +249,13 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says) -> Step:
 
 
 def _on_worded(s: State, e: Answered, v: View) -> Step:
-    """Put what the analyst worded. Words for another answer are shown, and never put."""
+    """Put what the analyst worded. Words for another answer, and those that were put just now, are shown, and not put."""
     post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
     answer_groups = sides(s, v)
     if departs(e.body, answer_groups):
         return _unworded(msgspec.structs.replace(s, departing=v.next_post), v, (post,))
+    if s.is_put(len(s.rounds)) and same(e.body.answer, s.puts[-1].sentence):
+        return _unworded(s, v, (post,))
     return _sign(s, v, plain(e.body.answer), e.seat, (post,))
 
 

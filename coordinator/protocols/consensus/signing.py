@@ -47,9 +47,10 @@ _NEARLY = 1e-9
 
 
 def binding(sentence: str, answer: str, seat: str) -> str:
-    """The hash that a signature binds: sentence, the seat's own last answer, seat. 32 hex digits."""
+    """The hash that a signature binds: sentence, the seat's own last answer, seat. 32 hex digits, the same for the same
+    words (parley.schemas.text.answer_key)."""
     h = blake2b(digest_size=16)
-    for part in (squeeze(sentence), answer_key(answer), seat):
+    for part in (answer_key(sentence), answer_key(answer), seat):
         data = part.encode()
         h.update(len(data).to_bytes(8, "big") + data)
     return h.hexdigest()
