@@ -428,9 +428,18 @@ def test_who_changes_its_answer_is_asked_anew() -> None:
     assert (agreed(play), stands(play)) == (True, ["said", "signed", "signed"])
 
 
+def test_words_that_were_put_already_are_not_put_again() -> None:
+    play = Play(ONCE)
+    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"})
+    signs(play)
+    words_anew(play, "vilnius.")
+    assert (play.result.stop.reason, len(play.posts("put")), play.outcome["source"]) == ("round_limit", 1, "seat")
+
+
 @pytest.mark.parametrize("other", [("Kaunas", "a", "p1"), ("Vilnius", "b", "p1"), ("Vilnius", "a", "p2")])
 def test_what_a_signature_binds(other: tuple[str, str, str]) -> None:
-    assert binding(*other) != binding("Vilnius", "a", "p1") == binding(" Vilnius ", "a", "p1")
+    assert binding(*other) != binding("Vilnius", "a", "p1") == binding(" vilnius. ", "a", "p1")
 
 
 def test_a_signature_stands_in_the_log_and_the_certificate_with_what_it_binds() -> None:
