@@ -168,7 +168,8 @@ def test_a_draw_has_no_winner() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "All agreed.", "All three reviewers approved it.", "It was approved by all reviewers.", "There was no dissent.", "It passed without dissent.",
+        "All agreed.", "All three reviewers approved it.", "It was approved by all reviewers.", "There was no dissent.",
+        "It passed without dissent.",
         "The panel was unanimous.", "Nobody objected.", "Everyone agrees with this.", "Both experts agree.",
         "Alle Gutachter stimmten zu.", "Der Beschluss war einstimmig.", "Tous sont d'accord.", "À l'unanimité.",
     ],

@@ -153,7 +153,7 @@ def bodies(world: Small, ask: log.Ask) -> Iterator[object]:
         case "confer":
             yield Note(text="n")
         case "speak" | "answer":
-            yield Spoken(text="well said")
+            yield Spoken(text=f"well said by {ask.seat}")
             if world.overtime:
                 yield Spoken(text=words(11))
         case "question":

@@ -19,7 +19,7 @@ from parley.schemas.protocols.competition.messages import (
     Fine,
     Note,
     Outcome,
-    Review,
+    Reviewed,
     Said,
     Scored,
     Silence,
@@ -67,7 +67,9 @@ def pieces(post: Post, body: Any, story: Story) -> Iterator[Piece]:
         case StageSummary():
             title = f"{line(post.seat)} sums up {line(story.titles.get(post.round, 'the stage'))}"
             yield Block(style="judge", title=title, text=clean(body.text))
-        case Review():
+        case Reviewed():
+            if body.departs:
+                yield "warning", f"  {WARNING} {departing(body.departs)}"
             yield Block(style="judge", title=f"{line(post.seat)}, final review", text=clean(body.text))
         case Ballot():
             why = f": {line(body.why, _WIDE)}" if body.why else ""
@@ -208,7 +210,7 @@ def brief_lines(post: Post, body: Any, story: Story) -> Iterator[StyledLine]:
             teams = ", ".join(f"{line(story.team_name(t))} {points(story.total(t))}" for t in TEAMS)
             yield "score", f"  {teams} after it"
             yield "quiet", f"  {line(post.seat)}: {line(body.text, _BRIEF)}"
-        case Review():
+        case Reviewed(departs=""):
             yield "judge", f"  {line(post.seat)}, final review: {line(body.text, _BRIEF)}"
         case Tally():
             yield "score", f"  the audience {body.name} the debate: {tally_words(body, story)}"
@@ -314,6 +316,8 @@ def verdict(body: Mapping[str, Any], story: Story | None = None) -> str:
     """Who won, by what, and the best debater, in one sentence."""
     outcome, known = outcome_of(body), story or Story()
     if outcome.winner not in (*TEAMS, "draw"):
+        if outcome.complete and outcome.of_substance and not any(outcome.of_substance.values()):
+            return "nobody won: neither side said anything"
         why = "not every stage was played" if not outcome.complete else "there was nothing to decide by"
         if outcome.complete and outcome.unscored and outcome.best:
             why = f"{unscored_words(outcome)}, and their marks might turn it"
@@ -356,8 +360,16 @@ def unscored_words(outcome: Outcome) -> str:
     return f"{len(outcome.unscored)} of {outcome.to_score} {speeches} could not be scored"
 
 
+def departing(departs: str) -> str:
+    """Of a review that says otherwise than it was counted."""
+    return f"the judge's review departs from the count: {line(departs, _WIDE)}"
+
+
 def facts(outcome: Outcome) -> Iterator[str]:
     """What speaks against a clean debate, a line each; none: nothing did."""
+    if outcome.departs:
+        yield f"{WARNING} {departing(outcome.departs)}"
+        yield f"  its words: {line(outcome.departing, _WIDE)}"
     if outcome.violations:
         counts = ", ".join(f"{words_of(kind)} {n}" for kind, n in outcome.violations.items())
         yield f"{WARNING} violations found: {counts}"
