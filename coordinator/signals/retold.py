@@ -151,6 +151,10 @@ _NOT_ONE_MIND = re.compile(
     r"all\b|every\w*|both\b|einstimmig\w*|alle\b|tous\b|by all|by every)|n't\b"
 )
 
+_APPROVED = re.compile(r"\b(?:approv|agree|stimm|zugestimmt|approuv)")
+_THEIR_WORDS = re.compile(r"\b(?:finding|comment|remark|suggestion|request|change|issue|objection)s?\b")
+"""What those who decide may say: that all of it was accepted is not that all accepted."""
+
 
 def contradiction(text: str, count: Count) -> str:
     """The first thing that a text says otherwise than it was counted, in words; empty: nothing that is plain."""
@@ -169,9 +173,19 @@ def all_of_one_mind(text: str, voters: Iterable[str] = ()) -> bool:
     begins = "|".join(map(re.escape, voters))
     return any(
         _ONE_MIND.search(s) and not _NOT_ONE_MIND.search(s) and not _HEDGES.search(_ONE_MIND.sub("", s))
-        and (not begins or re.search(rf"\b(?:{begins})", s))
+        and (not begins or (re.search(rf"\b(?:{begins})", s) and not _THEIR_WORDS.search(s)))
         for s in _sentences(text)
     )  # fmt: skip
+
+
+def share_told(text: str, voters: Iterable[str]) -> tuple[int, int] | None:
+    """How many of how many a text says approved: the first that it tells. `voters`: begins of what they are called."""
+    of = re.compile(rf"\b(\d{{1,3}}) (?:out of|of|von|sur) (?:the )?(\d{{1,3}}) (?:{'|'.join(map(re.escape, voters))})")
+    for s in _sentences(text):
+        m = of.search(s)
+        if m and _APPROVED.search(s) and not any(x.search(s) for x in (_HEDGES, _DENIES, _THEIR_WORDS)):
+            return int(m[1]), int(m[2])
+    return None
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -233,7 +233,7 @@ def in_short(body: Mapping[str, Any], story: Story) -> str:
     """Who won, by how much, and whether that is much."""
     outcome = outcome_of(body)
     if outcome.winner not in TEAMS:
-        return f"{verdict(body, story)}; no side has shown more"
+        return verdict(body, story) + ("" if _nothing_said(outcome) else "; no side has shown more")
     first = outcome.team_totals.get(outcome.winner, 0.0)
     second = outcome.team_totals.get(other(outcome.winner), 0.0)
     by = abs(first - second)
@@ -316,7 +316,7 @@ def verdict(body: Mapping[str, Any], story: Story | None = None) -> str:
     """Who won, by what, and the best debater, in one sentence."""
     outcome, known = outcome_of(body), story or Story()
     if outcome.winner not in (*TEAMS, "draw"):
-        if outcome.complete and outcome.of_substance and not any(outcome.of_substance.values()):
+        if _nothing_said(outcome):
             return "nobody won: neither side said anything"
         why = "not every stage was played" if not outcome.complete else "there was nothing to decide by"
         if outcome.complete and outcome.unscored and outcome.best:
@@ -329,6 +329,10 @@ def verdict(body: Mapping[str, Any], story: Story | None = None) -> str:
         by = f"votes won over {_figures(outcome.swing, first, lambda n: f'{n:+g}')}; {by}"
     said = "a draw" if outcome.winner == "draw" else f"{line(known.team_name(first))} wins"
     return f"{said}: {by}" + (f"; {best_words(outcome)}" if outcome.best else "")
+
+
+def _nothing_said(outcome: Outcome) -> bool:
+    return outcome.complete and bool(outcome.of_substance) and not any(outcome.of_substance.values())
 
 
 def _figures(values: Mapping[Any, float], first: str, shown: Callable[[float], str]) -> str:
