@@ -42,16 +42,16 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 _QUOTED = re.compile(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _IDIOMS = re.compile(
-    r"\b(?:without (?:a |any )?(?:doubt|question)|(?:there is )?no doubt(?: that)?|not only|even if|"
-    r"sans aucun doute|sans doute|ohne (?:jeden )?zweifel)\b,?"
+    r"\b(?:without (?:a |any )?(?:doubt|question)|(?:there is )?no (?:doubt|question)(?: that)?|not only|even if|"
+    r"after (?:all )?(?:\w+ )?(?:stages|rounds|speeches)|sans aucun doute|sans doute|ohne (?:jeden )?zweifel)\b,?"
 )
 _HEDGES = re.compile(
     r"\b(?:would|could|might|may|should|ought|if|unless|without|whether|before (?:the )?(?:penalties|fines)|until|"
-    r"almost|nearly|perhaps|probably|deserved?|wants?|wanted|tr(?:y|ies|ied)|hopes?|hoped|needs?|needed|arguing|"
-    r"argue[sd]?|claim(?:s|ed)?|says|said|saying|believe[sd]?|think|thinks|thought|predict(?:s|ed)?|expect(?:s|"
-    r"ed)?|promise[sd]?|had it|wäre|wären|hätten?|könnten?|würden?|wenn|falls|ohne|ob|beinahe|fast|sagte?|"
-    r"behauptet(?:e|en)?|aurait|auraient|pourrait|serait|sans|presque|prétend|affirme|imagin\w+|suppos\w+)\b|"
-    r"\bsi\b"
+    r"almost|nearly|perhaps|probably|deserve[sd]? to|wants?|wanted|tr(?:y|ies|ied)|hopes?|hoped|needs?|needed|"
+    r"arguing|argue[sd]?|claim(?:s|ed)?|says|said|saying|believe[sd]?|think|thinks|thought|predict(?:s|ed)?|"
+    r"expect(?:s|ed)?|promise[sd]?|had it|wäre|wären|hätten?|könnten?|würden?|wenn|falls|ohne|ob|beinahe|fast|"
+    r"sagte?|behauptet(?:e|en)?|aurait|auraient|pourrait|serait|sans|presque|prétend|affirme|imagin\w+|"
+    r"suppos\w+)\b|\bsi\b"
 )
 _DENIES = re.compile(
     r"\b(?:not|never|nobody|neither|nor|no|none|cannot|hardly|nicht|niemals|nie|niemand|keine?[rnms]?|weder|ne|pas|"
@@ -70,41 +70,58 @@ _ARTICLES = (
 )
 _BETWEEN = re.compile(
     r"(?:'s)?(?:[ -](?:side|team|seite|bench))?(?:,[^,]{1,60},| \([^)]{1,60}\))?(?:[ ,]+(?:ha[sd]|have|hat|haben|"
-    r"a|ont|as|who|which|qui|clearly|\w+ly|also|thus|therefore|then|so|just|far|and|away|by|in|the|end|still|"
+    r"that|a|ont|as|who|which|qui|clearly|\w+ly|also|thus|therefore|then|so|just|far|and|away|by|in|the|end|still|"
     r"again|debate|match|competition|die|diese|debatte|damit|also|eindeutig|klar|knapp|deutlich|verdient|am|ende|"
-    r"donc|nettement|largement|bien|le|débat|l')\b)*[ ,]*"
+    r"today's|donc|nettement|largement|bien|le|débat|l')\b)*[ ,]*"
 )
 """What may stand between a side and the word that says that it won."""
 _WON = re.compile(
     r"\b(?:won|wins|prevail(?:s|ed)|triumph(?:s|ed)|carr(?:ies|ied) the day|(?:takes?|took) the (?:debate|win|"
     r"victory|match|day)|c[oa]mes? out (?:on top|ahead)|emerge[sd]? (?:as (?:the )?)?(?:victorious|winner|victor)|"
-    r"(?:(?:is|are|was|were|ist|war|est) )?(?:\w+ly )?(?:the |der |die |le )?(?:clear |deserved |"
-    r"overall )?(?:victorious|winners?|sieger|siegerin|vainqueur)|beat|beats|defeat(?:s|ed)|outscore[sd]?|gewinnt|"
+    r"walk(?:s|ed) (?:away|off) with (?:the|this) (?:debate|victory|win|day)|g[eo]ts? the (?:victory|win)|"
+    r"finish(?:es|ed) (?:first|ahead|on top)|(?:takes?|took) first place|(?:is|was|stands) first(?! to)|"
+    r"edge[sd] it|battu|deserve[sd]? (?:its|their|the|this) (?:victory|win)|beaten(?= )|(?:(?:is|are|was|were|ist|"
+    r"war|est) )?(?:\w+ly )?(?:the |der |die |le |today's |our )?(?:clear |deserved |overall )?(?:victorious|"
+    r"winners?|winning (?:team|side)|sieger|siegerin|vainqueur)|beat|beats|defeat(?:s|ed)|outscore[sd]?|gewinnt|"
     r"gewonnen|gewann|siegt|siegte|gesiegt|gagne|gagné|emporte|emporté|remporte|remporté)\b"
 )
 _LOST = re.compile(
     r"\b(?:lost|loses|verliert|verlor|verloren|perd|perdu|(?:was|were|is|been) (?:clearly |\w+ly )?(?:beaten|"
-    rf"defeated))\b(?=\s*(?:$|[.!,;]|the {_WHOLE}|le débat|die debatte|by \d|by a|narrowly|clearly|badly|on points|"
-    r"overall|to |against |gegen ))"
+    rf"defeated))\b(?=\s*(?:$|[.!,;]|(?:the|this) (?:whole )?{_WHOLE}|le débat|die debatte|by \d|by a|narrowly|"
+    r"clearly|badly|on points|overall|to |against |gegen ))"
 )
 _OTHER_OBJECT = re.compile(
     r"\s+(?:over|back|him|her|them|us|me|it|every|each|both|most|some|two|three|four|support|trust|applause|"
-    r"hearts?|\d+ |the (?!debate|match|competition|contest|day)|that |this (?!debate)|on (?!points|the whole|"
-    r"balance)|in (?!the end|total|this debate|our)|more|many|votes|points|les |la )"
+    r"hearts?|\d+ |the (?!(?:whole |entire )?(?:debate|match|competition|contest|day))|that |nothing|little|our |my |"
+    r"this (?!debate|one|match|competition)|on (?!points|all|the whole|balance)|in (?!the end|total|this debate|"
+    r"our)|more|many|votes|points|les |la )"
 )
 _PRIZE = (
-    r"(?:winner|victor|sieger|siegerin|gewinner|gewinnerin|vainqueur|gagnant)(?: (?:of|in) (?:the|this|"
-    r"today's) \w+)?(?:\s*(?:is|was|are|ist|war|est|:|=|–|—|-|,))*|(?:victory|win|sieg|victoire|debate|debatte|"
-    r"débat|match|competition|day|prize)\s+(?:goes|went|belongs|geht|ging|gehört|revient|va)\s+(?:\w+ly )?(?:to|"
-    r"an|à|aux?)|(?:was|is|been|wurde|wird) (?:\w+ly )?(?:won|gewonnen) (?:\w+ly )?(?:by|von)|(?:won|gewonnen|"
-    r"remporté) (?:by|von|par)|(?:wide|clear|narrow|deserved|big|great|easy|close|a|ein|une) (?:victory|win|sieg|"
-    r"victoire) (?:for|of|für|der|de|pour)|(?:decided|decides?|decision|finds?|found|ruled|verdict|"
-    r"entscheidung)(?: is| was|:)* (?:for|in favou?r of|zugunsten|für)|verdict(?: is|:)|(?:awards?|awarded|gives?|"
-    r"gave|hands?) (?:the |this )?(?:debate|win|victory|match) to|gewonnen hat"
+    r"(?:winner|winning (?:team|side)|victor|sieger|siegerin|gewinner|gewinnerin|vainqueur|gagnant)(?: (?:of|"
+    rf"in) (?:the|this|today's) {_WHOLE})?(?:\s*(?:is|was|are|ist|war|est|:|=|–|—|-|,))*|(?:victory|win|sieg|"
+    r"victoire|debate|debatte|débat|match|competition|day|prize|trophy|this one)\s+(?:goes|went|belongs|geht|ging|"
+    r"gehört|revient|va)\s+(?:\w+ly )?(?:to|an|à|aux?)|(?:was|is|been|wurde|wird) (?:\w+ly )?(?:won|"
+    r"gewonnen) (?:\w+ly )?(?:by|von)|(?:won|gewonnen|remporté) (?:by|von|par)|(?:wide|clear|narrow|deserved|big|"
+    r"great|easy|close|a|ein|une) (?:victory|win|sieg|victoire) (?:for|of|für|der|de|pour)|(?:decided|decides?|"
+    r"decision|finds?|found|ruled|rules|verdict|entscheidung)(?: is| was|:)* (?:for|in favou?r of|zugunsten|für)|"
+    r"(?:verdict|decision)(?: is|:)|(?:count|judges?|jury) (?:gives?|gave|awards?|awarded) it to|(?:count|result|"
+    r"points|bench|jury|house) favou?rs?|(?:awards?|awarded|gives?|gave|hands?) (?:the |this )?(?:debate|win|"
+    r"victory|match) to|gewonnen hat"
+)
+_PALM = re.compile(
+    r"\b(?:victory|winners?|trophy|champions?|the win|sieg|sieger|siegerin|victoire|vainqueur)\b(?! (?:over|on|in|"
+    r"against)\b)"
+)
+_AND_WON = re.compile(r"(?:\band|,) (?:(?:it|they|thus|therefore|so|then|has|have) )*(?:won|wins)\b")
+_OTHER_PALM = re.compile(rf"\bthat\b|\b(?:winners?|victory|champions?) (?:of|in) (?:the|this) (?!{_WHOLE})")
+_LOSER = re.compile(r"\b(?:losers?|(?:goes|went) home (?:beaten|defeated)|verlierer|perdant)\b")
+_MORE = re.compile(
+    r"\b(?:(?:has|had|got|scored|made|ended with|finished with|ended on|collected) )?(more|fewer|less) points than\b"
 )
 _DRAWN = re.compile(
-    r"\b(?:end(?:s|ed)?|is|was|finish(?:es|ed)|endete?|ist|war|c'est|result:?|verdict:?)\b[^.;,]{0,25}\b(?:a draw|"
-    r"a tie|drawn|tied|unentschieden|match nul|égalité)\b(?! (?:between|on|of|over|about))"
+    r"(?:\b(?:end(?:s|ed)?|is|was|finish(?:es|ed)|endete?|ist|war|c'est|it's|result:?|verdict:?)\b[^.;,]{0,25}|"
+    r"^)\b(?:a draw|a tie|drawn|tied|unentschieden|match nul|égalité)\b(?! (?:between|on|of|over|about))|"
+    r"\b(?:sides|teams) (?:are |were |have |had )?tied?\b(?! (?:on|in|over))|, a (?:draw|tie)\W*$"
 )
 _NO_WINNER = re.compile(
     r"\b(?:nobody|no one|no side|no team|neither side|neither team|niemand|keine seite|personne n'a|"
@@ -134,12 +151,12 @@ _HOLDS = (
 )
 _SEAT = re.compile(r"\b[a-z]+_\d+\b")
 _BEST = re.compile(
-    r"\bbest (?:debater|speaker)s?\b(?! (?:of|on|for|in) (?:its|their|the (?:pro|con|free|stage|second|first|team)))|"
-    r"\b(?:bester redner|meilleure? (?:orateur|oratrice|débatteur))\b"
+    r"(?<!'s )(?<!its )(?<!their )\bbest (?:debater|speaker)s?\b(?! (?:of|on|for|in) (?:its|their|the (?:pro|con|"
+    r"free|stage|second|first|team)))|\b(?:bester redner|meilleure? (?:orateur|oratrice|débatteur))\b"
 )
 _ONE_MIND = re.compile(
     r"\bunanim\w*|\ball (?:\w+ ){0,4}?(?:agree|agreed|approve|approved|concur|concurred|voted|accept|accepted)\b|"
-    r"\bevery(?:one|body)? (?:\w+ ){0,3}?(?:agree[sd]|approve[sd]|concur(?:s|red)|accept(?:s|ed))\b|\b(?:approved|"
+    r"\bevery(?:one|body)? (?:\w+ ){0,4}?(?:agree[sd]|approve[sd]|concur(?:s|red)|accept(?:s|ed))\b|\b(?:approved|"
     r"accepted|agreed) by (?:all|every|both)\b|\bboth (?:\w+ ){0,3}?(?:agree|agreed|approve|approved)\b|\b(?:no|"
     r"without|zero) (?:any )?(?:dissent|dissenters|objections?)\b|\b(?:nobody|no one|no \w+) (?:dissent(?:s|ed)|"
     r"object(?:s|ed)|disagree[sd])\b|\beinstimmig\w*|\balle (?:\w+ ){0,4}?(?:einig|zu|zugestimmt)\b|"
@@ -154,6 +171,8 @@ _NOT_ONE_MIND = re.compile(
 _APPROVED = re.compile(r"\b(?:approv|agree|stimm|zugestimmt|approuv)")
 _THEIR_WORDS = re.compile(r"\b(?:finding|comment|remark|suggestion|request|change|issue|objection)s?\b")
 """What those who decide may say: that all of it was accepted is not that all accepted."""
+
+_TAKEN = re.compile(r"\b(?:fines?|penalt\w+|lost|taken|overtimes?)\b")
 
 
 def contradiction(text: str, count: Count) -> str:
@@ -207,11 +226,12 @@ def _told_winner(sentence: str, count: Count) -> str:
     if _HEDGES.search(sentence):
         return ""
     whole = bool(_WHOLE_WON.search(sentence))
-    part = bool(_PART.search(sentence)) and not whole
-    if part:
+    if _PART.search(sentence) and not whole:
         return ""
     if count.winner in count.sides and _NO_WINNER.search(sentence):
         return "it says that nobody won"
+    names, _ = _names(count)
+    sentence = re.sub(rf",? (?:and |but )?not (?:the )?{names},?", "", sentence)
     if _DENIES.search(sentence):
         return ""
     if count.winner != DRAW and _DRAWN.search(sentence):
@@ -223,8 +243,14 @@ def _told_winner(sentence: str, count: Count) -> str:
 def _winners(sentence: str, count: Count) -> Iterator[str]:
     """Each side of which a sentence says that it won."""
     names, whose = _names(count)
-    for m in re.finditer(rf"(?:\b{_PRIZE})\s*{_ARTICLES}({names})", sentence):
+    for m in re.finditer(rf"\b(?:{_PRIZE})\s*{_ARTICLES}({names})", sentence):
         yield whose[m[1]]
+    if len(sides := {whose[name] for name in re.findall(names, sentence)}) == 1 and not _OTHER_PALM.search(sentence):
+        yield from (key for key in count.sides if (key in sides) != bool(_LOSER.search(sentence)) and _palm(sentence))
+    yield from (
+        whose[x]
+        for x in re.findall(rf"\b(?:an?|clear|narrow|wide|deserved|easy) ({names}) (?:win|victory)\b", sentence)
+    )
     for m in re.finditer(names, sentence):
         rest = sentence[m.end() :]
         between = _BETWEEN.match(rest)
@@ -232,13 +258,24 @@ def _winners(sentence: str, count: Count) -> Iterator[str]:
         if won := _WON.match(after):
             beyond = after[won.end() :]
             by = re.match(r"\s+(?:by|von|par) (?:the )?(?!\d|a |an |points)", beyond)
+            beyond = re.sub(rf"^ {_ARTICLES}{names}", "", beyond)  # whom it beat
             if not by and not _OTHER_OBJECT.match(beyond):
                 yield whose[m[0]]
+        elif (more := _MORE.match(after)) and not _TAKEN.search(sentence):
+            yield from (key for key in count.sides if (key == whose[m[0]]) == (more[1] == "more"))
         elif lost := _LOST.match(after):
             beyond = after[lost.end() :]
             to = re.match(r"\s*(?:to|against|gegen)\s", beyond)
             if not to or re.match(rf"\s*(?:to|against|gegen)\s+{_ARTICLES}{names}", beyond):
                 yield from (key for key in count.sides if key != whose[m[0]])
+
+
+def _palm(sentence: str) -> bool:
+    """Whether it speaks of who has won or lost, of one side alone."""
+    won = _AND_WON.search(sentence)
+    return bool(
+        _PALM.search(sentence) or _LOSER.search(sentence) or (won and not _OTHER_OBJECT.match(sentence[won.end() :]))
+    )
 
 
 def _told_figure(sentence: str, count: Count) -> str:

@@ -18,8 +18,25 @@ from parley.schemas.protocols.competition.messages import Account
 from parley.schemas.wire import figure
 
 _USUAL: dict[str, tuple[str, ...]] = {
-    "pro": ("Proposition", "Pro", "Affirmative", "Befürworter", "Team Pro"),
-    "con": ("Opposition", "Con", "the Negative", "Gegner", "Contra", "Team Con"),
+    "pro": (
+        "Proposition",
+        "Pro",
+        "Affirmative",
+        "Befürworter",
+        "Team Pro",
+        "team for the motion",
+        "side for the motion",
+    ),
+    "con": (
+        "Opposition",
+        "Con",
+        "the Negative",
+        "Gegner",
+        "Contra",
+        "Team Con",
+        "team against the motion",
+        "side against the motion",
+    ),
 }
 """What a text may call a team, whatever its name is."""
 _VOTERS = ("audience", "voter", "publikum", "le public")
