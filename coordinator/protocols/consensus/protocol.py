@@ -225,9 +225,10 @@ def _assessment(s: State) -> int:
 
 
 def _put(s: State, v: View, says: Says) -> Step:
-    """Put the words of whoever is surest of the first answer, where they are a sentence; else ask for one."""
+    """Put the words of whoever is surest of the first answer, where they are a sentence; else ask for one. What is held
+    back for the end pays signatures alone."""
     best = sides(s, v)[0]
-    if is_sentence(best.answer):
+    if is_sentence(best.answer) or s.ending == "budget":
         return _sign(s, v, plain(best.answer), best.seats[0], says)
     return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
 
@@ -261,9 +262,6 @@ def _on_worded(s: State, e: Answered, v: View) -> Step:
 
 def _on_unworded(s: State, e: Missed | Unaffordable, v: View) -> Step:
     """No sentence came."""
-    if isinstance(e, Unaffordable) and not s.ending and not e.seconds:
-        s = msgspec.structs.replace(s, ending="budget", short=e.what)  # from what is held back for the end
-        return s, (ask_conclusion(s, v),)
     if isinstance(e, Unaffordable):
         s = msgspec.structs.replace(s, ending="budget", short=e.what)
     return _unworded(s, v, ())
@@ -402,17 +400,17 @@ TABLE: Table = {
     Phase.REVISING: {
         Answered: to(_on_position, Phase.SCORING, *_NEXT),
         Missed: to(_on_absent, Phase.SCORING, *_NEXT),
-        Unaffordable: to(_on_unaffordable, Phase.WORDING, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {
         Answered: to(_on_scored, *_NEXT),
         Missed: to(_on_unscored, *_NEXT),
-        Unaffordable: to(_on_score_unaffordable, Phase.WORDING, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.WORDING: {
         Answered: to(_on_worded, *_NEXT),
         Missed: to(_on_unworded, *_NEXT),
-        Unaffordable: to(_on_unworded, Phase.WORDING, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
         Answered: to(_on_signed, *_NEXT),
@@ -440,7 +438,7 @@ PROTOCOL = Protocol(
     channel=PUBLIC,
     seat=seat,
     start=_start,
-    final=lambda v: ((analyst(v), caps(v.settings)), *((s.seat, sign_caps(v)) for s in v.seats(PANELIST))),
+    final=lambda v: tuple((s.seat, sign_caps(v)) for s in v.seats(PANELIST)),
     check=check,
     outcome=outcome,
     stops=("threshold", "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
