@@ -422,12 +422,12 @@ def test_the_quorum_is_missed_where_they_abstain_again() -> None:
 
 
 def test_seats_that_the_budget_keeps_from_another_attempt_end_it_as_budget() -> None:
-    play = Play(budget=Budget(calls=14))
+    play = Play(budget=Budget(calls=12))
     play.reply("panelist_1", None, error="model unreachable")
     play.fail("panelist_2")
     play.reply("panelist_3", says("Vilnius"))
     assert (play.result.status, play.result.stop.reason) == ("finished", "budget")
-    assert "budget.calls: limit 14" in play.result.stop.certificate["what"]
+    assert "budget.calls: limit 12" in play.result.stop.certificate["what"]
     assert play.result.stop.certificate["positions"] == 1
 
 
@@ -463,25 +463,24 @@ TURN = 2 * 1_000  # calls x (input + output)
 
 
 def test_unaffordable_round_stops_and_its_sentence_is_still_put() -> None:
-    # Round one, its score, and what is held back fit; with nothing used, three more do not.
-    play = Play(CAPS, there=METERED, budget=Budget(tokens=8 * TURN))
+    # Round one, its score, and what is held back for signatures fit; three more turns do not, and no wording.
+    play = Play(CAPS, there=METERED, budget=Budget(tokens=7 * TURN))
     for seat, answer in zip(play.panel, (LONG, LONG, "Kaunas"), strict=True):
         play.reply(seat, says(answer), usage=_tokens(1_500))
     comparison = play.comparison(40)
     play.reply("analyst", comparison, usage=_tokens(200))
-    assert (play.phase, play.turn("analyst").ask.kind) == ("wording", "conclude")
-    play.synthesize("It is Vilnius")
+    assert (play.put.sentence, play.asked()) == (LONG, [("panelist_3", "sign")])
     play.sign_all("neither")
     assert play.stop["reason"] == "budget"
     assert (
-        "budget.tokens: limit 16000, used or reserved 12700, the next turns may take 6000"
+        "budget.tokens: limit 14000, used or reserved 10700, the next turns may take 6000"
         in play.stop["certificate"]["what"]
     )
     assert play.result.rounds[0]["source"] == "analyst"
 
 
 def test_unaffordable_score_is_measured_without_the_analyst() -> None:
-    play = Play(CAPS, there=METERED, budget=Budget(tokens=7 * TURN))
+    play = Play(CAPS, there=METERED, budget=Budget(tokens=6 * TURN))
     for seat, answer in zip(play.panel, ("Vilnius", "Vilnius", "Kaunas"), strict=True):
         play.reply(seat, says(answer), usage=_tokens(2_000))
     assert play.last("assessment")["source"] == "lexical_fallback"
