@@ -16,6 +16,8 @@ from tests.protocols.consensus.play import Play, cite, document, says
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
 ABSTAINS = says("", abstains=True)
 ONCE = {"round_limit": 1}
+LONG = "It is Vilnius. The law of 1992 says so"
+"""More than a sentence."""
 
 
 def calls(play: Play) -> int:
@@ -102,6 +104,12 @@ def test_equal_answers_need_nobody() -> None:
     assert (play.result.stop.reason, agreed(play), calls(play)) == ("threshold", True, 3)
     assert (play.outcome["answer"], stands(play)) == ("Vilnius", ["said"] * 3)
     assert play.last("assessment")["source"] == "same_words"
+
+
+def test_equal_answers_of_more_than_a_sentence_need_nobody() -> None:
+    play = Play()
+    play.answers(LONG, LONG, LONG)
+    assert (agreed(play), calls(play), play.outcome["answer"]) == (True, 3, LONG)
 
 
 def test_the_same_in_other_words_takes_six_calls() -> None:
@@ -203,9 +211,6 @@ def test_who_parts_equal_words_is_told_the_pair_and_then_words_decide() -> None:
     assert [(g["label"], g["seats"]) for g in told["groups"]] == [
         ("C++", ["panelist_1", "panelist_3"]), ("C#", ["panelist_2"]),
     ]  # fmt: skip
-
-
-LONG = "It is Vilnius. The law of 1992 says so"
 
 
 def test_a_conclusion_for_another_answer_is_refused_once_and_then_a_seats_own_words_are_put() -> None:
