@@ -488,12 +488,13 @@ def test_signing_another_answer_is_a_change_of_that_round() -> None:
     ("quoted", "by"),
     [
         ("Lunch is at noon.", "unexplained"),  # nobody showed it, and it says nothing
+        ("That is what it is.", "unexplained"),
         ("Trakai was the capital before.", "quotation"),  # it bears on the question
         ("The law of 1992 says it.", "quotation"),  # another showed it
     ],
 )
 def test_what_explains_a_change_was_shown_or_bears_on_the_question(quoted: str, by: str) -> None:
-    text = "Lunch is at noon. Trakai was the capital before. The law of 1992 says it."
+    text = "Lunch is at noon. That is what it is. Trakai was the capital before. The law of 1992 says it."
     play = Play(documents=[document("a.md", text, "panelist_2")])
     held = says("Vilnius", citations=(cite("a.md", "The law of 1992 says it."),))
     play.round(40, held, held, "Kaunas")
