@@ -35,13 +35,13 @@ from parley.schemas.wire import raw
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
 """Characters from which a word bears on something; figures always do."""
-_LITTLE = frozenset({
-    "about", "after", "also", "because", "been", "before", "being", "between", "both", "could", "does", "each",
-    "every", "from", "have", "here", "into", "just", "many", "more", "most", "much", "only", "other", "over", "same",
-    "should", "some", "such", "than", "that", "their", "them", "then", "there", "these", "they", "this", "those",
-    "under", "very", "were", "what", "when", "where", "which", "while", "whom", "whose", "will", "with", "would",
-    "your",
-})  # fmt: skip
+_LITTLE = frozenset(
+    tokens(
+        "about after also because been before being between both could does each every from have here into just many"
+        " more most much only other over same should some such than that their them then there these they this those"
+        " under very were what when where which while whom whose will with would your"
+    )
+)
 """Words of that length that bear on nothing."""
 
 
