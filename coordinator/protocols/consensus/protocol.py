@@ -251,7 +251,7 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says) -> Step:
 
 
 def _on_worded(s: State, e: Answered, v: View) -> Step:
-    """Put what the analyst worded. Words for another answer, and those that were put just now, are shown, and not put."""
+    """Put what the analyst worded. Words for another answer, and those that were just put, are shown, and not put."""
     post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
     answer_groups = sides(s, v)
     if departs(e.body, answer_groups):
