@@ -230,8 +230,8 @@ def _assessment(s: State) -> int:
 
 
 def _put(s: State, v: View, says: Says) -> Step:
-    """Put the words of whoever is surest of the first answer, where they are a sentence, or where everybody says them;
-    else ask for one. What is held back for the end pays signatures alone."""
+    """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
+    one. What is held back for the end pays signatures alone."""
     best = sides(s, v)[0]
     if is_sentence(best.answer) or _all_say_the_same(s, v) or s.ending == "budget":
         return _sign(s, v, plain(best.answer), best.seats[0], says)
@@ -255,7 +255,7 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says) -> Step:
 
 
 def _on_worded(s: State, e: Answered, v: View) -> Step:
-    """Put what the analyst worded. Words for another answer, and what was put just now, are shown and not put."""
+    """Put what the analyst worded. Words for another answer, and those that were just put, are shown, and not put."""
     post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
     answer_groups = sides(s, v)
     if departs(e.body, answer_groups):
@@ -312,7 +312,7 @@ def _count(s: State, v: View, says: Says) -> Step:
     counted = tally(s, v, s.puts[-1].sentence)
     if counted.reached:
         return _stop(s, "threshold", figures(s, v), says)
-    if not s.reworded and s.ending != "budget":
+    if s.puts[-1].asked and not s.reworded and s.ending != "budget":
         s = msgspec.structs.replace(s, reworded=True, phase=Phase.WORDING)
         return s, (*says, ask_conclusion(s, v))
     return _short_of_it(s, v, says)
@@ -376,14 +376,17 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
 
 
 def _plan(v: View) -> Plan:
-    """The least: every panelist answers, and all say the same. The most: every round is compared and put, and one
-    sentence goes back."""
+    """The least: every panelist answers, and may sign. The most: every round is compared and put, and one sentence goes
+    back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     last = analyst(v)
     return Plan(
         rounds=rounds,
-        least=tuple(Planned(seat, ANSWER, most) for seat in panel),
+        least=(
+            *(Planned(seat, ANSWER, most) for seat in panel),
+            *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
+        ),
         most=(
             *(Planned(seat, ANSWER, most, attempts) for seat in panel),
             *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
@@ -395,16 +398,17 @@ def _plan(v: View) -> Plan:
 
 
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
+_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.DONE)
 _NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
 TABLE: Table = {
     Phase.ANSWERING: {
-        Answered: to(_on_position, Phase.ANSWERING, Phase.SCORING, *_NEXT),
-        Missed: to(_on_absent, Phase.ANSWERING, Phase.SCORING, *_NEXT),
+        Answered: to(_on_position, Phase.ANSWERING, *_HEARD),
+        Missed: to(_on_absent, Phase.ANSWERING, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
-        Answered: to(_on_position, Phase.SCORING, *_NEXT),
-        Missed: to(_on_absent, Phase.SCORING, *_NEXT),
+        Answered: to(_on_position, *_HEARD),
+        Missed: to(_on_absent, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {
@@ -413,8 +417,8 @@ TABLE: Table = {
         Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.WORDING: {
-        Answered: to(_on_worded, *_NEXT),
-        Missed: to(_on_unworded, *_NEXT),
+        Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
+        Missed: to(_on_unworded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
