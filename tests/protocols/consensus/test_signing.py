@@ -9,7 +9,7 @@ from parley.coordinator.protocols.consensus.signing import binding
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.protocols.consensus import Conclusion, PanelBrief, Signature, SignBrief
-from parley.schemas.session import Seat
+from parley.schemas.session import Budget, Seat
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, cite, document, says
 
@@ -284,6 +284,7 @@ def test_a_seat_that_answered_another_thing_and_died_stays_in_the_share() -> Non
             play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
     assert (play.result.stop.reason, agreed(play), len(play.result.rounds)) == ("incomplete", False, 3)
     assert [(m["seat"], m["answer"]) for m in play.outcome["minority"]] == [("panelist_3", "Kaunas")]
+    assert (stands(play), play.outcome["signatures"][2]["why"]) == (["said", "said", "none"], "model unreachable")
 
 
 def test_a_seat_that_died_still_stands_behind_its_own_words() -> None:
@@ -366,6 +367,15 @@ def test_a_form_missed_twice_is_no_signature_and_hangs_nothing() -> None:
     play.sign("panelist_3")
     assert (agreed(play), stands(play)) == (True, ["said", "none", "signed"])
     assert play.outcome["signatures"][1]["why"]
+
+
+def test_time_over_while_they_sign_counts_what_came() -> None:
+    play = Play({"threshold": 60}, budget=Budget(seconds=5))
+    play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
+    play.compare({"Vilnius": "123"})
+    play.sign("panelist_2")
+    play.expire()
+    assert (play.result.stop.reason, agreed(play), stands(play)) == ("threshold", True, ["said", "signed", "none"])
 
 
 def test_who_takes_the_rival_quotes_what_differs() -> None:
