@@ -225,7 +225,7 @@ class Member:
 
     def accepts(self, sentence: str, own: str) -> bool:
         """Whether a sentence states its answer."""
-        return sentence == own or (self.holds is not None and self.holds(sentence))
+        return same(sentence, own) or (self.holds is not None and self.holds(sentence))
 
     def __call__(self, seen: Seen) -> object:
         if seen.kind == "sign":
@@ -239,10 +239,10 @@ class Member:
     def _sign(self, seen: Seen) -> Signature:
         brief: SignBrief = seen.brief
         if self.accepts(brief.first.sentence, seen.own):
-            return Signature(states="first", differs=brief.second.sentence if brief.second else "")
+            return Signature(states="first", differs=brief.second.sentence[:1_000] if brief.second else "")
         if brief.second and self.accepts(brief.second.sentence, seen.own):
-            return Signature(states="second", differs=brief.first.sentence)
-        return Signature(states="neither", differs=brief.first.sentence)
+            return Signature(states="second", differs=brief.first.sentence[:1_000])
+        return Signature(states="neither", differs=brief.first.sentence[:1_000])
 
 
 def member(*answers: str | Position | Silent, also: Collection[str] = (), **more: Any) -> Member:
@@ -252,15 +252,15 @@ def member(*answers: str | Position | Silent, also: Collection[str] = (), **more
 
 def signs(states: str) -> Callable[[Seen], object]:
     """Always the same place, whatever stands there."""
-    return lambda seen: Signature(states=states, differs=seen.brief.first.sentence)  # type: ignore[arg-type]
+    return lambda seen: Signature(states=states, differs=seen.brief.first.sentence[:1_000])  # type: ignore[arg-type]
 
 
 def anything(seen: Seen) -> Signature:
     """Signs what is put: whichever of both is not the rival cannot be told, so the first that is not its own."""
     brief: SignBrief = seen.brief
     if brief.second and same(brief.first.sentence, seen.own):
-        return Signature(states="second", differs=brief.first.sentence)
-    return Signature(states="first", differs=brief.second.sentence if brief.second else "")
+        return Signature(states="second", differs=brief.first.sentence[:1_000])
+    return Signature(states="first", differs=brief.second.sentence[:1_000] if brief.second else "")
 
 
 ABSTAINS = says("", abstains=True)
