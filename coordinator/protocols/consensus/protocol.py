@@ -177,7 +177,7 @@ def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
     answer_groups = sides(s, v)
     share = 100 * answer_groups[0].weight / sum(g.weight for g in answer_groups)
     near = max(share, a.score) >= settings.threshold and not is_tied(answer_groups)
-    if near and not below_least(a.dimensions, settings):
+    if near and not _blocked(s, v):
         return _put(s, v, says)
     return _go_on(s, v, says)
 
@@ -193,7 +193,7 @@ def _go_on(s: State, v: View, says: Says) -> Step:
     answer_groups = sides(s, v)
     if ending:
         half = 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
-        if half and not s.is_put(len(s.rounds)):
+        if half and not s.is_put(len(s.rounds)) and not _blocked(s, v):
             return _put(msgspec.structs.replace(s, ending=ending), v, says)
         return _stop(s, ending, _ended(s, v, ending), says)
     played: Assessment = decode(v.posts[_assessment(s)].body, Assessment)
@@ -204,6 +204,14 @@ def _go_on(s: State, v: View, says: Says) -> Step:
         so_far = msgspec.structs.replace(so_far, put=sentence, differs=tuple(x.differs for x in stands if x.differs))
     s, asks = ask_revise(s, v, voters(v, s.held), so_far)
     return s, (*says, *asks)
+
+
+def _blocked(s: State, v: View) -> dict[str, dict[str, float]]:
+    """Dimension -> its value, and the least that the user set, of those that keep an answer from being put."""
+    n = s.rounds[-1].assessment if s.rounds else None
+    measured = {} if n is None else decode(v.posts[n].body, Assessment).dimensions
+    least = v.settings.least
+    return {name: {"value": x, "least": least[name]} for name, x in below_least(measured, v.settings).items()}
 
 
 def _assessment(s: State) -> int:
@@ -217,9 +225,10 @@ def _assessment(s: State) -> int:
 
 
 def _put(s: State, v: View, says: Says) -> Step:
-    """Put the words of whoever is surest of the first answer, where they are a sentence; else ask for one."""
+    """Put the words of whoever is surest of the first answer, where they are a sentence; else ask for one. What is held
+    back for the end pays signatures alone."""
     best = sides(s, v)[0]
-    if is_sentence(best.answer):
+    if is_sentence(best.answer) or s.ending == "budget":
         return _sign(s, v, plain(best.answer), best.seats[0], says)
     return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
 
@@ -251,9 +260,6 @@ def _on_worded(s: State, e: Answered, v: View) -> Step:
 
 def _on_unworded(s: State, e: Missed | Unaffordable, v: View) -> Step:
     """No sentence came."""
-    if isinstance(e, Unaffordable) and not s.ending and not e.seconds:
-        s = msgspec.structs.replace(s, ending="budget", short=e.what)  # from what is held back for the end
-        return s, (ask_conclusion(s, v),)
     if isinstance(e, Unaffordable):
         s = msgspec.structs.replace(s, ending="budget", short=e.what)
     return _unworded(s, v, ())
@@ -322,7 +328,8 @@ def _stop(s: State, reason: str, certificate: Mapping[str, Any], says: Says) -> 
 
 
 def _ended(s: State, v: View, reason: str) -> dict[str, Any]:
-    """The certificate of an end without agreement: the figures, and the limit that ended it."""
+    """The certificate of an end without agreement: the figures, the limit that ended it, and the least values that were
+    missed."""
     settings: Settings = v.settings
     more: dict[str, Any] = {}
     if reason == "stuck":
@@ -331,6 +338,8 @@ def _ended(s: State, v: View, reason: str) -> dict[str, Any]:
         more = {"round_limit": settings.round_limit}
     elif reason == "budget":
         more = {"what": s.short}
+    if low := _blocked(s, v):
+        more["least"] = low
     return {**figures(s, v), **more}
 
 
@@ -354,7 +363,7 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     s = msgspec.structs.replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
     half = answer_groups and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
-    if half and not e.seconds and not s.is_put(len(s.rounds)):
+    if half and not e.seconds and not s.is_put(len(s.rounds)) and not _blocked(s, v):
         return _put(s, v, says)
     return _stop(s, "budget", _ended(s, v, "budget"), says)
 
@@ -389,17 +398,17 @@ TABLE: Table = {
     Phase.REVISING: {
         Answered: to(_on_position, Phase.SCORING, *_NEXT),
         Missed: to(_on_absent, Phase.SCORING, *_NEXT),
-        Unaffordable: to(_on_unaffordable, Phase.WORDING, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {
         Answered: to(_on_scored, *_NEXT),
         Missed: to(_on_unscored, *_NEXT),
-        Unaffordable: to(_on_score_unaffordable, Phase.WORDING, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.WORDING: {
         Answered: to(_on_worded, *_NEXT),
         Missed: to(_on_unworded, *_NEXT),
-        Unaffordable: to(_on_unworded, Phase.WORDING, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
         Answered: to(_on_signed, *_NEXT),
@@ -427,7 +436,7 @@ PROTOCOL = Protocol(
     channel=PUBLIC,
     seat=seat,
     start=_start,
-    final=lambda v: ((analyst(v), caps(v.settings)), *((s.seat, sign_caps(v)) for s in v.seats(PANELIST))),
+    final=lambda v: tuple((s.seat, sign_caps(v)) for s in v.seats(PANELIST)),
     check=check,
     outcome=outcome,
     stops=("threshold", "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),

@@ -130,11 +130,17 @@ def enough(weight: float, seats: int, of_weight: float, of_seats: int, threshold
 
 def can_reach(s: State, v: View) -> bool:
     """Whether those still able to sign could reach it, if all of them signed: seats that answered at least once and did
-    not miss the last two rounds."""
-    able = [seat for seat in s.held if seat not in gone(s)]
-    every = weights(v)
-    weight = sum(every[seat] for seat in able)
-    return enough(weight, len(able), share_of(s, v), len(every), v.settings.threshold)
+    not miss the last two rounds. Those that did stand where they stood last: behind their own words, and behind what
+    they signed."""
+    every, left = weights(v), gone(s)
+    able = [seat for seat in s.held if seat not in left]
+    sentences = ["", *(own_answer(s, v, seat) for seat in left if seat in s.held), *(p.sentence for p in s.puts)]
+    for sentence in sentences:
+        seats = [*able, *(seat for seat in left if sentence and stand(s, v, sentence, seat).stands in SIGNS)]
+        weight = sum(every[seat] for seat in seats)
+        if enough(weight, len(seats), share_of(s, v), len(every), v.settings.threshold):
+            return True
+    return False
 
 
 def gone(s: State) -> frozenset[str]:

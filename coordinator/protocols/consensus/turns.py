@@ -133,7 +133,7 @@ def ask_conclusion(s: State, v: View) -> AskSeat:
         )  # fmt: skip
     return AskSeat(
         seat=analyst(v), kind=CONCLUDE, round=len(s.rounds), brief=raw(brief), sees=tuple(s.held[p] for p in order),
-        caps=caps(v.settings), stream=True, final=bool(s.ending),
+        caps=caps(v.settings), stream=True,
     )  # fmt: skip
 
 

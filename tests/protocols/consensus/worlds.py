@@ -42,6 +42,8 @@ class Small:
     panel: int = 2
     budget: Budget = UNLIMITED
     usages: tuple[int, ...] = (0,)
+    steady: bool = False
+    """Whether every seat keeps what it says first."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
 
@@ -54,18 +56,19 @@ class Small:
 LONG = "a is right. So is its other half"
 """More than a sentence, so that the analyst words what is put."""
 WORLDS = {
-    "round_limit": Small({"round_limit": 2, "attempts": 1}, scores=(10, 95)),
-    "stuck": Small({"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,)),
+    "round_limit": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10,)),
+    "going on": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(95,), steady=True),
+    "stuck": Small({"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), steady=True),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
     "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=("a", "b"), scores=(10,), panel=3),
-    "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", ""), scores=(95,), panel=3),
+    "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", ""), scores=(95,), panel=3, steady=True),
     "wording": Small({"round_limit": 1, "attempts": 1}, answers=(LONG, "a"), scores=(95,)),
     "seconds": Small(
-        {"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
+        {"round_limit": 1, "attempts": 1}, answers=("a", "b"), scores=(95,), budget=Budget(seconds=5), late=True,
     ),
     "tokens": Small(
         {"round_limit": 3, "attempts": 1}, answers=("a", "b"), scores=(10,), budget=Budget(tokens=1_500),
-        usages=(0, 240),
+        usages=(0, 240), steady=True,
     ),
 }  # fmt: skip
 
@@ -90,7 +93,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
                 yield says("", abstains=True)
             elif not own or same(own, answer):
                 yield says(answer)
-            else:
+            elif not world.steady:
                 moved = says(answer, change="partly", change_reason="moved")
                 yield moved
                 if ask.sees:
@@ -144,6 +147,7 @@ def rank(session: Session) -> tuple[int, ...]:
 
 EXPECTED = {
     "round_limit": expect("round_limit", "quorum", "threshold", "unanswered", states=30),
+    "going on": expect("round_limit", "quorum", "threshold", states=30),
     "stuck": expect("quorum", "stuck", "threshold", states=30),
     "retries": expect("round_limit", "quorum", "threshold", states=30),
     "three": expect("round_limit", "quorum", "threshold", states=30),
