@@ -134,6 +134,18 @@ class Ended:
         """What the result says that is not so."""
         return list(_untruths(self))
 
+    def better_said(self) -> list[str]:
+        """Answers that more weight says word for word than stands behind the result's."""
+        weight = {s.seat: s.weight for s in self.play.session.opened.seats}
+        last = {p.seat: decode(p.body, Position) for p in self.play.posts("position")}
+        said = {seat: p.answer for seat, p in last.items() if p.speaks}
+        behind = sum(weight[seat] for seat, stands in self.stands.items() if stands in STANDS_BY)
+
+        def of(answer: str) -> float:
+            return sum(weight[seat] for seat, own in said.items() if same(own, answer))
+
+        return sorted({answer for answer in said.values() if self.outcome.answer and of(answer) > behind})
+
 
 def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Script) -> Ended:
     """Play a session to its end: whatever turn is open is put to the script of its seat."""
@@ -337,12 +349,13 @@ def _untruths(ended: Ended) -> Iterator[str]:
         if signature.stands == "said" and not (own and same(own, outcome.answer)):
             yield f"{seat} is to have said {outcome.answer!r}, and said {own!r}"
         if signature.stands in ("signed", "reserved"):
-            gave = [t for t in ended.signing() if t.seen.seat == seat and _chosen(t) == outcome.answer]
-            if not any(same(t.seen.brief.yours, own) or not (own or t.seen.brief.yours) for t in gave):
+            asked = [t for t in ended.signing() if t.seen.seat == seat and _put(ended, t) == outcome.answer]
+            bound = [t for t in asked if not own or same(t.seen.brief.yours, own)]
+            form = bound[-1].reply if bound else None
+            if not isinstance(form, Signature) or _chosen(bound[-1]) != outcome.answer:
                 yield f"{seat} is to have signed {outcome.answer!r} with {own!r}; it did not"
-            reserved = any(isinstance(t.reply, Signature) and t.reply.reservation for t in gave)
-            if reserved and signature.stands != "reserved":
-                yield f"{seat} signed with a reservation that is not told"
+            elif (form.reservation, bool(form.reservation)) != (signature.reservation, signature.stands == "reserved"):
+                yield f"{seat} reserves {form.reservation!r}, told is {signature.reservation!r}"
         if signature.stands in STANDS_BY:
             script = ended.members.get(seat)
             if isinstance(script, Member) and script.honest and not script.accepts(outcome.answer, own):
@@ -352,11 +365,6 @@ def _untruths(ended: Ended) -> Iterator[str]:
             yield f"{seat} is to have never answered, and did"
         if signature.stands == "abstains" and (not heard or own):
             yield f"{seat} is to abstain, and answered {own!r}"
-    behind = sum(weight[s] for s, stands in ended.stands.items() if stands in STANDS_BY)
-    for answer in {p.answer for p in last.values() if p.speaks}:
-        said = sum(weight[s] for s, p in last.items() if p.speaks and same(p.answer, answer))
-        if outcome.answer and said > behind:
-            yield f"{answer!r} is said by weight {said}, and the answer {outcome.answer!r} stands on {behind}"
     yield from _asked_twice(ended)
     found = replay(PROTOCOLS.get, "s1", play.log)
     if found.entries != tuple(play.entries):
@@ -405,13 +413,23 @@ def _chosen(taken: Taken) -> str:
     return brief.second.sentence if taken.reply.states == "second" and brief.second else ""
 
 
+def _put(ended: Ended, taken: Taken) -> str | None:
+    """The sentence that a turn asks for. None: nothing that was put to its seat in this round."""
+    brief: SignBrief = taken.seen.brief
+    shown = {brief.first.sentence, brief.second.sentence if brief.second else ""}
+    for post in ended.play.posts("put"):
+        put = decode(post.body, Put)
+        if put.round == taken.seen.ask.round and taken.seen.seat in put.asked and shown == {put.sentence, put.rival}:
+            return put.sentence
+    return None
+
+
 def _asked_twice(ended: Ended) -> Iterator[str]:
     """Nobody is asked for what he said himself, and nobody is asked the same twice."""
-    puts = [decode(p.body, Put) for p in ended.play.posts("put")]
     seen: set[tuple[str, str, str]] = set()
     for t in ended.signing():
         brief: SignBrief = t.seen.brief
-        sentence = next((p.sentence for p in puts[::-1] if _shows(brief, p) and t.seen.seat in p.asked), None)
+        sentence = _put(ended, t)
         if sentence is None:
             yield f"{t.seen.seat} is shown what was not put to it: {brief.first.sentence!r}"
             continue
@@ -421,8 +439,3 @@ def _asked_twice(ended: Ended) -> Iterator[str]:
         if t.seen.attempt == 1 and place in seen:
             yield f"{t.seen.seat} is asked twice for {sentence!r}"
         seen.add(place)
-
-
-def _shows(brief: SignBrief, put: Put) -> bool:
-    shown = {brief.first.sentence, brief.second.sentence if brief.second else ""}
-    return shown == {put.sentence, put.rival}

@@ -104,7 +104,7 @@ def test_an_analyst_that_lumps_a_majority_with_its_dissenter_does_not_hide_the_d
 @pytest.mark.parametrize("threshold", [60, 90])
 def test_the_surest_of_a_lumped_group_does_not_speak_for_the_rest(threshold: float) -> None:
     ended = held_apart(("Yes", says("No", confidence=1.0), "Yes"), lumps(), threshold=threshold)
-    assert ended.outcome.answer != "No"
+    assert ended.better_said() == []
 
 
 @pytest.mark.xfail(strict=True, reason="the surest seat's No is put, twice Yes is not: it ends with status 3")
@@ -166,6 +166,13 @@ def test_a_wording_that_says_something_else_is_signed_by_nobody(text: str) -> No
     assert ended.untruths() == []
     assert ended.exit_status != 0
     assert not any(stands in ("signed", "reserved") for stands in ended.stands.values())
+
+
+@pytest.mark.xfail(strict=True, reason="a wording without a letter is put, and signed it is agreed with status 0")
+def test_a_wording_that_says_nothing_is_put_to_nobody() -> None:
+    panel = [Member([answer], signs=anything) for answer in (LONG, f"{LONG}!", f"{LONG}?")]
+    ended = run(Play(), panel, lumps("."))
+    assert ended.untruths() == []
 
 
 def test_a_wording_that_drops_the_condition_is_signed_by_nobody_who_holds_it() -> None:
@@ -692,7 +699,6 @@ def test_a_session_that_is_cancelled_at_signing_is_no_agreement() -> None:
     assert not any(s in ("signed", "reserved") for s in ended.stands.values())
 
 
-@pytest.mark.xfail(strict=True, reason="the session ends stuck, the sentence is put after all, and status is 0")
 @pytest.mark.parametrize("name", ["approach", "priority"])
 def test_a_least_value_that_is_not_reached_holds_agreement_back(name: str) -> None:
     panel = [member(a, also=YES) for a in YES]
@@ -712,3 +718,57 @@ def test_a_dispute_that_lasts_asks_nobody_the_same_twice() -> None:
         puts = [decode(p.body, Put) for p in ended.play.posts("put")]
         asking = [p.sentence for p in puts if p.asked]
         assert len(asking) == len(set(asking)), asking
+
+
+# ---------------------------------------------------------------- whatever comes
+
+WORDS = ("Canary", "Canary now", "Canary, if tested", "Big-bang", "Not canary", "C++", "C#", ".")
+
+
+def chaos(seed: int) -> Ended:
+    """A session in which every script does what the dice say."""
+    dice = random.Random(seed)
+    seats = dice.randint(2, 6)
+
+    def panelist(seen: Seen) -> object:
+        if dice.random() < 0.08:
+            return dice.choice(list(Silent))
+        if seen.kind == "sign":
+            states = dice.choice(["first", "second", "neither", "first", "second"])
+            differs = dice.choice([seen.brief.first.sentence, "", "what nobody said"])
+            return Signature(states=states, differs=differs, reservation=dice.choice(["", "", "not in winter"]))
+        if dice.random() < 0.12:
+            return says(dice.choice(["", "Canary"]), abstains=True)
+        change = "kept" if not seen.own else dice.choice(["kept", "partly", "adopted"])
+        answer = dice.choice([seen.own or dice.choice(WORDS), dice.choice(WORDS)])
+        return says(answer, change=change, change_reason="x", confidence=dice.choice([0.1, 0.5, 1.0]))
+
+    def analyst(seen: Seen) -> object:
+        if dice.random() < 0.1:
+            return dice.choice(list(Silent))
+        if seen.kind == "conclude":
+            text = dice.choice([seen.brief.answer, *WORDS[:-1], f"{seen.brief.answer} for good"])
+            return Conclusion(group=dice.choice([seen.brief.label, "another"]), reasoning="r", answer=text)
+        of: dict[str, list[int]] = {}
+        by_words = dice.random() < 0.6
+        for n, p in seen.posts.items():
+            of.setdefault(p.answer if by_words else dice.choice(["a", "b"]), []).append(n)
+        groups = tuple(AnswerGroup(label=label, posts=tuple(posts)) for label, posts in of.items())
+        return Comparison(groups=groups, approach=dice.choice([0, 90, 100]), priority=90)
+
+    settings = {
+        "threshold": dice.choice([10, 50, 60, 75, 90, 100]),
+        "round_limit": dice.randint(1, 5),
+        "attempts": dice.randint(1, 3),
+        "absent": dice.choice(["leaves", "counts"]),
+        "quorum": 2,
+    }
+    weights = [dice.choice([1.0, 1.0, 1.0, 2.0, 5.0]) for _ in range(seats)]
+    play = Play(settings, panel=seats, seats=weighted(*weights), there=workers(seats), seed=seed)
+    return run(play, [panelist] * seats, analyst)
+
+
+@pytest.mark.parametrize("first", range(0, 100, 10))
+def test_whatever_comes_nothing_untrue_is_said(first: int) -> None:
+    for seed in range(first, first + 10):
+        assert chaos(seed).untruths() == [], f"seed {seed}"
