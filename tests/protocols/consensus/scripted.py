@@ -36,7 +36,7 @@ from parley.schemas.text import same, says_something
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, says
 
-BRIEFS = {
+BRIEFS: Mapping[str, type[Any]] = {
     "answer": PanelBrief, "revise": PanelBrief, "compare": CompareBrief, "conclude": ConcludeBrief, "sign": SignBrief,
 }  # fmt: skip
 STANDS_BY = ("said", "signed", "reserved")
@@ -162,10 +162,11 @@ def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Scr
         assert turns, "an open session waits for somebody"
         for turn in turns:
             depths.setdefault(_place(turn), reached + 1)
-        turn = next((t for t in turns if t.id not in late), None)
-        if turn is None:
+        waiting = [t for t in turns if t.id not in late]
+        if not waiting:
             play.expire()
             continue
+        turn = waiting[0]
         seen = _seen(play, turn)
         reply = scripts[turn.ask.seat](seen)
         depth = depths[_place(turn)]

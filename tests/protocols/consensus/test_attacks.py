@@ -5,7 +5,7 @@ Each session is scripted (`scripted.py`) and audited by what its scripts replied
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -36,6 +36,7 @@ from tests.protocols.consensus.scripted import (
     signs,
 )
 
+PLACES: list[Literal["first", "second", "neither"]] = ["first", "first", "second", "second", "neither"]
 YES = ("Yes", "Yes, keep it.", "It should be kept.")
 """One answer in three wordings."""
 
@@ -49,7 +50,8 @@ def held_apart(answers: Sequence[str | Position], analyst: Script, **settings: A
 
 def weighted(*weights: float) -> list[Seat]:
     return [
-        Seat(seat=f"panelist_{n}", role="panelist", queue=f"panelist_{n}", weight=float(w)) for n, w in enumerate(weights, 1)
+        Seat(seat=f"panelist_{n}", role="panelist", queue=f"panelist_{n}", weight=float(w))
+        for n, w in enumerate(weights, 1)
     ]
 
 
@@ -275,7 +277,7 @@ def test_seats_that_sign_at_random_are_told_as_they_signed() -> None:
             if dice.random() < 0.2:
                 return dice.choice([Silent.FAILS, Silent.LATE, Silent.GONE])
             reservation = dice.choice(["", "", "not in winter"])
-            states = dice.choice(["first", "second", "neither"])
+            states = dice.choice(PLACES)
             return Signature(states=states, differs=seen.brief.first.sentence, reservation=reservation)
 
         answers = [dice.choice(["Canary", "Canary now", "Big-bang"]) for _ in range(5)]
@@ -347,7 +349,9 @@ def test_a_signature_does_not_outlast_the_answer_that_it_binds() -> None:
 # ---------------------------------------------------------------- answers that are none
 
 
-@pytest.mark.parametrize("answers", [(".", "?", "..."), (".", ".", "."), ("—", "—", "—"), ("\u200b", "\u200b", "\u200b")])
+@pytest.mark.parametrize(
+    "answers", [(".", "?", "..."), (".", ".", "."), ("—", "—", "—"), ("\u200b", "\u200b", "\u200b")]
+)
 def test_answers_without_a_letter_are_no_answers(answers: tuple[str, ...]) -> None:
     ended = run(Play(), [member(a) for a in answers], lumps())
     assert ended.untruths() == []
@@ -406,7 +410,54 @@ def test_abstainers_that_are_signed_for_are_told_as_they_are() -> None:
     assert ended.exit_status != 0
 
 
+def test_who_abstains_does_not_say_what_stands_in_its_answer() -> None:
+    said = says("Vilnius", abstains=True)
+    panel = [member("Vilnius"), *[Member([said], signs=signs("neither"))] * 2]
+    ended = run(Play(), panel, lumps())
+    assert ended.untruths() == []
+    assert ended.exit_status != 0
+
+
+def test_who_abstains_after_all_says_nothing_any_more() -> None:
+    left = [Member(["Vilnius", ABSTAINS], signs=signs("neither")) for _ in range(2)]
+    panel = [member("Vilnius"), *left, member("Kaunas"), member("Riga")]
+    ended = run(Play({"threshold": 75}, panel=5), panel, Analyst(lambda a: a))
+    assert ended.untruths() == []
+    assert ended.exit_status != 0
+
+
+@pytest.mark.parametrize("analyst", [fails, lumps(), Analyst(lambda a: a[:200])], ids=["none", "lumping", "cutting"])
+def test_answers_that_differ_at_their_end_alone_are_two(analyst: Script) -> None:
+    """A label holds 200 characters: what comes behind them counts."""
+    common = "Use the server in the cellar " + "and then the next one " * 10
+    ended = held_apart((f"{common} but not in winter", f"{common} also in winter", common.strip()), analyst)
+    assert ended.exit_status != 0
+    assert not any(stands in ("signed", "reserved") for stands in ended.stands.values())
+
+
 # ---------------------------------------------------------------- copies
+
+
+@pytest.mark.xfail(strict=True, reason="any quotation that is new to a seat explains its change, whatever it says")
+def test_a_quotation_that_has_nothing_to_do_with_it_moves_nobody() -> None:
+    lunch = "Lunch is at noon."
+    evidence = document("a.md", lunch, "panelist_1")
+    moved = says(
+        "Vilnius", change="adopted", change_reason="it says so", moved_by=(Citation(document="a.md", quote=lunch),)
+    )
+    panel = [member(says("Vilnius", citations=(Citation(document="a.md", quote=lunch),))), member("Vilnius")]
+    ended = run(Play(documents=[evidence]), [*panel, member("Kaunas", moved)], Analyst(lambda a: a))
+    assert ended.untruths() == []
+    assert ended.outcome.flips_without_evidence == 1
+
+
+@pytest.mark.xfail(strict=True, reason="status 0, and the first round's majority is the label of a lumped group")
+def test_a_majority_that_an_analyst_makes_up_is_none() -> None:
+    """Three hold three answers in the first round, all the same in the second; the first had no majority."""
+    panel = [member("Big-bang"), member("Canary", "Big-bang"), member("Wait", "Big-bang")]
+    ended = run(Play(), panel, lumps())
+    assert ended.untruths() == []
+    assert ended.outcome.first_round_majority is None
 
 
 def test_a_copied_answer_with_a_contradiction_is_told_as_what_was_said() -> None:
@@ -674,7 +725,7 @@ def test_a_budget_that_ends_before_the_signatures_is_no_agreement() -> None:
 
 def test_time_that_ends_at_signing_is_no_agreement() -> None:
     late = [at("sign", Silent.LATE, member(a)) for a in YES[:2]]
-    panel = [member(says("Keep it", confidence=0.9)), *late]
+    panel: list[Script] = [member(says("Keep it", confidence=0.9)), *late]
     ended = run(Play(budget=Budget(seconds=5.0)), panel, Analyst(lambda a: "keep"))
     assert ended.untruths() == []
     assert ended.exit_status != 0
@@ -690,7 +741,7 @@ def test_a_session_that_is_cancelled_at_signing_is_no_agreement() -> None:
     class Over(Exception):
         """The session is over."""
 
-    panel = [member(says("Keep it", confidence=0.9)), *[Member(["Yes"], signs=cancels)] * 2]
+    panel = [member(says("Keep it", confidence=0.9)), *[Member([words], signs=cancels) for words in YES[:2]]]
     with pytest.raises(Over):
         run(play, panel, Analyst(lambda a: "keep"))
     ended = Ended(play, [])
@@ -734,7 +785,7 @@ def chaos(seed: int) -> Ended:
         if dice.random() < 0.08:
             return dice.choice(list(Silent))
         if seen.kind == "sign":
-            states = dice.choice(["first", "second", "neither", "first", "second"])
+            states = dice.choice(PLACES)
             differs = dice.choice([seen.brief.first.sentence, "", "what nobody said"])
             return Signature(states=states, differs=differs, reservation=dice.choice(["", "", "not in winter"]))
         if dice.random() < 0.12:

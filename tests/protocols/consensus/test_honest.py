@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from parley.schemas import log
-from parley.schemas.protocols.consensus import Signature
+from parley.schemas.protocols.consensus import Signature, SignedShare
 from parley.schemas.session import Seat, human_queue
-from tests.protocols.consensus.play import Play, says, worker, workers
+from tests.protocols.consensus.play import Play, says, worker
 from tests.protocols.consensus.scripted import (
     ABSTAINS,
     Analyst,
@@ -89,8 +89,7 @@ def test_a_seat_that_always_fails_stops_nobody(words: tuple[str, ...]) -> None:
     assert ended.stands["panelist_3"] == "never"
     why = next(s.why for s in ended.outcome.signatures if s.seat == "panelist_3")
     assert "429" in why
-    assert ended.outcome.signed.of_weight == 2
-    assert ended.outcome.signed.of_seats == 3
+    assert ended.outcome.signed == SignedShare(weight=2, of_weight=2, seats=2, of_seats=3)
 
 
 def test_two_of_five_that_always_fail_stop_nobody() -> None:
@@ -184,7 +183,7 @@ def test_the_third_of_three_is_convinced() -> None:
     panel = [member("Vilnius"), member("Vilnius"), member("Kaunas", convinced)]
     ended = agreed(run(Play(), panel, Analyst(lambda a: a)))
     assert len(ended.play.result.rounds) == 2
-    assert ended.outcome.changed["unexplained"] == 1
+    assert ended.outcome.changed == {"unexplained": 1}
 
 
 def test_the_third_of_three_is_convinced_and_says_it_its_own_way() -> None:
