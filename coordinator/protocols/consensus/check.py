@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from parley.coordinator.protocols.consensus.signing import chosen
 from parley.coordinator.protocols.consensus.state import Group, State, position, sides
+from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Signature, SignBrief
@@ -154,8 +155,12 @@ def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
     own words are put, and the result shows what departed."""
     answer_groups = sides(state, view)
     other = departs(c, answer_groups)
-    if turn.ask.attempt > 1 or not other:
+    if turn.ask.attempt > 1:
         return ""
+    if not other:
+        told = len(answer_groups) > 1 and all_of_one_mind(f"{c.answer}\n{c.reasoning}")
+        counted = "; ".join(f"{len(g.seats)} hold {g.label!r}" for g in answer_groups[:4])
+        return f"reasoning: it says that all agree, and nobody has signed yet: {counted}" if told else ""
     return (
         f"group: the answer that most hold is {answer_groups[0].label!r}, and you word {other!r};"
         " word the one that most hold, and put what speaks for the other into reasoning"

@@ -22,6 +22,7 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
+from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import View
 from parley.schemas import log
 from parley.schemas.citation import Citation
@@ -104,9 +105,11 @@ def _spokesman(own: Mapping[str, Position], worded_by: str) -> Position | None:
 
 
 def _worded(state: State, view: View, sentence: str) -> str:
-    """The reasoning that the analyst gave with a sentence."""
+    """The reasoning that the analyst gave with a sentence; empty where it says that all agree, and not all signed."""
     posts = (decode(p.body, Conclusion) for p in reversed(view.posts) if p.kind == "synthesis")
-    return next((c.reasoning for c in posts if plain(c.answer) == sentence), "")
+    told = next((c.reasoning for c in posts if plain(c.answer) == sentence), "")
+    everybody = tally(state, view, sentence).seats == len(weights(view))
+    return "" if not everybody and all_of_one_mind(told) else told
 
 
 def _departing(state: State, view: View) -> str:
