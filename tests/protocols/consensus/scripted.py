@@ -37,8 +37,12 @@ from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, says
 
 BRIEFS: Mapping[str, type[Any]] = {
-    "answer": PanelBrief, "revise": PanelBrief, "compare": CompareBrief, "conclude": ConcludeBrief, "sign": SignBrief,
-}  # fmt: skip
+    "answer": PanelBrief,
+    "revise": PanelBrief,
+    "compare": CompareBrief,
+    "conclude": ConcludeBrief,
+    "sign": SignBrief,
+}
 STANDS_BY = ("said", "signed", "reserved")
 MOST_EVENTS = 1_000
 """In one session: more, and it does not end."""

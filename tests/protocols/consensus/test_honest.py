@@ -207,8 +207,10 @@ def test_one_signs_with_a_reservation() -> None:
 
     first, second, third = KEEP[:3]
     panel = [
-        member(says(first, confidence=0.9), also=KEEP), member(second, also=KEEP), Member([third], signs=reserves),
-    ]  # fmt: skip
+        member(says(first, confidence=0.9), also=KEEP),
+        member(second, also=KEEP),
+        Member([third], signs=reserves),
+    ]
     ended = agreed(run(Play(), panel, one(KEEP)))
     assert ended.stands["panelist_3"] == "reserved"
     told = next(s for s in ended.outcome.signatures if s.seat == "panelist_3")
