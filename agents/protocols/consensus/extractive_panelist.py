@@ -178,17 +178,19 @@ def _second_try(shown: Shown, body: Position, before: Position | None) -> Positi
 
 def sign(shown: Shown) -> Signature:
     """Which sentence states the seat's answer: one that reads the same, or that rests on the same passage and neither
-    denies it nor gives another figure. Without an answer of its own, one whose quotation holds it."""
+    denies it nor gives another figure. Without an answer of its own, one whose quotation holds it. What differs is the
+    other one, as a whole."""
     brief: SignBrief = shown.brief
     own = shown.own if isinstance(shown.own, Position) and shown.own.speaks else None
     places: tuple[Literal["first", "second"], ...] = ("first", "second")
-    for place, offered in zip(places, (brief.first, brief.second), strict=True):
+    for place, offered, other in zip(places, (brief.first, brief.second), (brief.second, brief.first), strict=True):
         if offered is None:
             continue
+        differs = other.sentence[:1_000] if other else ""
         if own is None and _carried(offered):
-            return Signature(states=place, reservation=ACCEPTED)
+            return Signature(states=place, differs=differs, reservation=ACCEPTED)
         if own is not None and _states(own, offered):
-            return Signature(states=place)
+            return Signature(states=place, differs=differs)
     return Signature(states="neither", differs=brief.first.sentence[:1_000])
 
 

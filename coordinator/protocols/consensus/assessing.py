@@ -28,7 +28,7 @@ from parley.coordinator.protocols.consensus.state import (
 from parley.coordinator.protocols.consensus.turns import moves
 from parley.coordinator.table import View
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import SHARES, Assessment, Comparison, Position, Side
+from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, Comparison, Position, Side
 from parley.schemas.text import answer_key, same, squeeze, stands_in, tokens
 from parley.schemas.wire import raw
 
@@ -117,17 +117,20 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
 
 def _named(s: State, v: View, c: Comparison) -> dict[str, str]:
     """Number of a post -> the name of its answer. A group that holds an answer which had a name keeps that name: a new
-    label for the same answer is nobody's change. Of two groups that could keep it, the one with more posts does."""
+    label for the same answer is nobody's change. Of two groups that could keep it, the one with more posts does. A
+    group of new answers is called as the analyst calls it, in the spelling that was used before."""
     known = {answer_key(position(v, int(post)).answer): label for post, label in s.labels.items()}
-    named: dict[str, str] = {}
-    used: list[str] = []
+    spelt = {answer_key(label): label for label in s.labels.values()}
+    kept: dict[AnswerGroup, str] = {}
     for g in sorted(c.groups, key=lambda g: -len(g.posts)):
         before = Counter(filter(None, (known.get(answer_key(position(v, post).answer)) for post in g.posts)))
-        kept = next((label for label, _ in before.most_common() if label not in used), "")
-        label = kept or distinct(squeeze(g.label), used)
-        used.append(label)
-        named |= {str(post): label for post in g.posts}
-    return named
+        if label := next((label for label, _ in before.most_common() if label not in kept.values()), ""):
+            kept[g] = label
+    for g in c.groups:
+        if g not in kept:
+            label = squeeze(g.label)
+            kept[g] = distinct(spelt.get(answer_key(label), label), kept.values())
+    return {str(post): label for g, label in kept.items() for post in g.posts}
 
 
 def _changed(s: State, v: View, seat: str, post: int) -> bool:

@@ -74,7 +74,7 @@ from parley.schemas.protocols.consensus import (
     Signature,
     SoFar,
 )
-from parley.schemas.text import answer_key, plain
+from parley.schemas.text import answer_key, plain, same
 from parley.schemas.wire import decode, raw
 
 MAX_WHY = 300
@@ -225,10 +225,11 @@ def _assessment(s: State) -> int:
 
 
 def _put(s: State, v: View, says: Says) -> Step:
-    """Put the words of whoever is surest of the first answer, where they are a sentence; else ask for one. What is held
-    back for the end pays signatures alone."""
+    """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
+    one. What is held back for the end pays signatures alone."""
     best = sides(s, v)[0]
-    if is_sentence(best.answer) or s.ending == "budget":
+    alike = {answer_key(p.answer) for p in voters(v, s.held).values()}
+    if is_sentence(best.answer) or len(alike) == 1 or s.ending == "budget":
         return _sign(s, v, plain(best.answer), best.seats[0], says)
     return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
 
@@ -250,11 +251,13 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says) -> Step:
 
 
 def _on_worded(s: State, e: Answered, v: View) -> Step:
-    """Put what the analyst worded. Words for another answer are shown, and never put."""
+    """Put what the analyst worded. Words for another answer, and those that were just put, are shown, and not put."""
     post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
     answer_groups = sides(s, v)
     if departs(e.body, answer_groups):
         return _unworded(msgspec.structs.replace(s, departing=v.next_post), v, (post,))
+    if s.is_put(len(s.rounds)) and same(e.body.answer, s.puts[-1].sentence):
+        return _unworded(s, v, (post,))
     return _sign(s, v, plain(e.body.answer), e.seat, (post,))
 
 
@@ -305,7 +308,7 @@ def _count(s: State, v: View, says: Says) -> Step:
     counted = tally(s, v, s.puts[-1].sentence)
     if counted.reached:
         return _stop(s, "threshold", figures(s, v), says)
-    if not s.reworded and s.ending != "budget":
+    if s.puts[-1].asked and not s.reworded and s.ending != "budget":
         s = msgspec.structs.replace(s, reworded=True, phase=Phase.WORDING)
         return s, (*says, ask_conclusion(s, v))
     return _short_of_it(s, v, says)
@@ -369,14 +372,17 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
 
 
 def _plan(v: View) -> Plan:
-    """The least: every panelist answers, and all say the same. The most: every round is compared and put, and one
-    sentence goes back."""
+    """The least: every panelist answers, and may sign. The most: every round is compared and put, and one sentence goes
+    back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     last = analyst(v)
     return Plan(
         rounds=rounds,
-        least=tuple(Planned(seat, ANSWER, most) for seat in panel),
+        least=(
+            *(Planned(seat, ANSWER, most) for seat in panel),
+            *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
+        ),
         most=(
             *(Planned(seat, ANSWER, most, attempts) for seat in panel),
             *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
@@ -388,16 +394,17 @@ def _plan(v: View) -> Plan:
 
 
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
+_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.DONE)
 _NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
 TABLE: Table = {
     Phase.ANSWERING: {
-        Answered: to(_on_position, Phase.ANSWERING, Phase.SCORING, *_NEXT),
-        Missed: to(_on_absent, Phase.ANSWERING, Phase.SCORING, *_NEXT),
+        Answered: to(_on_position, Phase.ANSWERING, *_HEARD),
+        Missed: to(_on_absent, Phase.ANSWERING, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
-        Answered: to(_on_position, Phase.SCORING, *_NEXT),
-        Missed: to(_on_absent, Phase.SCORING, *_NEXT),
+        Answered: to(_on_position, *_HEARD),
+        Missed: to(_on_absent, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {
@@ -406,8 +413,8 @@ TABLE: Table = {
         Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.WORDING: {
-        Answered: to(_on_worded, *_NEXT),
-        Missed: to(_on_unworded, *_NEXT),
+        Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
+        Missed: to(_on_unworded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {

@@ -47,9 +47,10 @@ _NEARLY = 1e-9
 
 
 def binding(sentence: str, answer: str, seat: str) -> str:
-    """The hash that a signature binds: sentence, the seat's own last answer, seat. 32 hex digits."""
+    """The hash that a signature binds: sentence, the seat's own last answer, seat. 32 hex digits, the same for the same
+    words (parley.schemas.text.answer_key)."""
     h = blake2b(digest_size=16)
-    for part in (squeeze(sentence), answer_key(answer), seat):
+    for part in (answer_key(sentence), answer_key(answer), seat):
         data = part.encode()
         h.update(len(data).to_bytes(8, "big") + data)
     return h.hexdigest()
@@ -130,11 +131,11 @@ def enough(weight: float, seats: int, of_weight: float, of_seats: int, threshold
 
 def can_reach(s: State, v: View) -> bool:
     """Whether those still able to sign could reach it, if all of them signed: seats that answered at least once and did
-    not miss the last two rounds. Those that did stand where they stood last: behind their own words, and behind what
-    they signed."""
+    not miss the last two rounds. Those that did still stand behind what they signed, and behind their own words where a
+    seat that is there says the same."""
     every, left = weights(v), gone(s)
     able = [seat for seat in s.held if seat not in left]
-    sentences = ["", *(own_answer(s, v, seat) for seat in left if seat in s.held), *(p.sentence for p in s.puts)]
+    sentences = ["", *(own_answer(s, v, seat) for seat in able), *(p.sentence for p in s.puts)]
     for sentence in sentences:
         seats = [*able, *(seat for seat in left if sentence and stand(s, v, sentence, seat).stands in SIGNS)]
         weight = sum(every[seat] for seat in seats)

@@ -10,6 +10,7 @@ from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.consensus import (
+    AnswerGroup,
     CompareBrief,
     Comparison,
     ConcludeBrief,
@@ -102,6 +103,14 @@ class Play(BasePlay):
         said = {w.post: decode(self.session.posts[w.post].body, Position).answer for w in brief.positions}
         return comparison(brief, said, score, **{"key_disagreements": key_disagreements, **more})
 
+    def compare(self, groups: Mapping[str, str], near: float = 90.0, argued: str = "", **more: Any) -> log.Entry:
+        """The analyst's reply: label -> the seats' numbers; `argued`: those whose argument it finds."""
+        brief = decode(self.turn("analyst").ask.brief, CompareBrief)
+        by_seat = {self.session.posts[w.post].seat[-1]: w.post for w in brief.positions}
+        named = tuple(AnswerGroup(label=x, posts=tuple(by_seat[n] for n in seats)) for x, seats in groups.items())
+        fields = {"groups": named, "approach": near, "priority": near, "argued": tuple(by_seat[n] for n in argued)}
+        return self.reply("analyst", Comparison(**{**fields, **more}))
+
     def synthesize(self, answer: str) -> log.Entry:
         return self.reply("analyst", self.conclusion(answer))
 
@@ -131,9 +140,10 @@ class Play(BasePlay):
             self.sign(seat, states)
 
     def round(self, score: float, *positions: Position | str | None) -> None:
-        """One whole round."""
+        """One whole round. Where all say the same word for word, nobody is asked for a score."""
         self.answers(*positions)
-        self.score(score)
+        if ("analyst", "compare") in self.asked():
+            self.score(score)
 
     # -- looking
     @property

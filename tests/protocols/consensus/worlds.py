@@ -42,8 +42,10 @@ class Small:
     panel: int = 2
     budget: Budget = UNLIMITED
     usages: tuple[int, ...] = (0,)
-    steady: bool = False
-    """Whether every seat keeps what it says first."""
+    each: bool = False
+    """Whether the first seat says the first answer alone, and so on, to the end."""
+    misses: bool = True
+    """Whether turns also fail."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
 
@@ -57,18 +59,19 @@ LONG = "a is right. So is its other half"
 """More than a sentence, so that the analyst words what is put."""
 WORLDS = {
     "round_limit": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10,)),
-    "going on": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(95,), steady=True),
-    "stuck": Small({"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), steady=True),
+    "going on": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(95,), each=True),
+    "stuck": Small({"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
-    "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=("a", "b"), scores=(10,), panel=3),
-    "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", ""), scores=(95,), panel=3, steady=True),
-    "wording": Small({"round_limit": 1, "attempts": 1}, answers=(LONG, "a"), scores=(95,)),
+    "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
+    "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
+    "wording": Small({"round_limit": 2, "attempts": 1}, answers=(LONG, "a"), scores=(95,), each=True),
+    "silent": Small({"round_limit": 1, "attempts": 1}, answers=("a", ""), scores=()),
     "seconds": Small(
         {"round_limit": 1, "attempts": 1}, answers=("a", "b"), scores=(95,), budget=Budget(seconds=5), late=True,
     ),
     "tokens": Small(
-        {"round_limit": 3, "attempts": 1}, answers=("a", "b"), scores=(10,), budget=Budget(tokens=1_500),
-        usages=(0, 240), steady=True,
+        {"round_limit": 2, "attempts": 1}, answers=(LONG, LONG, "b"), scores=(10,), budget=Budget(tokens=1_900),
+        usages=(0, 240), panel=3, each=True, misses=False,
     ),
 }  # fmt: skip
 
@@ -88,12 +91,15 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
             yield Signature(states="second", differs=brief.first.sentence)
     else:
         own = None if ask.own is None else _answer(session, ask.own)
-        for answer in world.answers:
+        mine = world.answers
+        if world.each:
+            mine = (world.answers[[x.seat for x in session.opened.seats].index(ask.seat)],)
+        for answer in mine:
             if not answer:
                 yield says("", abstains=True)
             elif not own or same(own, answer):
                 yield says(answer)
-            elif not world.steady:
+            else:
                 moved = says(answer, change="partly", change_reason="moved")
                 yield moved
                 if ask.sees:
@@ -123,7 +129,9 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
     now = session.at_ns
     for turn in session.turns.values():
         for tokens in world.usages:
-            yield from replies(turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late)
+            yield from replies(
+                turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late, misses=world.misses
+            )
     yield from ticks(session)
 
 
@@ -146,14 +154,15 @@ def rank(session: Session) -> tuple[int, ...]:
 
 
 EXPECTED = {
-    "round_limit": expect("round_limit", "quorum", "threshold", "unanswered", states=30),
+    "round_limit": expect("round_limit", "quorum", "threshold", states=30),
     "going on": expect("round_limit", "quorum", "threshold", states=30),
-    "stuck": expect("quorum", "stuck", "threshold", states=30),
+    "stuck": expect("quorum", "stuck", "threshold", "incomplete", states=30),
     "retries": expect("round_limit", "quorum", "threshold", states=30),
     "three": expect("round_limit", "quorum", "threshold", states=30),
-    "one holder": expect("quorum", "threshold", "unanswered", "round_limit", states=30),
+    "one holder": expect("quorum", "threshold", "round_limit", states=30),
     "wording": expect("round_limit", "quorum", "threshold", states=30),
+    "silent": expect("quorum", "threshold", "unanswered", states=10),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
-    "tokens": expect("budget", "quorum", "stuck", "threshold", states=30),
+    "tokens": expect("budget", "threshold", states=30),
 }
 WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts)
