@@ -1,5 +1,6 @@
 """Honest sessions: whoever agrees is told so, with exit status 0, and what it costs is counted."""
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from parley.schemas import log
 from parley.schemas.protocols.consensus import Signature, SignedShare
 from parley.schemas.session import Seat, human_queue
-from tests.protocols.consensus.play import Play, says, worker
+from tests.protocols.consensus.play import Play, says, worker, workers
 from tests.protocols.consensus.scripted import (
     ABSTAINS,
     Analyst,
@@ -272,3 +273,53 @@ def cost(name: str) -> Ended:
 def test_an_agreement_costs_no_more_than_its_turns(name: str) -> None:
     ended = agreed(cost(name))
     assert (ended.calls, ended.chain) <= COSTS[name]
+
+
+# ---------------------------------------------------------------- any honest panel
+
+HELD = ("Keep", "Sell", "Rent")
+WORDINGS = ("it", "the garden", "it now. And the shed too", "the garden as it is")
+
+
+def honest(seed: int) -> tuple[Ended, str]:
+    """A session of honest seats and an honest analyst, and the answer that it must end with; empty: none."""
+    dice = random.Random(seed)
+    seats, threshold = dice.randint(2, 6), dice.choice([60, 70, 90])
+    holds = dice.choices(HELD, [5, 1, 1], k=seats)
+    weight = [dice.choice([1.0, 1.0, 1.0, 2.0]) for _ in holds]
+    there = [dice.random() > 0.1 for _ in holds]
+    panel = [
+        member(
+            says(f"{held} {dice.choice(WORDINGS)}", confidence=dice.choice([0.5, 0.7, 0.9])) if here else Silent.FAILS,
+            also=[f"{held} {w}" for w in (*WORDINGS, "all of it")],
+        )
+        for held, here in zip(holds, there, strict=True)
+    ]
+    analyst = Analyst(lambda answer: answer.split()[0], lambda brief: f"{brief.answer.split()[0]} all of it")
+    named = [
+        Seat(seat=f"panelist_{n}", role="panelist", queue=f"panelist_{n}", weight=w) for n, w in enumerate(weight, 1)
+    ]
+    play = Play({"threshold": threshold}, panel=seats, seats=named, there=workers(seats), seed=seed)
+    heard = [(h, w) for h, w, here in zip(holds, weight, there, strict=True) if here]
+    wanted = threshold / 100 * sum(w for _, w in heard) - 1e-9
+    agreed_on = [
+        held
+        for held in HELD
+        if 2 * sum(h == held for h, _ in heard) > seats and sum(w for h, w in heard if h == held) >= wanted
+    ]
+    return run(play, panel, analyst), agreed_on[0] if agreed_on else ""
+
+
+@pytest.mark.parametrize("first", range(0, 100, 10))
+def test_honest_panels_agree_where_enough_hold_the_same_and_only_there(first: int) -> None:
+    for seed in range(first, first + 10):
+        ended, answer = honest(seed)
+        assert ended.untruths() == [], f"seed {seed}"
+        assert (ended.exit_status == 0) == bool(answer), f"seed {seed}: {ended.reason}"
+        assert not answer or ended.outcome.answer.startswith(answer), f"seed {seed}"
+
+
+@pytest.mark.xfail(strict=True, reason="one speaks, two abstain: it ends as quorum, and nobody was asked to sign")
+def test_abstainers_accept_what_one_says() -> None:
+    abstainer = member(ABSTAINS, also=("Vilnius",))
+    agreed(run(Play(), [member("Vilnius"), abstainer, abstainer], fails))
