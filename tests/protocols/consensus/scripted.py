@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from parley.agents.model.base import ModelMisconfigured
 from parley.agents.prompts import prompting
 from parley.agents.show_turn import show
 from parley.coordinator.briefing import build, turn_transition
@@ -172,9 +173,12 @@ def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Scr
             continue
         turn = waiting[0]
         seen = _seen(play, turn)
-        reply = scripts[turn.ask.seat](seen)
+        try:
+            prompt, reply = _prompt(play, turn), scripts[turn.ask.seat](seen)
+        except ModelMisconfigured as why:  # as its worker would find: no model can be asked this
+            prompt, reply = str(why), Silent.FAILS
         depth = depths[_place(turn)]
-        ended.taken.append(Taken(seen, reply, _prompt(play, turn), depth))
+        ended.taken.append(Taken(seen, reply, prompt, depth))
         if reply is Silent.LATE:
             late.add(turn.id)
             continue

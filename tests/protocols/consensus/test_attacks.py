@@ -177,6 +177,15 @@ def test_a_wording_that_says_nothing_is_put_to_nobody() -> None:
     assert ended.untruths() == []
 
 
+@pytest.mark.xfail(strict=True, reason="refused once, put the second time: status 0, All three agree, signed by two")
+@pytest.mark.parametrize("words", ["All three agree: keep the garden", "Unanimously: keep the garden"])
+def test_a_wording_that_counts_wrongly_is_not_the_answer(words: str) -> None:
+    panel = [member(LONG, also=(words,)), member(f"{LONG}!", also=(words,)), member("Sell the garden")]
+    analyst = Analyst(meaning(keep=(LONG, f"{LONG}!")), lambda brief: words)
+    ended = run(Play({"threshold": 60}), panel, analyst)
+    assert ended.exit_status != 0 or ended.outcome.answer != words
+
+
 def test_a_wording_that_drops_the_condition_is_signed_by_nobody_who_holds_it() -> None:
     condition = "Keep the garden. Only if the parents water it in summer, else give it up"
     panel = [member(condition), member(f"{condition}!"), member(f"{condition}?")]

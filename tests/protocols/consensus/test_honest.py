@@ -245,6 +245,28 @@ def test_a_panel_without_an_analyst_agrees_by_signatures() -> None:
     assert sorted(ended.stands.values()) == ["said", "said", "signed"]
 
 
+@pytest.mark.parametrize(
+    "characters",
+    [
+        700,
+        pytest.param(
+            1_000,
+            marks=pytest.mark.xfail(
+                strict=True, reason="a prompt of `sign` has 3,565 tokens here, and its cap is 3,016"
+            ),
+        ),
+    ],
+)
+def test_long_answers_in_a_script_of_many_tokens_are_signed(characters: int) -> None:
+    keep, hold, sell = ((words * characters)[:characters] for words in ("庭を残す", "庭を保つ", "庭を売る"))
+    panel = [
+        member(says(keep, reasoning="理由", confidence=0.9), also=(keep, hold)),
+        member(says(hold, reasoning="理由"), also=(keep, hold)),
+        member(says(sell, reasoning="理由")),
+    ]
+    agreed(run(Play({"threshold": 60}), panel, one((keep, hold))))
+
+
 # ---------------------------------------------------------------- what it costs
 
 COSTS: Mapping[str, tuple[int, int]] = {
