@@ -252,6 +252,20 @@ def test_a_random_analyst_never_gets_a_false_agreement() -> None:
         assert ended.untruths() == [], f"seed {seed}"
 
 
+@pytest.mark.xfail(strict=True, reason="the rule for equal words ignores a first capital, and folds indentation")
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ("Turkey", "turkey", "Turkey"),
+        ("Polish", "polish", "Polish"),
+        ("if a:\n  b()\n  c()", "if a:\n  b()\nc()", "if a:\n  b()\n  c()"),
+    ],
+)
+def test_words_that_the_rule_calls_equal_and_that_are_not(answers: tuple[str, ...]) -> None:
+    ended = run(Play(), [member(a) for a in answers], Analyst(lambda a: a))
+    assert ended.exit_status != 0
+
+
 # ---------------------------------------------------------------- seats that sign badly
 
 

@@ -345,3 +345,30 @@ def test_honest_panels_agree_where_enough_hold_the_same_and_only_there(first: in
 def test_abstainers_accept_what_one_says() -> None:
     abstainer = member(ABSTAINS, also=("Vilnius",))
     agreed(run(Play(), [member("Vilnius"), abstainer, abstainer], fails))
+
+
+# ---------------------------------------------------------------- how many must sign
+
+WANTED = {
+    (3, 0): (2, 3, 3),
+    (3, 1): (2, 2, 2),
+    (3, 2): (None, None, None),
+    (5, 0): (3, 4, 5),
+    (5, 1): (3, 3, 4),
+    (5, 2): (3, 3, 3),
+    (5, 3): (None, None, None),
+}
+"""(Seats, of these never heard) -> the signatures that thresholds 60, 70 and 90 ask for. None: no number is enough."""
+
+
+@pytest.mark.parametrize(("seats", "never"), WANTED)
+def test_so_many_must_sign(seats: int, never: int) -> None:
+    for threshold, wanted in zip((60, 70, 90), WANTED[seats, never], strict=True):
+        heard = seats - never
+        for signing in range(1, heard + 1):
+            others = [member(f"another answer {n}") for n in range(heard - signing)]
+            panel = [*[member("Yes")] * signing, *others, *[member(Silent.FAILS)] * never]
+            ended = run(Play({"threshold": threshold}, panel=seats), panel, Analyst(lambda a: a))
+            assert ended.untruths() == []
+            enough = wanted is not None and signing >= wanted
+            assert (ended.exit_status == 0) == enough, f"{signing} of {seats} at {threshold}"
