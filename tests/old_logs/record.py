@@ -3,7 +3,7 @@
 python -m tests.old_logs.record     writes tests/old_logs/1
 python -m tests.old_logs.record 2   writes tests/old_logs/2
 
-The extractive model answers, so nothing is asked of a network.
+The extractive model answers, and experts say that all is done, so nothing is asked of a network.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from parley.client.records import Record, write
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.schemas.session import ForkSession
 from tests.support.engine import Engine, until
+from tests.support.madp import Actor
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -62,7 +63,8 @@ async def record(folder: Path) -> None:
         async with Engine(Path(bus), queues=roles, pins=pins) as engine:
             await engine.moderator()
             for queue, spec in specs.items():
-                await engine.worker(queue, spec=spec, model=make_model("extractive", {}))
+                model = Actor() if queue in EXPERTS else make_model("extractive", {})
+                await engine.worker(queue, spec=spec, model=model)
             client = Client(engine.owner, "owner")
 
             async def gathered() -> bool:
