@@ -1,6 +1,7 @@
 """One screen by default: the shipped example of every protocol, and what a running round may still take."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +17,7 @@ from parley.show.view import PlainView
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play, says
+from tests.support.expert_model import expert_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINES, ROWS = 36, 45
@@ -23,8 +25,9 @@ LINES, ROWS = 36, 45
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Front:
-    return Front(tmp_path)
+def fresh(tmp_path: Path) -> Iterator[Front]:
+    with expert_model() as env:
+        yield Front(tmp_path, env=env)
 
 
 TITLE = "add JWT authentication to the API"

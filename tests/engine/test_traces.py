@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from parley.client.protocols import all_setups
 from parley.stack.lease import read_running
 from tests.observability.receiver import Receiver, attributes
 from tests.parley.support import QUESTION, Front, until
+from tests.support.expert_model import expert_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASKED = {
@@ -99,8 +101,9 @@ def check(spans: list[Span], session: str, protocol: str) -> Span:
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Front:
-    return Front(tmp_path, protocol="")
+def front(tmp_path: Path) -> Iterator[Front]:
+    with expert_model() as env:
+        yield Front(tmp_path, protocol="", env=env)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from parley.stack.lease import Order, Stack, complete, read_running
 from parley.stack.rows import SHARED, rows_of_all
 from tests.outcomes.test_command import fetch
 from tests.parley.support import Front, until
+from tests.support.expert_model import expert_model
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -33,7 +34,11 @@ ASKED = (
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_one_stack_serves_every_protocol_with_eleven_processes_and_800_mb(tmp_path: Path) -> None:
-    front = Front(tmp_path, protocol="")
+    with expert_model() as env:
+        _serves_every_protocol(Front(tmp_path, protocol="", env=env))
+
+
+def _serves_every_protocol(front: Front) -> None:
     up = front.start("up")
     running = until(lambda: (r := read_running(front.state)) and r.ready and r, "it is not up", 30)
     assert len({a[1] if len(a) > 1 else "madp" for a in ASKED}) == len(all_setups())
