@@ -16,6 +16,7 @@ from parley.show.view import PlainView
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play, says
+from tests.support.debater import panel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINES, ROWS = 36, 45
@@ -24,6 +25,7 @@ LINES, ROWS = 36, 45
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Front:
+    panel(tmp_path)
     return Front(tmp_path)
 
 
@@ -38,7 +40,7 @@ def given(folder: str) -> tuple[str, ...]:
     return ((path / "question.txt").read_text(), "--evidence", str(path / "evidence"), *more)
 
 
-TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
+TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport", "--panel-file", "debaters.yaml")
 
 
 @pytest.mark.slow
@@ -61,7 +63,7 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
             given("diagnosis"),
             ["Answer: Fusarium wilt", "Dissent: nobody", "now holds", "changed the mind of 1 de"],
         ),
-        ("competition", TOPIC, ["Verdict: Proposition wins", "stop: played", "that is little"]),
+        ("competition", TOPIC, ["Verdict: Opposition wins", "stop: played", "that is little"]),
         (
             "madp",
             (TITLE,),

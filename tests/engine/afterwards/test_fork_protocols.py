@@ -1,4 +1,4 @@
-"""Keyless sessions of every protocol, forked with nothing changed, on a stack of processes: they end as before."""
+"""Sessions of every protocol, forked with nothing changed, on a stack of processes: they end as before."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 
 import parley
 from parley.client.errors import BadInput, Refusal
+from tests.support.debater import MODEL
 
 ROLLOUT = "Which rollout should we use for the new payment service: canary, blue-green or big-bang?"
 EVIDENCE = "examples/rollout/evidence"
@@ -32,7 +33,7 @@ def plain(outcome: dict[str, Any]) -> str:
 @pytest.mark.parametrize("protocol", GIVEN)
 async def test_with_nothing_changed_it_ends_as_the_record_did(protocol: str) -> None:
     given = dict(GIVEN[protocol])
-    async with parley.local(protocol=protocol) as p:
+    async with parley.local(protocol=protocol, model=MODEL if protocol == "competition" else "") as p:
         session = await p.start(given.pop("question"), **given)
         before = await session.result()
         fork = await p.fork(session.sid)

@@ -13,16 +13,19 @@ from pathlib import Path
 import pytest
 
 from tests.parley.support import ROOT, Front
+from tests.support.debater import panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 TOPIC = f"{ROOT / 'examples' / 'competition' / 'topics.yaml'}#free_transport"
-ASK = ("ask", "--protocol", "competition", "--topic", TOPIC)
+ASK = ("ask", "--protocol", "competition", "--panel-file", "debaters.yaml", "--topic", TOPIC)
 
 
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
-    return Front(tmp_path_factory.mktemp("competition"))
+    found = Front(tmp_path_factory.mktemp("competition"))
+    panel(found.folder)
+    return found
 
 
 def test_one_command_plays_all_four_stages(front: Front) -> None:
