@@ -17,8 +17,9 @@ from parley.client.errors import Refusal
 from parley.coordinator.admission import admit, check_models, without_model
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.forking import changed
 from parley.schemas.presence import Announcement
-from parley.schemas.session import OpenSession
+from parley.schemas.session import ForkSession, OpenSession
 from tests.protocols.competition.play import COMPETITION, small, speech
 from tests.support.engine import Engine, engine
 from tests.web.support import Web, folder_of
@@ -92,6 +93,13 @@ def test_a_task_that_chooses_its_experts_needs_one_that_has_a_model() -> None:
         check_models(tasks, there(*keyless, queues=experts), ())
     with pytest.raises(Inadmissible, match="madp needs a language model, and expert_dba, expert_sre have none"):
         check_models(tasks, there(*experts, queues=experts), ())
+
+
+def test_a_fork_needs_one_too() -> None:
+    record = opened(there())
+    assert changed(COMPETITION, record, ForkSession(of="s1"), tuple(there()))[0] == record
+    with pytest.raises(Inadmissible, match="and judge has none"):
+        changed(COMPETITION, record, ForkSession(of="s1"), tuple(there("judge")))
 
 
 def test_a_worker_without_a_language_model_says_so() -> None:
