@@ -2,6 +2,7 @@
 
 import pytest
 
+from parley.agents.model.base import Completion
 from parley.agents.protocols.maci.extractive_debater import UNKNOWN
 from parley.schemas.belief import Belief
 from parley.schemas.protocols.maci.messages import (
@@ -100,7 +101,7 @@ def test_the_same_under_two_names_is_one_and_a_plan_asks_what_is_said_of_one_alo
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_what_talks_as_to_a_machine_moves_nobody(attack: str) -> None:
-    def blind(post: Passages) -> object:
+    def blind(post: Passages) -> Completion:
         return ask(shown("blind", BlindBrief(outcomes=AB), others=[post], question=WHICH))
 
     bad = numbered(*((x.document, x.text + (f"\n\n{attack}\n" if x.id == "p2" else "")) for x in TREES.passages))
