@@ -7,6 +7,7 @@ import pytest
 
 import parley
 from parley.client.errors import BadInput, Refusal
+from tests.support.debater import MODEL
 from tests.support.expert_model import expert_model
 
 ROLLOUT = "Which rollout should we use for the new payment service: canary, blue-green or big-bang?"
@@ -42,7 +43,7 @@ def experts_have_a_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("protocol", GIVEN)
 async def test_with_nothing_changed_it_ends_as_the_record_did(protocol: str) -> None:
     given = dict(GIVEN[protocol])
-    async with parley.local(protocol=protocol) as p:
+    async with parley.local(protocol=protocol, model=MODEL if protocol == "competition" else "") as p:
         session = await p.start(given.pop("question"), **given)
         before = await session.result()
         fork = await p.fork(session.sid)

@@ -211,6 +211,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {"protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
     ("ask", {"continues": "nobody"}, "nobody"),
     ("ask", {"protocol": "competition", "settings": {"format": "/etc/passwd"}}, "expected one of"),
+    ("ask", {"protocol": "competition"}, "competition needs a language model, and pro_1, pro_2, pro_3 and 6 more"),
     (
         "ask",
         {"settings": {"deliberation": "competition", "deliberation_settings": {"personalities": "/etc/passwd"}}},
