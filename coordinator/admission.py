@@ -123,9 +123,12 @@ def without_model(
 
 
 def check_models(
-    protocol: Protocol, workers: Iterable[Announcement], seats: Sequence[Seat], people: Container[str] = ()
+    protocol: Protocol,
+    workers: Iterable[Announcement],
+    seats: Sequence[Seat] | None = None,
+    people: Container[str] = (),
 ) -> None:
-    """Refuse a session in which somebody cannot play for want of a language model.
+    """Refuse a session in which somebody cannot play for want of a language model. Takes what `without_model` takes.
 
     Raises
     ------

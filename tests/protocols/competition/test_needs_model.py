@@ -11,9 +11,10 @@ import pytest
 
 from parley.agents.models import make_model
 from parley.agents.protocols import KITS
+from parley.blocking import ask
 from parley.client.api import Parley
 from parley.client.client import Client
-from parley.client.errors import Refusal
+from parley.client.errors import BadInput, Refusal
 from parley.coordinator.admission import admit, check_models, without_model
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
@@ -144,3 +145,9 @@ async def test_the_library_raises_it(bus: Engine) -> None:
     assert (refused.value.field, str(refused.value)) == ("seats", NOBODY)
     (row,) = await parley.client.sessions()
     assert row.status == "refused" and await parley.client.log(row.session) == []
+
+
+def test_one_call_of_the_library_starts_no_stack_for_it(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="competition needs a language model, and con_1, con_2, con_3 and 6 more have"):
+        ask("Ban it?", protocol="competition", state=tmp_path / "never")
+    assert not (tmp_path / "never").exists()
