@@ -110,6 +110,13 @@ STOPS: Mapping[str, StopRow] = {
             words="every stage was played",
         ),
         StopRow(
+            reason="nothing_said",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="nobody won: neither side said anything",
+        ),
+        StopRow(
             reason="answered",
             converged=False,
             status="finished",

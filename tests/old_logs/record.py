@@ -60,7 +60,7 @@ def asked(protocol: str) -> dict[str, Any]:
 class Player(Extractive):
     """The extractive model, and in a competition the debater's."""
 
-    family = "stub"
+    name = family = "sample"
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The reply of the model for its protocol."""

@@ -2,6 +2,7 @@
 
 from unicodedata import category, normalize
 
+from parley.coordinator.protocols.competition.retold import departs
 from parley.coordinator.protocols.competition.rules import OF_ACT
 from parley.coordinator.protocols.competition.state import State
 from parley.coordinator.table import OpenTurn, View
@@ -12,6 +13,7 @@ from parley.schemas.protocols.competition.messages import (
     Marks,
     QuestionBrief,
     Questions,
+    Review,
     Said,
     ScoreBrief,
     Spoken,
@@ -35,6 +37,8 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return "" if body.speaker in may else f"speaker: got {body.speaker!r}; who may speak: {', '.join(may)}"
         case Marks():
             return _violations(body, turn, view)
+        case Review():
+            return _tells(body, turn, state, view)
     return ""
 
 
@@ -76,3 +80,10 @@ def _violations(m: Marks, turn: OpenTurn, view: View) -> str:
         if not stands_in(b.quote, speech.text):
             return f"violations: {b.kind}: quote the words of the speech that it stands in; got {b.quote[:200]!r}"
     return ""
+
+
+def _tells(review: Review, turn: OpenTurn, state: State, view: View) -> str:
+    """A review tells the result as it was counted. Another one is refused once; if it comes again, it is shown as
+    departing (outcome)."""
+    otherwise = departs(review.text, state, view) if turn.ask.attempt == 1 < view.settings.attempts else ""
+    return f"text: {otherwise}; tell the result as it was counted" if otherwise else ""

@@ -14,6 +14,7 @@ from parley.coordinator.protocols.competition.rules import (
     due,
     fines,
     fines_for,
+    of_substance,
     points,
     score,
     swing,
@@ -32,7 +33,7 @@ from parley.coordinator.protocols.competition.state import (
 )
 from parley.coordinator.table import View
 from parley.schemas.protocols.competition.format import DIMENSIONS, Format
-from parley.schemas.protocols.competition.messages import Outcome, Review
+from parley.schemas.protocols.competition.messages import Outcome, Reviewed
 
 
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def figures(s: State, v: View, says: Says) -> dict[str, Any]:
         "team_totals": scored.team,
         "individual_totals": scored.individual,
         "winner": winner(s, v, says),
+        "of_substance": of_substance(s, v, says),
         "decided_by": f.decided_by,
         "best": best(s, v, says),
         "swing": swing(votes(s, v, says)),
@@ -73,12 +75,13 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         speech_marks = marks(v, (), line)
         kinds.update(b.kind for b in speech_marks.violations) if speech_marks else None
     tallies = votes(s, v)
+    review = body_of(v, (), s.review, Reviewed) if s.review is not None else Reviewed(text="")
     result = Outcome(
         format=f.name,
         winner=winner(s, v),
         decided_by=f.decided_by,
         complete=s.complete,
-        review=body_of(v, (), s.review, Review).text if s.review is not None else "",
+        of_substance=of_substance(s, v),
         team_totals=scored.team,
         individual_totals=scored.individual,
         best=best(s, v),
@@ -89,6 +92,9 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         silent=tuple(_silent(x, f) for x in s.silent),
         unscored=unscored(s, v, ()),
         to_score=len(due(s, v)),
+        review="" if review.departs else review.text,
+        departing=review.text if review.departs else "",
+        departs=review.departs,
     )
     return msgspec.to_builtins(result), tuple(_stage(n, s, v) for n in range(s.stage + 1))
 

@@ -21,7 +21,8 @@ from parley.coordinator.protocols.competition.measures import COUNTED
 from parley.coordinator.protocols.competition.outcome import figures, outcome
 from parley.coordinator.protocols.competition.plan import plan
 from parley.coordinator.protocols.competition.record import overtime_alone, record, say, settle, silence, tally
-from parley.coordinator.protocols.competition.rules import interrupting
+from parley.coordinator.protocols.competition.retold import departs
+from parley.coordinator.protocols.competition.rules import interrupting, of_substance
 from parley.coordinator.protocols.competition.seats import ROLES, seat
 from parley.coordinator.protocols.competition.speech_words import seconds
 from parley.coordinator.protocols.competition.state import (
@@ -85,6 +86,7 @@ from parley.schemas.protocols.competition.messages import (
     Note,
     Questions,
     Review,
+    Reviewed,
     Said,
     Settings,
     Spoken,
@@ -93,6 +95,8 @@ from parley.schemas.protocols.competition.messages import (
 from parley.schemas.wire import raw
 
 replace = msgspec.structs.replace
+
+NOTHING_SAID = "nothing_said"
 
 
 # ---------------------------------------------------------------- the agenda
@@ -364,8 +368,9 @@ def _ballots_in(s: State, v: View, says: Says) -> Step:
 
 
 def _played(s: State, v: View, says: Says) -> Step:
+    """Where neither team said anything of substance nobody has won, and the session ends with that."""
     s = replace(s, stage=s.stage - 1, complete=True)
-    return _conclude(s, v, "played", says)
+    return _conclude(s, v, "played" if any(of_substance(s, v, says).values()) else NOTHING_SAID, says)
 
 
 def _conclude(s: State, v: View, reason: str, says: Says, what: str = "") -> Step:
@@ -387,7 +392,9 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _on_reviewed(s: State, e: Answered, v: View) -> Step:
-    review = say(s, PUBLIC, "review", e.body, e.seat)
+    """Where it departs from the count the post says so."""
+    body: Review = e.body
+    review = say(s, PUBLIC, "review", Reviewed(text=body.text, departs=departs(body.text, s, v)), e.seat)
     return replace(s, phase=Phase.DONE, review=v.next_post), (review, Finish())
 
 
@@ -484,7 +491,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((JUDGE, caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("played", "budget"),
+    stops=("played", NOTHING_SAID, "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,

@@ -9,6 +9,7 @@ from typing import cast
 
 import msgspec
 
+from parley.coordinator.protocols.competition.speech_words import spelt
 from parley.coordinator.protocols.competition.state import (
     Says,
     State,
@@ -38,7 +39,7 @@ from parley.schemas.protocols.competition.messages import Fine, Marks, Said, Tal
 from parley.schemas.wire import figure
 
 LOWEST, HIGHEST = 1.0, 10.0
-"""Of a speech's score: marks are in this range, and weights add up to 1."""
+"""Of a mark, and so of a speech's score: weights add up to 1."""
 OVERTIME, CONSECUTIVE = "overtime", "consecutive"
 OF_ACT: dict[str, tuple[Act, ...]] = {
     "counter_question": ("answer",),
@@ -173,10 +174,31 @@ def _open(s: State, v: View, says: Says) -> bool:
     return not known and not any(least[team] > most[other(team)] for team in TEAMS)
 
 
+def of_substance(s: State, v: View, says: Says = ()) -> dict[str, int]:
+    """Speeches of each team that say something: its words are not all the motion's, are not word for word what the
+    other team says too, and the judge found it neither off topic nor of the lowest mark in logic and persuasion alike.
+    A question says nothing by itself."""
+    motion = set(spelt(v.opened.question))
+    texts = {x: spelt(speech.text) for x in s.lines if (speech := speech_of(v, says, x)) is not None}
+    told = {team: {text for x, text in texts.items() if x.team == team} for team in TEAMS}
+    counts = dict.fromkeys(TEAMS, 0)
+    for line, text in texts.items():
+        own = text not in told[other(line.team)] and not motion.issuperset(text)
+        counts[line.team] += line.act != "question" and own and not _worthless(marks(v, says, line))
+    return counts
+
+
+def _worthless(judge_marks: Marks | None) -> bool:
+    if judge_marks is None:
+        return False
+    lowest = judge_marks.logic == judge_marks.persuasion == LOWEST
+    return lowest or any(b.kind == "off_topic" for b in judge_marks.violations)
+
+
 def winner(s: State, v: View, says: Says = ()) -> str:
-    """pro | con | draw, by points or by votes; empty where not every stage was played, nothing was scored or voted on
-    both times, or the speeches that could not be scored might turn it."""
-    if not s.complete:
+    """pro | con | draw, by points or by votes; empty where not every stage was played, neither team said anything of
+    substance, nothing was scored or voted on both times, or the speeches that could not be scored might turn it."""
+    if not s.complete or not any(of_substance(s, v, says).values()):
         return ""
     if format_of(v).decided_by == "votes":
         tallies = votes(s, v, says)

@@ -72,6 +72,11 @@ def count(text: str, pace: Pace) -> float:
     return round(words + letters / pace.characters_per_word, 2)
 
 
+def spelt(text: str) -> tuple[str, ...]:
+    """The words of a text, in small letters and without what is between them; scripts without spaces in runs."""
+    return tuple(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
 def _unspaced(c: str) -> bool:
     """Whether a letter or number is of a script without spaces; digits are counted as words everywhere."""
     if c.isdecimal():

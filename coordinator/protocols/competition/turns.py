@@ -7,7 +7,8 @@ audience what was said in public. Nobody is shown `scores`.
 import msgspec
 
 from parley.coordinator.commands import AskSeat
-from parley.coordinator.protocols.competition.rules import best, points, possible, winner
+from parley.coordinator.protocols.competition.retold import account
+from parley.coordinator.protocols.competition.rules import best, points, possible, swing, votes, winner
 from parley.coordinator.protocols.competition.seats import audience_of
 from parley.coordinator.protocols.competition.speech_words import words_in
 from parley.coordinator.protocols.competition.state import (
@@ -263,8 +264,11 @@ def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object) -> AskSe
 
 def ask_review(s: State, v: View, says: Says) -> AskSeat:
     """All is said; paid from what was held back for it."""
+    tallies = votes(s, v, says)
     brief = ReviewBrief(
-        totals=points(s, v, says).all(), winner=winner(s, v, says), best=", ".join(best(s, v, says))
+        totals=points(s, v, says).all(), winner=winner(s, v, says), best=", ".join(best(s, v, says)),
+        decided_by=format_of(v).decided_by, accounts={team: account(s, v, team, says) for team in TEAMS},
+        votes={t.name: t.votes for t in tallies}, swing=swing(tallies),
     )  # fmt: skip
     return AskSeat(
         seat=JUDGE, kind=REVIEW, round=s.stage + 1, brief=raw(brief), sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),

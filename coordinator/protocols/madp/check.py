@@ -4,7 +4,8 @@ shown them with its next attempt; who speaks from the floor is refused with them
 from collections import Counter
 from collections.abc import Mapping
 
-from parley.coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room
+from parley.coordinator.protocols.madp.retold import departs
+from parley.coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room, verdicts
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claim, Settings, Worded
 from parley.schemas.protocols.madp.work import CheckBrief, Checked, Review, Support, Work
@@ -24,7 +25,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         case Worded():
             return _worded(body, state)
         case Work():
-            return _work(body, seat, state, view)
+            return _work(body, seat, state, view) or _tells(body, turn, state, view)
         case Support():
             return _folder("support", body)
         case Checked():
@@ -116,6 +117,15 @@ def _work(body: Work, seat: str, state: State, view: View) -> str:
     if body.outcome == "done" and not body.output.strip() and not body.diff.strip():
         fault = fault or "work.output: it is empty, and so is work.diff; what is done is handed over in full"
     return fault
+
+
+def _tells(body: Work, turn: OpenTurn, state: State, view: View) -> str:
+    """Work tells of its reviews what was counted. What says otherwise is refused once; if it comes again, the result
+    shows that it departs (outcome)."""
+    counted = verdicts(state.rounds[-1], view) if state.rounds else {}
+    may = body.outcome == "done" and turn.ask.attempt == 1 < view.settings.attempts
+    otherwise = departs(body, counted, view.opened.question) if may else ""
+    return f"work.output: {otherwise}; tell of reviews what was counted, or nothing" if otherwise else ""
 
 
 def _other(field: str, expert: str, seat: str, view: View) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from parley.coordinator.protocols.madp.retold import departs
 from parley.coordinator.protocols.madp.state import (
     INBOX,
     Round,
@@ -29,9 +30,10 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
 
     `answer` is the work in words, empty where there is none; `kept` is what of the folder was changed by work that was
     not finished, where none was; `confidence` is left to the reviews: `reviewed` has their
-    verdicts.
+    verdicts. `departs` is what the work says of them otherwise; the answer begins with it then.
     """
     work = body_of(v, s.work, Work) if s.work is not None else None
+    reviewed = verdicts(s.rounds[-1], v) if s.rounds else {}
     result = {
         "task": task_of(v),
         "depth": s.depth,
@@ -48,7 +50,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "supported": [_supported(n, v) for n in s.supported],
         "reviews": s.iteration,
         "revisions": s.revisions,
-        "reviewed": verdicts(s.rounds[-1], v) if s.rounds else {},
+        "reviewed": reviewed,
         "findings": s.findings,
         "handoffs": [_handoff(p.n, v) for p in v.posts if p.kind == "handoff"],
         "overrides": s.overrides,
@@ -58,6 +60,9 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     }
     if work is None and s.changed is not None:
         result["kept"] = {"diff": _diff(s, v), "folder": s.folder}
+    if work is not None and (otherwise := departs(work, reviewed, v.opened.question)):
+        result["departs"] = otherwise
+        result["answer"] = f"departs from the count: {otherwise}. The lead says: {work.output or work.summary}"
     if v.settings.check:
         result["check"] = _check(s, v)
     builtins: dict[str, Any] = msgspec.to_builtins(result)

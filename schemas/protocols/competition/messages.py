@@ -280,6 +280,20 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
         not_empty("text", self.text, 8_000)
 
 
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """What a team's total is made of."""
+
+    scored: int
+    """Speeches with marks."""
+    mean: float
+    """Points of one of them."""
+    marks: dict[str, float]
+    """Mean by dimension."""
+    fines: dict[str, float]
+    """Points by reason."""
+    without_fines: float
+
+
 class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `review`: all stages are over."""
 
@@ -287,15 +301,31 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     winner: str
     """pro | con | draw, by the points or votes."""
     best: str
+    decided_by: str = ""
+    """points | votes"""
+    accounts: dict[str, Account] = {}
+    """By team: what explains the totals."""
+    votes: dict[str, dict[str, int]] = {}
+    """Of the audience, before and after the debate."""
+    swing: dict[str, int] = {}
+    """By team: votes won between the two votes."""
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `review`, and the body of its post on `public`."""
+    """Reply to `review`."""
 
     text: Annotated[str, chars(20_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("text", self.text, 20_000)
+
+
+class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of a review on `public`."""
+
+    text: str
+    departs: str = ""
+    """What it says otherwise than it was counted, and what was counted; empty: nothing."""
 
 
 class BallotBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -390,13 +420,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str
     winner: str
-    """pro | con | draw; empty: not every stage was played, nothing was there to decide by, or speeches that could not
-    be scored might turn it."""
+    """pro | con | draw; empty: not every stage was played, neither team said anything, nothing was there to decide by,
+    or speeches that could not be scored might turn it."""
     decided_by: str
     complete: bool
     """Whether every stage was played."""
     review: str = ""
-    """The judge's last word."""
+    """The judge's last word; empty where it departs from the count."""
+    departing: str = ""
+    """A review that says otherwise than it was counted."""
+    departs: str = ""
+    """What it says otherwise, and what was counted."""
+    of_substance: dict[str, int] = {}
+    """By team: speeches that say something. Where neither team has one, nobody wins."""
     team_totals: dict[str, float]
     individual_totals: dict[str, float]
     best: tuple[str, ...]

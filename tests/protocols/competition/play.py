@@ -130,8 +130,8 @@ class Play(BasePlay):
             log.Spoke(author=author, channel=channel, window=f"w{self.session.n}", kind="speech", body=said)
         )
 
-    def says(self, seat: str, text: str = "Well said.", **more: Any) -> log.Entry:
-        return self.reply(seat, Spoken(text=text, **more))
+    def says(self, seat: str, text: str = "", **more: Any) -> log.Entry:
+        return self.reply(seat, Spoken(text=text or f"Well said by {seat}.", **more))
 
     def asks(self, seat: str, answerer: str, *questions: str) -> log.Entry:
         return self.reply(seat, Questions(answerer=answerer, questions=questions or ("Why?", "How?", "When?")))

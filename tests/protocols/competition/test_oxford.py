@@ -23,7 +23,7 @@ def played() -> Play:
         p.reply(f"audience_{i}", Ballot(choice=choice, why="as I came"))  # type: ignore[arg-type]
     while p.session.inner.stage != 4:
         seat, kind = p.asked()[0]
-        p.says(seat, words(p.brief(seat)["words"])) if kind == "speak" else p.auto(seat)
+        p.says(seat, f"{seat} {words(p.brief(seat)['words'] - 2)}") if kind == "speak" else p.auto(seat)
     for i, choice in last.items():
         p.reply(f"audience_{i}", Ballot(choice=choice))  # type: ignore[arg-type]
     return p

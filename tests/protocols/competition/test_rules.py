@@ -10,7 +10,7 @@ from parley.coordinator.protocols.competition.outcome import outcome
 from parley.coordinator.protocols.competition.rules import OF_ACT, possible, score
 from parley.coordinator.replay import what_if
 from parley.coordinator.table import View
-from parley.schemas.protocols.competition.format import Format, Violation
+from parley.schemas.protocols.competition.format import DIMENSIONS, Format, Violation
 from parley.schemas.protocols.competition.messages import Ballot, Breach, Marks, Settings
 from tests.protocols.competition.play import (
     COMPETITION,
@@ -119,13 +119,15 @@ def test_totals_after_each_speech() -> None:
 
 def test_totals_may_be_negative() -> None:
     """Five speeches in overtime, marked 1: 5*1 - 5*2 = -5 for the seat, and 5*-3 more for the team."""
-    p = Play(small(*(speech("pro_1") for _ in range(5)), seats=1))
+    p = Play(small(*(speech("pro_1") for _ in range(5)), speech("con_1"), seats=1))
     for _ in range(5):
         p.says("pro_1", words(20))
         p.scores(1)
+    p.says("con_1")
+    p.scores(2)
     p.auto("judge")
     assert p.outcome["individual_totals"]["pro_1"] == -5
-    assert p.outcome["team_totals"] == {"pro": -20, "con": 0}
+    assert p.outcome["team_totals"] == {"pro": -20, "con": 2}
     assert p.outcome["winner"] == "con"
 
 
@@ -136,7 +138,13 @@ def test_best_debaters_that_tie_are_all_named() -> None:
         p.scores(value)
     assert p.brief("judge") == {
         "totals": {"pro_1": 7, "pro_2": 0, "con_1": 7, "con_2": 6, "pro": 7, "con": 13}, "winner": "con",
-        "best": "pro_1, con_1",
+        "best": "pro_1, con_1", "decided_by": "points", "votes": {}, "swing": {},
+        "accounts": {
+            "pro": {"scored": 1, "mean": 7, "marks": dict.fromkeys(DIMENSIONS, 7), "fines": {}, "without_fines": 7},
+            "con": {
+                "scored": 2, "mean": 6.5, "marks": dict.fromkeys(DIMENSIONS, 6.5), "fines": {}, "without_fines": 13,
+            },
+        },
     }  # fmt: skip
     p.auto("judge")
     assert p.outcome["best"] == ["pro_1", "con_1"]

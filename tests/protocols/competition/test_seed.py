@@ -522,5 +522,5 @@ def test_silent_seats_do_not_hang_it() -> None:
     p = Play(small(speech("pro_1"), exchange("pro_1", "con_1"), free(20)))
     while p.session.turns:
         p.expire()
-    assert p.result.stop.reason == "played" and p.outcome["team_totals"] == {"pro": 0, "con": 0}
+    assert p.result.stop.reason == "nothing_said" and p.outcome["team_totals"] == {"pro": 0, "con": 0}
     assert len(p.outcome["silent"]) >= 6

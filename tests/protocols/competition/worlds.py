@@ -1,10 +1,11 @@
 """The whole reachable state graph of the competition in small worlds: every edge is taken.
 
 Alphabet of a turn: a good reply, one in overtime (11 words where 10 are allowed), the judge's marks without and with a
-violation that costs, a bad reply that was the last attempt, silence to the deadline; beside them the timer before it is
-due, words from the floor by a seat of each team, and a cancel. In every state no team's post is shown to the other
-team, to the judge or to the audience, and nobody but clients reads `scores`; teams alternate in free debate, who has
-not spoken goes first, and totals are those recomputed from the posts. Every path ends with a stop.
+violation that costs, a review that contradicts the count, a bad reply that was the last attempt, silence to the
+deadline; beside them the timer before it is due, words from the floor by a seat of each team, and a cancel. In every
+state no team's post is shown to the other team, to the judge or to the audience, and nobody but clients reads `scores`;
+teams alternate in free debate, who has not spoken goes first, and totals are those recomputed from the posts. Every
+path ends with a stop.
 """
 
 import dataclasses
@@ -153,7 +154,7 @@ def bodies(world: Small, ask: log.Ask) -> Iterator[object]:
         case "confer":
             yield Note(text="n")
         case "speak" | "answer":
-            yield Spoken(text="well said")
+            yield Spoken(text=f"well said by {ask.seat}")
             if world.overtime:
                 yield Spoken(text=words(11))
         case "question":
@@ -172,6 +173,8 @@ def bodies(world: Small, ask: log.Ask) -> Iterator[object]:
             yield StageSummary(text="s")
         case "review":
             yield Review(text="r")
+            if ask.attempt == 1 and world.violations:
+                yield Review(text="Pro has won. Con has won.")  # whatever was counted
         case "vote":
             yield from (Ballot(choice=choice) for choice in ("pro", "con"))
 

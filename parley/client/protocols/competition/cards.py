@@ -3,10 +3,17 @@
 from typing import Any
 
 from parley.client.protocols.competition.story import Story
-from parley.client.protocols.competition.transcript import marks_words, measured, points, said_text, violations
+from parley.client.protocols.competition.transcript import (
+    departing,
+    marks_words,
+    measured,
+    points,
+    said_text,
+    violations,
+)
 from parley.client.show.cards import Card, Chip, Quote, Series
 from parley.schemas.protocols.competition.format import TEAMS
-from parley.schemas.protocols.competition.messages import Review, Said, Scored, StageSummary
+from parley.schemas.protocols.competition.messages import Reviewed, Said, Scored, StageSummary
 
 
 def card(body: Any, story: Story) -> Card | None:
@@ -24,8 +31,9 @@ def card(body: Any, story: Story) -> Card | None:
             return Card(place="score", head=head, text=marks_words(body), chips=broken, refers=(body.post,))
         case StageSummary():
             return Card(place="note", head="after this stage", text=body.text)
-        case Review():
-            return Card(place="note", head="final review", text=body.text)
+        case Reviewed():
+            wrong = (Chip(text=departing(body.departs), tone="warn"),) if body.departs else ()
+            return Card(place="note", head="final review", text=body.text, chips=wrong)
     return None
 
 

@@ -33,6 +33,7 @@ class CompetitionPresenter(Presenter):
     certificate_names: ClassVar[Mapping[str, str]] = {
         "best": "best debater", "decided_by": "what decided", "fines": "number of fines",
         "format": "rules", "four_stage": "four stages",
+        "of_substance": "speeches that say something",
         "individual_totals": "points of each debater", "team_totals": "points of each team",
         "swing": "votes of the audience won over",
         "stages": "stages of the rules", "pro": "Proposition", "con": "Opposition",

@@ -19,7 +19,7 @@ from parley.schemas.protocols.competition.messages import (
     Fine,
     Note,
     QuestionBrief,
-    Review,
+    Reviewed,
     Said,
     Scored,
     Settings,
@@ -36,7 +36,7 @@ KINDS: dict[str, type] = {
     "fine": Fine,
     "silent": Silence,
     "summary": StageSummary,
-    "review": Review,
+    "review": Reviewed,
     "ballot": Ballot,
     "tally": Tally,
     "note": Note,
@@ -127,7 +127,7 @@ class Story:
                 self.tallies.append(body)
             case StageSummary():
                 self.summaries[post.round] = body.text
-            case Review():
+            case Reviewed():
                 self.review = body.text
         return body
 

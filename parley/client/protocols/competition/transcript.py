@@ -19,7 +19,7 @@ from parley.schemas.protocols.competition.messages import (
     Fine,
     Note,
     Outcome,
-    Review,
+    Reviewed,
     Said,
     Scored,
     Silence,
@@ -67,7 +67,9 @@ def pieces(post: Post, body: Any, story: Story) -> Iterator[Piece]:
         case StageSummary():
             title = f"{line(post.seat)} sums up {line(story.titles.get(post.round, 'the stage'))}"
             yield Block(style="judge", title=title, text=clean(body.text))
-        case Review():
+        case Reviewed():
+            if body.departs:
+                yield "warning", f"  {WARNING} {departing(body.departs)}"
             yield Block(style="judge", title=f"{line(post.seat)}, final review", text=clean(body.text))
         case Ballot():
             why = f": {line(body.why, _WIDE)}" if body.why else ""
@@ -208,7 +210,7 @@ def brief_lines(post: Post, body: Any, story: Story) -> Iterator[StyledLine]:
             teams = ", ".join(f"{line(story.team_name(t))} {points(story.total(t))}" for t in TEAMS)
             yield "score", f"  {teams} after it"
             yield "quiet", f"  {line(post.seat)}: {line(body.text, _BRIEF)}"
-        case Review():
+        case Reviewed(departs=""):
             yield "judge", f"  {line(post.seat)}, final review: {line(body.text, _BRIEF)}"
         case Tally():
             yield "score", f"  the audience {body.name} the debate: {tally_words(body, story)}"
@@ -231,7 +233,7 @@ def in_short(body: Mapping[str, Any], story: Story) -> str:
     """Who won, by how much, and whether that is much."""
     outcome = outcome_of(body)
     if outcome.winner not in TEAMS:
-        return f"{verdict(body, story)}; no side has shown more"
+        return verdict(body, story) + ("" if _nothing_said(outcome) else "; no side has shown more")
     first = outcome.team_totals.get(outcome.winner, 0.0)
     second = outcome.team_totals.get(other(outcome.winner), 0.0)
     by = abs(first - second)
@@ -314,6 +316,8 @@ def verdict(body: Mapping[str, Any], story: Story | None = None) -> str:
     """Who won, by what, and the best debater, in one sentence."""
     outcome, known = outcome_of(body), story or Story()
     if outcome.winner not in (*TEAMS, "draw"):
+        if _nothing_said(outcome):
+            return "nobody won: neither side said anything"
         why = "not every stage was played" if not outcome.complete else "there was nothing to decide by"
         if outcome.complete and outcome.unscored and outcome.best:
             why = f"{unscored_words(outcome)}, and their marks might turn it"
@@ -325,6 +329,10 @@ def verdict(body: Mapping[str, Any], story: Story | None = None) -> str:
         by = f"votes won over {_figures(outcome.swing, first, lambda n: f'{n:+g}')}; {by}"
     said = "a draw" if outcome.winner == "draw" else f"{line(known.team_name(first))} wins"
     return f"{said}: {by}" + (f"; {best_words(outcome)}" if outcome.best else "")
+
+
+def _nothing_said(outcome: Outcome) -> bool:
+    return outcome.complete and bool(outcome.of_substance) and not any(outcome.of_substance.values())
 
 
 def _figures(values: Mapping[Any, float], first: str, shown: Callable[[float], str]) -> str:
@@ -356,8 +364,16 @@ def unscored_words(outcome: Outcome) -> str:
     return f"{len(outcome.unscored)} of {outcome.to_score} {speeches} could not be scored"
 
 
+def departing(departs: str) -> str:
+    """Of a review that says otherwise than it was counted."""
+    return f"the judge's review departs from the count: {line(departs, _WIDE)}"
+
+
 def facts(outcome: Outcome) -> Iterator[str]:
     """What speaks against a clean debate, a line each; none: nothing did."""
+    if outcome.departs:
+        yield f"{WARNING} {departing(outcome.departs)}"
+        yield f"  its words: {line(outcome.departing, _WIDE)}"
     if outcome.violations:
         counts = ", ".join(f"{words_of(kind)} {n}" for kind, n in outcome.violations.items())
         yield f"{WARNING} violations found: {counts}"

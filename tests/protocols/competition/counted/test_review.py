@@ -1,0 +1,162 @@
+"""What was counted is not told by a model: a review that says otherwise."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from parley.client.protocols.competition.presenter import CompetitionPresenter
+from parley.client.records import Record
+from parley.client.rendering import explain, page, transcript
+from parley.client.session_view import seen
+from parley.schemas.protocols.competition.messages import Ballot, Review
+from parley.schemas.wire import encode
+from parley.web import verdicts
+from parley.web.mcp.results import verdict_of
+from tests.client.test_page import Reader
+from tests.protocols.competition.play import Play, marks, small, speech, vote, words
+
+FALSE = "Con has won by a wide margin, 99 to 3."
+TRUE = "Pro wins, 8 to 3: it met what the other side said."
+OTHERWISE = "it says that Con won; counted was: Pro won, 8 to 3 points"
+
+
+def to_review(**settings: Any) -> Play:
+    """Pro won, 8 to 3."""
+    p = Play(small(speech("pro_1"), speech("con_1"), seats=1), settings)
+    for seat, mark in (("pro_1", 8), ("con_1", 3)):
+        p.says(seat)
+        p.scores(mark)
+    return p
+
+
+def departed() -> Play:
+    p = to_review()
+    for _ in range(2):
+        p.reply("judge", Review(text=FALSE))
+    return p
+
+
+# ---------------------------------------------------------------- the review
+
+
+def test_a_review_that_names_another_winner_goes_back_once_with_what_was_counted() -> None:
+    p = to_review()
+    p.reply("judge", Review(text=FALSE))
+    assert p.asked() == [("judge", "review")] and p.ask("judge").attempt == 2
+    assert p.ask("judge").error == f"text: {OTHERWISE}; tell the result as it was counted"
+    p.reply("judge", Review(text=TRUE))
+    assert p.outcome["review"] == TRUE and p.outcome["departs"] == "" and p.bodies("review") == [
+        {"text": TRUE, "departs": ""}
+    ]  # fmt: skip
+
+
+def test_a_review_that_departs_again_is_shown_as_departing() -> None:
+    p = departed()
+    assert p.result.stop.reason == "played" and p.outcome["winner"] == "pro"
+    assert (p.outcome["review"], p.outcome["departing"], p.outcome["departs"]) == ("", FALSE, OTHERWISE)
+    assert p.bodies("review") == [{"text": FALSE, "departs": OTHERWISE}]
+
+
+def test_a_review_that_is_asked_for_once_alone_is_kept_and_departs() -> None:
+    p = to_review(attempts=1)
+    p.reply("judge", Review(text=FALSE))
+    assert (p.outcome["review"], p.outcome["departing"]) == ("", FALSE)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("A draw? The debate ended in a draw.", "it says that it was a draw"),
+        ("Pro won, 61 to 58.", "it gives the result as 61 to 58"),
+        ("Con scored 12 points.", "it gives Con 12"),
+        ("The best debater was con_1.", "it says that con_1 was best"),
+        ("The affirmative lost.", "it says that Con won"),
+        ("Die Gegner haben gewonnen.", "it says that Con won"),
+    ],
+)
+def test_what_a_review_may_not_tell(text: str, why: str) -> None:
+    p = to_review()
+    p.reply("judge", Review(text=text))
+    assert p.ask("judge").error.startswith(f"text: {why}; counted was: Pro won, 8 to 3 points")
+
+
+def test_votes_are_told_as_they_were_counted() -> None:
+    f = small(vote("before"), speech("pro_1"), speech("con_1"), vote("after"), seats=1, audience=3, decided_by="votes")
+    p = Play(f)
+    for choices in (("pro", "con", "undecided"), ("pro", "con", "con")):
+        for i, choice in enumerate(choices, 1):
+            p.reply(f"audience_{i}", Ballot(choice=choice))  # type: ignore[arg-type]
+        p.until("vote" if len(p.posts("tally")) < 2 else "review")
+    brief = p.brief("judge")
+    assert brief["decided_by"] == "votes" and brief["swing"] == {"pro": 0, "con": 1}
+    assert brief["votes"]["after"] == {"pro": 1, "con": 2, "undecided": 0}
+    p.reply("judge", Review(text="The audience voted unanimously for Con."))
+    told = "text: it says that all of those who decided were of one mind; counted was: Con won, 1 to 0 votes won over"
+    assert p.ask("judge").error.startswith(told)
+    p.reply("judge", Review(text="Con wins by 1 vote, 2 votes to 1 in the end."))
+    assert p.outcome["departs"] == ""
+
+
+def test_the_judge_is_given_what_explains_the_result() -> None:
+    """Con leads by its marks, and loses by its overtime: 8 - 5 against 5."""
+    p = Play(small(speech("pro_1"), speech("con_1"), seats=1))
+    p.says("pro_1")
+    p.scores(5)
+    p.says("con_1", words(11))
+    p.reply("judge", marks(8, logic=10))
+    brief = p.brief("judge")
+    assert brief["winner"] == "pro" and brief["totals"]["con"] == 3.5
+    con = brief["accounts"]["con"]
+    assert con["fines"] == {"overtime": -5} and con["without_fines"] == 8.5 and con["mean"] == 8.5
+    assert con["scored"] == 1 and con["marks"]["logic"] == 10 and con["marks"]["teamwork"] == 8
+    assert len(json.dumps(brief)) < 900
+    p.reply("judge", Review(text="Pro wins 5 to 3.5. Con had 8.5 points to 5, and lost 5 points to overtime."))
+    assert p.outcome["departs"] == ""
+
+
+# ---------------------------------------------------------------- every face
+
+
+def record(p: Play) -> Record:
+    return Record(sid="s1", entries=tuple(encode(e).decode() for e in p.entries))
+
+
+def posts_told(p: Play) -> str:
+    shows = CompetitionPresenter({})
+    for post in p.session.posts:
+        shows.take(post)
+    card = shows.card(p.posts("review")[0])
+    return f"{card.text} {' '.join(chip.text for chip in card.chips)}"
+
+
+def of_page(p: Play) -> str:
+    return Reader("".join(page.html(seen(record(p), everything=True)))).words
+
+
+FACES: dict[str, Callable[[Play], str]] = {
+    "terminal": lambda p: "\n".join(text for _, text in transcript.brief_result(p.result)),
+    "terminal, everything": lambda p: "\n".join(transcript.show(seen(record(p), everything=True))),
+    "explain": lambda p: "\n".join(explain.words(record(p))),
+    "page": posts_told,
+    "HTML": of_page,
+    "MCP": lambda p: verdict_of(p.result).verdict,
+    "JSON": lambda p: json.dumps(p.outcome),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_each_face_tells_that_a_review_departs_and_what_was_counted(face: str) -> None:
+    told = " ".join(FACES[face](departed()).split())
+    assert "counted was: Pro won, 8 to 3 points" in told and FALSE in told
+    assert told.index("counted was") < told.rindex(FALSE) or face in ("page", "JSON")
+    honest = to_review()
+    honest.reply("judge", Review(text=TRUE))
+    assert "counted was" not in FACES[face](honest)
+
+
+def test_what_programs_and_the_quiet_view_are_given_is_the_count() -> None:
+    p = departed()
+    given = {transcript.answer_of(p.result), verdicts.figures(p.result)["answer"], verdict_of(p.result).answer}
+    assert given == {"Pro wins: points 8 to 3; best debater pro_1 (8)"}
