@@ -271,8 +271,9 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
         yield settings.nats.url, own, local, cookie_key(path)
         return
     less = served_less(wanted.plan)
-    if less:
-        print(f"parley: {less}", file=sys.stderr, flush=True)
+    lacking = "" if read_running(settings.state or default_state()) else wanted.plan.without_model()
+    for told in filter(None, (less, lacking)):
+        print(f"parley: {told}", file=sys.stderr, flush=True)
     async with front(wanted.plan, any_stack=bool(less)) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"

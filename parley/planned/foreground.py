@@ -36,7 +36,7 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     stack = replace(
         plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
     )
-    told = (unpriced_words(stack.agents), wishes_words(stack.agents))
+    told = (unpriced_words(stack.agents), wishes_words(stack.agents), plan.without_model())
     if "servers" in settings.stack.model_fields_set:
         servers.check_size(state, stack.servers)
     servers.check_stores(state, stack.servers)

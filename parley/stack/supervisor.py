@@ -237,8 +237,7 @@ class Supervisor:
             with contextlib.suppress(ImportError):
                 importlib.import_module("parley.agents.models.extractive")
                 for kit in kits:
-                    if kit.extractive is not None:
-                        kit.extractive()
+                    kit.methods()
         gc.collect()
         gc.freeze()
 
