@@ -24,7 +24,7 @@ _PROMPT_TOKENS = 3_000
 _MOST_TURN_S = 3_600.0
 """Seconds for a turn of a slow model, if nobody asked for more."""
 _HARMLESS_CONTROLS = frozenset("\n\t")
-_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that reorder what a terminal shows."""
 
 
