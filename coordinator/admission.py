@@ -26,7 +26,7 @@ _MOST_TURN_S = 3_600.0
 _SHOWN_SEATS = 3
 SET_A_MODEL = "set LLM_PROVIDER and LLM_MODEL (`parley doctor` says what is missing)"
 _HARMLESS_CONTROLS = frozenset("\n\t")
-_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that reorder what a terminal shows."""
 
 
