@@ -121,7 +121,7 @@ def test_only_turns_asked_afterwards_are_the_persons() -> None:
 def test_a_persons_reply_counts_as_the_seats() -> None:
     play = second_round()
     play.round(95, "Vilnius", "Kaunas", "Riga")
-    play.synthesize("Vilnius")
+    play.sign_all()
     assert play.session.closed and play.session.ledger.by_seat["panelist_1"].turns == 2
     recomputes(play)
 
