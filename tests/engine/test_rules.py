@@ -49,9 +49,9 @@ work_subject: dict[tuple[str, str], tuple[Connection, str]] = {}
 
 
 async def say(engine: Engine, queue: str, work: Work, told: Turn, lane: str, **reply: Any) -> Answer:
-    """Reply to a turn by hand."""
+    """Reply to a turn by hand, unlike every other seat."""
     connection, _ = work_subject[work.session, work.turns[0].id]
-    body = {"answer": "42", "reasoning": "r", "confidence": 0.5}
+    body = {"answer": f"42 by {queue}", "reasoning": "r", "confidence": 0.5}
     message = Reply(**{"turn": told.id, "token": told.token, "body": raw(body), **reply})
     subject = subjects.say(lane, work.channel, queue, work.session)
     return decode((await connection.request(subject, encode(message), 5.0)).data, Answer)
