@@ -239,7 +239,7 @@ async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> 
         await bare.open(sid)
         await bare.closed(sid)
         assert moderator._metrics.checks.labels(open="yes").value == len(workers)
-    assert len(journal(tmp_path / "journal")) == 18
+    assert len(journal(tmp_path / "journal")) == 20
 
 
 async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engine) -> None:
@@ -499,5 +499,5 @@ async def test_a_shared_message_is_settled_when_all_its_turns_are(tmp_path: Path
         seats = [Seat(seat=f"p{i}", role="panelist", queue="panelist") for i in range(3)]
         await bare.open("s1", seats=(*seats, Seat(seat="analyst", role="analyst", queue="analyst")))
         result = decode((await bare.closed("s1")).body, Result)
-        assert result.usage.turns == 9
-        assert len(journal(tmp_path / "journal")) == 9
+        assert result.usage.turns == 10
+        assert len(journal(tmp_path / "journal")) == 10
