@@ -185,9 +185,7 @@ def test_no_run_passes_its_budget(
             body = play.conclusion("a0")
         elif ask.kind == "sign":
             brief = decode(ask.brief, SignBrief)
-            body = Signature(
-                states="first" if share % 3 else "neither", differs=(brief.second or brief.first).sentence
-            )
+            body = Signature(states="first" if share % 3 else "neither", differs=(brief.second or brief.first).sentence)
         if move == "expire" or ask.deadline_ns <= play.now_ns + SECOND:
             play.expire()
         elif move == "redeliver":
