@@ -43,7 +43,7 @@ def streamed(requests: list[dict[str, Any]]) -> Counter[tuple[str, bool]]:
     [
         (
             "consensus", PANEL, "threshold",
-            {("answer", False): 3, ("compare", False): 2, ("revise", True): 3},
+            {("answer", False): 3, ("compare", False): 1, ("revise", True): 3},
         ),
         (
             "critic", TRIO, "objections_exhausted",
