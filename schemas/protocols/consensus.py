@@ -381,7 +381,7 @@ class SignedShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A position that did not prevail, kept in the result."""
+    """A seat with an answer that neither said nor signed the result's: its position, kept in the result."""
 
     seat: str
     answer: str

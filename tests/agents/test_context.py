@@ -36,7 +36,7 @@ def work(**changes: object) -> Work:
 def test_others_come_in_the_turns_order_without_names() -> None:
     w = work()
     shown = show(w, w.turns[0], [DOCUMENT])
-    assert [(o.post, o.body.answer) for o in shown.others] == [(5, "answer 5"), (3, "answer 3")]
+    assert [(o.label, o.post, o.body.answer) for o in shown.others] == [("", 5, "answer 5"), ("", 3, "answer 3")]
     assert shown.own.answer == "answer 4"
     assert shown.brief == PanelBrief(iteration=2, round_limit=5) and shown.reply is Position
     assert not {"panelist_2", "panelist_3"} & set(repr(shown.others).split("'"))
@@ -93,6 +93,6 @@ def test_a_protocol_from_outside_is_added_and_its_posts_are_plain_json() -> None
 
 
 def test_every_kind_has_a_schema_of_its_reply() -> None:
-    assert set(KITS["consensus"].kinds) == {"answer", "revise", "compare", "conclude", "sign"}
+    assert set(KITS["consensus"].kinds) == {"answer", "revise", "sign", "compare", "conclude"}
     for protocol, kind in ((p, k) for p, kit in KITS.items() for k in kit.kinds):
         assert "$ref" in reply_schema(protocol, kind) or "properties" in reply_schema(protocol, kind)

@@ -42,8 +42,8 @@ class Script:
         self._lines = list(lines)
         self._types = types
 
-    def say(self, text: str) -> None:
-        self.said += text + "\n"
+    def say(self, *lines: str) -> None:
+        self.said += "".join(f"{text}\n" for text in lines)
 
     def begin(self) -> None:
         self.said += "<begin>\n"

@@ -10,6 +10,7 @@ from parley.agents import strict_yaml
 from parley.client.errors import BadInput
 from parley.client.records import read_record, record_of
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
+from tests.support.debater import panel
 from tests.support.forks import run as command
 
 RECORD = Path(__file__).parents[1] / "old_logs" / "1" / "consensus.jsonl"
@@ -213,13 +214,13 @@ def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(tmp_path: 
 
 def test_nothing_is_noted_of_a_question_that_is_plain(tmp_path: Path) -> None:
     code, out, err = command(
-        "ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "competition", "--state", str(tmp_path / "state")
+        "ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "critic", "--state", str(tmp_path / "state")
     )
     assert code == 0 and "cleaned" not in json.loads(out) and "removed" not in err
 
 
 def test_what_was_pasted_is_asked_without_it(tmp_path: Path) -> None:
     """Competitions refuse a motion with control characters: this one has none any more when it is opened."""
-    state = ("--protocol", "competition", "--state", str(tmp_path / "state"))
+    state = ("--panel-file", str(panel(tmp_path)), "--state", str(tmp_path / "state"))
     code, out, err = command("ask", "\x1b[1mThis house would\x07\r\n", "--dry-run", "--json", *state)
     assert code == 0 and len(json.loads(out)["cleaned"]) == 3, err

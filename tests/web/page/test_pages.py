@@ -1,4 +1,4 @@
-"""Each page for real: a gateway, its stack with the keyless model, and a Chromium that uses it as a person does."""
+"""Each page for real: a gateway, its stack, and a Chromium that uses it as a person does."""
 
 import re
 from collections.abc import Iterator
@@ -9,11 +9,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from tests.support.expert_model import REFUSES, expert_model
 from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, Visitor, needed, site, visitor
 
 pytestmark = needed
 QUESTION = (ROLLOUT / "question.txt").read_text().strip()
 TASK = "add JWT authentication to the API gateway and refactor the backend code"
+REVIEWER_MODEL = "EXPERT_QA_ENGINEER_LLM_MODEL"
 
 
 class Sessions(NamedTuple):
@@ -32,7 +34,10 @@ class Sessions(NamedTuple):
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     """A gateway whose stack serves every protocol, and two sessions that have ended."""
-    with site(tmp_path_factory.mktemp("pages"), protocol="") as gateway:
+    with (
+        expert_model() as env,
+        site(tmp_path_factory.mktemp("pages"), protocol="", env={**env, REVIEWER_MODEL: REFUSES}) as gateway,
+    ):
         consensus = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
         maci = gateway.ask(
             (DIAGNOSIS / "question.txt").read_text(), DIAGNOSIS / "evidence", protocol="maci", seed=7,
@@ -235,7 +240,7 @@ def test_the_answer_leads_to_its_posts_and_these_to_the_evidence(somebody: Visit
     expect(card.locator(".big")).to_have_text(result["answer"])
     expect(card).to_contain_text(f"confidence {result['confidence']}")
     expect(card).to_contain_text(f"dissent: {result['dissent']}")
-    expect(card).to_contain_text("● converged: the agreement score reached its threshold")
+    expect(card).to_contain_text("● converged: enough seats signed the same answer")
     n = result["carried_by"][0]
     card.get_by_role("link", name="Panelist").first.click()
     expect(page).to_have_url(re.compile(f"#p{n}$"))
@@ -317,10 +322,10 @@ def test_another_threshold_is_tried_without_a_call(somebody: Visitor, there: Ses
     page.get_by_role("button", name="What if").click()
     dialog = page.get_by_role("dialog", name="What if")
     dialog.get_by_label("Setting").select_option("threshold")
-    dialog.get_by_label("Value").fill("2")
+    dialog.get_by_label("Value").fill("60")
     dialog.get_by_role("button", name="Replay").click()
-    expect(dialog.get_by_role("row", name="The runs part")).to_contain_text("round 1")
-    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("threshold")
+    expect(dialog.get_by_role("row", name="The runs part")).to_contain_text("never")
+    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("enough seats signed")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert there.gateway.get(f"/api/sessions/{there.consensus['session']}")["usage"]["calls"] == calls
@@ -344,7 +349,7 @@ def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, 
         assert "Canary" in (tmp_path / name).read_text()
 
 
-def test_a_task_shows_claims_who_leads_and_reviewers_that_cannot_judge(somebody: Visitor, there: Sessions) -> None:
+def test_a_task_shows_claims_who_leads_and_a_reviewer_that_gave_no_reply(somebody: Visitor, there: Sessions) -> None:
     sid = there.gateway.ask(TASK)
     there.gateway.ended(sid)
     page = somebody.open(f"/s/{sid}")
@@ -359,7 +364,7 @@ def test_a_task_shows_claims_who_leads_and_reviewers_that_cannot_judge(somebody:
     expect(page).to_have_url(re.compile(r"#p\d+$"))
     reviewer = page.locator(".seat").filter(has_text="QA Engineer")
     expect(reviewer).to_contain_text("gave no reply")
-    expect(reviewer).to_contain_text("no language model is here")
+    expect(reviewer).to_contain_text("it answers nobody")
     expect(page.locator(".seat .bad")).to_have_count(0)
     assert "warning warning" not in page.locator("#argument").inner_text().lower()
 
