@@ -221,7 +221,9 @@ def test_objection_exhaustion_by_a_duplicate() -> None:
     play.compares(0.0)  # the same words are the same whatever the helper says
     play.judges()
     assert play.stop["reason"] == "objections_exhausted" and play.stop["converged"]
-    assert [(d["objection"], d["nearest_text"]) for d in play.certificate["duplicates"]] == [("Tape burns.", "tape burns")]
+    assert [(d["objection"], d["nearest_text"]) for d in play.certificate["duplicates"]] == [
+        ("Tape burns.", "tape burns")
+    ]
     assert play.certificate["objections"] == 1, "a duplicate is not appended"
 
 
