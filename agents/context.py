@@ -15,10 +15,10 @@ if TYPE_CHECKING:  # the bus's client: not for whoever only shows turns to a mod
 class Other(msgspec.Struct, frozen=True, kw_only=True):
     """Something that another said, without its name."""
 
-    label: str
-    """`Model A`, `Model B`, ... by the order in which this seat is shown them; it means nothing in another round."""
+    label: str = ""
+    """What it is, where it is no post."""
     post: int
-    """Number of the post, by which a brief refers to it; -1: it is none, but laid beside the posts for this turn."""
+    """Number of the post, by which everybody refers to it; -1: it is none, but laid beside the posts for this turn."""
     kind: str
     round: int
     channel: str = "public"

@@ -1,12 +1,10 @@
 """What a model is shown: built here and nowhere else, from the turn alone.
 
 `show` is a pure function of the WORK message, the turn and the documents it names, so two copies of a worker show their
-models the same. Peers come without names, labelled by the order in which this seat is shown them.
+models the same. Peers come without names; everybody refers to what they said by the numbers of posts.
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
-from string import ascii_uppercase
 from typing import Any
 
 import msgspec
@@ -97,10 +95,8 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
         brief=decode(turn.brief, kind.brief),
         reply=kind.reply,
         others=tuple(
-            Other(
-                label=label(i), post=n, body=body(n), kind=posts[n].kind, round=posts[n].round, channel=posts[n].channel
-            )
-            for i, n in enumerate(turn.sees)
+            Other(post=n, body=body(n), kind=posts[n].kind, round=posts[n].round, channel=posts[n].channel)
+            for n in turn.sees
         ),
         own=None if turn.own is None else body(turn.own),
         documents=tuple(documents_held),
@@ -111,14 +107,3 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
         error=turn.error,
         refused=turn.refused,
     )
-
-
-@lru_cache(256)
-def label(i: int) -> str:
-    """`Model A` for 0, `Model Z` for 25, `Model AA` for 26."""
-    letters = ""
-    i += 1
-    while i:
-        i, rest = divmod(i - 1, 26)
-        letters = ascii_uppercase[rest] + letters
-    return f"Model {letters}"

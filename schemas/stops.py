@@ -42,7 +42,7 @@ STOPS: Mapping[str, StopRow] = {
             converged=True,
             status="finished",
             exit_code=0,
-            words="the agreement score reached its threshold",
+            words="enough seats signed the same answer",
         ),
         StopRow(
             reason="stuck",
@@ -50,6 +50,13 @@ STOPS: Mapping[str, StopRow] = {
             status="finished",
             exit_code=UNSETTLED,
             words="the score made no progress; no consensus",
+        ),
+        StopRow(
+            reason="incomplete",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="too few seats are left to sign an answer",
         ),
         StopRow(
             reason="objections_exhausted",

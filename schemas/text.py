@@ -1,23 +1,36 @@
-"""Text compared: what counts as the same answer, and where a quotation stands: one rule on both sides of the bus."""
+"""Text compared: which answers are the same by their words, and where a quotation stands: one rule on both sides of the
+bus.
+
+Two answers are the same by words only if nothing is lost in saying so. Whatever else is "the same" (other words,
+another language, `20 percent` and `20 %`) is somebody's judgement, and is recorded as whose.
+"""
 
 import re
 import unicodedata
 from functools import lru_cache
 
-_ARTICLES = frozenset({"a", "an", "the"})
-_UNITS = {
-    "percent": "%", "per cent": "%", "milliseconds": "ms", "millisecond": "ms", "msec": "ms", "seconds": "s",
-    "second": "s", "secs": "s", "sec": "s", "minutes": "min", "minute": "min", "mins": "min", "hours": "h", "hour": "h",
-    "kilobytes": "kb", "kilobyte": "kb", "megabytes": "mb", "megabyte": "mb", "gigabytes": "gb", "gigabyte": "gb",
-    "kilometres": "km", "kilometers": "km", "metres": "m", "meters": "m", "dollars": "$", "euros": "€",
-}  # fmt: skip
-_UNIT = re.compile(r"(?<=\d) ?(" + "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True)) + r")\b")
-_GROUPED = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
-_ZERO_DECIMALS = re.compile(r"(?<![\d.])(\d+)\.0+(?![\d.])")
-_TOKEN = re.compile(r"[-+]?\d+(?:\.\d+)?|[^\W\d_]+|[%$€]")
-_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
-"""Inside a word or a range: no minus sign."""
 _SPACE = re.compile(r"\s+")
+_LABEL = re.compile(r"(?:final\s+)?answer\s*:\s*(?=\S)", re.IGNORECASE)
+_QUOTED = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "‚": "‘"}
+_REFUSAL = re.compile(
+    r"(?:i'm |i am )?(?:sorry|i apologi[sz]e)\b[^.]{0,40}\b(?:can't|cannot|unable|won't)\b|"
+    r"i (?:can't|cannot|can not|won't|will not|am unable to|am not able to|'m unable to|must decline to) "
+    r"(?:help|assist|answer|comply|provide|fulfil|do that|respond)\b|"
+    r"(?:es tut mir leid, )?(?:aber )?ich kann (?:dabei|damit|darauf|das) nicht\b|"
+    r"(?:je suis désolée?, mais )?je ne peux pas (?:vous aider|répondre|aider)\b"
+)
+_WHO = r"(?:model|member|panelist|post|seat|position|answer)s?(?: number| no\.?)?[ _#]*(?:\d+|[a-z])?"
+_OTHERS = rf"(?:the )?{_WHO}|the others?|everybody|everyone|all|them|that|this|the above"
+_POINTER = re.compile(
+    rf"(?:the )?(?:same|as|see) (?:as )?(?:above|before|{_WHO})|as (?:above|before|stated|said)(?: above| before)?|"
+    rf"(?:i )?(?:fully |entirely )?(?:agree|concur)(?: (?:with|to) (?:{_OTHERS}))?|"
+    rf"ditto|idem|siehe oben|wie oben|voir ci-dessus|(?:what|like) {_WHO} said"
+)
+"""An answer as a whole that only points at another."""
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+_TWO_WAYS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}|,\d{3})(?![.,]?\d)")
+_ARTICLES = frozenset({"a", "an", "the"})
+_WORD = re.compile(r"[-+]?\d+(?:\.\d+)?|[^\W\d_]+|[%$€]")
 
 
 def squeeze(text: str) -> str:
@@ -25,30 +38,61 @@ def squeeze(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
-def tokens(text: str) -> tuple[str, ...]:
-    """Words, numbers and units of a text, case folded, in order; articles and punctuation left out.
+def plain(answer: str) -> str:
+    """An answer on one line, without a label before it ("Answer: X", "Final answer: X")."""
+    return _LABEL.sub("", squeeze(answer), count=1) if _LABEL.match(squeeze(answer)) else squeeze(answer)
 
-    Numbers lose group commas and decimals that are all zero (`1,500.0` is `1500`; `1.10` may be a version and stays),
-    common units their long names (`20 percent` is `20 %`). Nothing is stemmed and no word of meaning dropped: `not`
-    stays.
+
+@lru_cache(maxsize=4096)
+def answer_key(answer: str) -> str:
+    """The key under which answers are compared, counted and adopted: equal keys, same answer.
+
+    Unicode NFC; white space folded; a label, one pair of enclosing quotation marks and one final full stop removed; the
+    case of the first character ignored if it begins a word of three letters or more whose others are small (`Yes` and
+    `No` by name). Nothing else is dropped: signs, articles, combining marks, units, case, order and separators count.
     """
-    t = squeeze(unicodedata.normalize("NFKC", text).casefold().replace("−", "-"))
-    t = _GROUPED.sub(lambda m: m[0].replace(",", ""), t)
-    t = _ZERO_DECIMALS.sub(r"\1", t)
-    t = _UNIT.sub(lambda m: " " + _UNITS[m[1]], t)
-    return tuple(w for w in _TOKEN.findall(_HYPHEN.sub(" ", t)) if w not in _ARTICLES)
-
-
-@lru_cache(maxsize=1024)
-def normalise(answer: str) -> str:
-    """The key under which answers are compared, counted and adopted: equal keys, same answer. Empty for an empty
-    one."""
-    return " ".join(tokens(answer)) or squeeze(answer).casefold()
+    text = plain(unicodedata.normalize("NFC", answer))
+    bare = text.removesuffix(".")
+    inner = bare[1:-1].strip()
+    if len(bare) > 2 and _QUOTED.get(bare[0]) == bare[-1] and not {bare[0], bare[-1]} & set(inner):
+        bare = inner if bare != text else inner.removesuffix(".")
+    word = _FIRST_WORD.match(bare)
+    if word and (word[0] in ("Yes", "No") or (len(word[0]) > 2 and word[0][1:].islower())):
+        if bare[word.end() : word.end() + 1] and unicodedata.category(bare[word.end()]).startswith(("M", "N")):
+            return bare  # the word goes on in a mark or a digit
+        return bare[0].lower() + bare[1:]
+    return bare
 
 
 def same(first: str, second: str) -> bool:
-    """Whether two answers are the same answer."""
-    return normalise(first) == normalise(second)
+    """Whether two answers are the same answer by their words."""
+    return answer_key(first) == answer_key(second)
+
+
+def says_something(answer: str) -> bool:
+    """Whether an answer has a letter or a digit."""
+    return any(c.isalnum() for c in answer)
+
+
+def names_none(answer: str) -> bool:
+    """Whether an answer names none: signs alone, a refusal, or a word that it is somebody else's."""
+    text = plain(answer).strip(" .!\"'“”*_").replace("’", "'").casefold()
+    return not says_something(text) or bool(_REFUSAL.match(text) or _POINTER.fullmatch(text))
+
+
+def two_ways(answer: str) -> tuple[str, ...]:
+    """Numbers in an answer that some read with a decimal sign and others with a group sign: `1.000` is 1 or 1000."""
+    return tuple(dict.fromkeys(_TWO_WAYS.findall(answer)))
+
+
+def tokens(text: str) -> tuple[str, ...]:
+    """Words, numbers and units of a text, case folded, in order; articles and signs left out.
+
+    For search and for how *near* two texts are. It loses what makes two answers different, so it never says that they
+    are the same (`answer_key` does).
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("−", "-")
+    return tuple(w for w in _WORD.findall(re.sub(r"(?<=\w)-(?=\w)", " ", folded)) if w not in _ARTICLES)
 
 
 def stands_in(quote: str, text: str) -> bool:

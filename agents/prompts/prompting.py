@@ -261,7 +261,7 @@ class _Pieces:
         every = zip(shown.others, others, self._lengths, strict=True)
         rows = [(other, text, of) for other, text, of in every if text is not None]
         lasting = [row for row in rows if not self._passes(row[0])]
-        if not self._kind.labels:
+        if not self._kind.shuffled:
             lasting.sort(key=lambda row: max(row[0].post, -1))
         values = {
             "rules": rules().replace("{{boundary}}", self._boundary),
@@ -328,8 +328,6 @@ class _Pieces:
         label = f"{other.post}, {other.kind}, round {other.round}"
         if other.post < 0:
             label = other.label
-        elif self._kind.labels:
-            label = f"{other.post}, {other.label}, {other.kind}, round {other.round}"
         return self._fence("note" if note else "post", label, text, of)
 
     def _brief(self) -> str:

@@ -37,9 +37,9 @@ class Kind:
     """The brief as a prompt shows it, a line for each of these names; None: all of it, indented."""
     prompt_post: Callable[[Any], Any] | None = None
     """A post's body as a prompt shows it; None: all of it."""
-    labels: bool = True
-    """Whether a prompt tells posts apart by their speakers; False: that means nothing, or the body says it, and posts
-    stand in the order of their numbers, so that what is new comes last."""
+    shuffled: bool = True
+    """Whether a prompt shows posts in the turn's own order, so that no place is favoured; False: in the order of their
+    numbers, so that what is new comes last."""
     prompt_spec: Callable[[Any], Any] | None = None
     """Of an expert's specification, what a prompt shows, values or a text; None: all of it."""
     prompt_slots: Callable[[Shown], dict[str, str]] = _none

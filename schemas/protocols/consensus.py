@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.citation import Citation
+from parley.schemas.text import names_none
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
@@ -19,7 +20,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Parameters of one session. Scores are 0 to 100."""
 
     threshold: float = 90.0  # seed, "IterativeDebateOrchestrator": 90 %
-    """Score from which a round counts as agreement. A number up to 1 is read as a share: 0.9 is 90."""
+    """Share of the weight, in percent, that must sign an answer. From this share of one answer (or score) on, the
+    answer is put to be signed. A number up to 1 is read as a share: 0.9 is 90."""
     round_limit: int = 5  # seed, "IterativeDebateOrchestrator": 5
     panel: int = 3
     """Seats, where the session names none. 2 to 16."""
@@ -33,6 +35,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Weight of a seat whose worker declares expertise in the question's subject; 1 switches it off."""
     attempts: int = 2
     """How often a turn is asked before its seat counts as missing in that round."""
+    absent: Literal["leaves", "counts"] = "leaves"
+    """Whether the weight of a seat that never answered leaves the share that must sign. More than half of all seats
+    must sign in any case."""
+    least: dict[Literal["approach", "priority"], float] = {}
+    """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
@@ -50,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.stuck_progress", self.stuck_progress, 0, 100)
         in_range("consensus.expertise_weight", self.expertise_weight, 1, 10)
         in_range("consensus.attempts", self.attempts, 1, 10)
+        for name, value in self.least.items():
+            in_range(f"consensus.least.{name}", value, 0, 100)
         in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
@@ -84,6 +93,11 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     argument: Argument | None = None
     """The argument of another that moved it."""
 
+    @property
+    def speaks(self) -> bool:
+        """Whether it holds an answer: it does not abstain, and the answer names one."""
+        return not self.abstains and not names_none(self.answer)
+
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
         if not self.abstains and not self.answer.strip():
@@ -103,6 +117,10 @@ class SoFar(msgspec.Struct, frozen=True, kw_only=True):
     agreements: tuple[str, ...]
     key_disagreements: tuple[str, ...]
     comment: str = ""
+    put: str = ""
+    """The sentence that was put to be signed and that too few signed; empty: none was."""
+    differs: tuple[str, ...] = ()
+    """What members quoted from it as different from their answers."""
 
 
 class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +218,73 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
 
 
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """A sentence that is put to be signed, and a line of what speaks for it."""
+
+    sentence: str
+    reason: str = ""
+    quotation: str = ""
+    """What is quoted for it, word for word."""
+    two_ways: tuple[str, ...] = ()
+    """Its numbers that may be read in two ways: `1.000` is 1 or 1000."""
+
+
+class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `sign`."""
+
+    yours: str
+    """The seat's own last answer; empty: it has none."""
+    first: Offered
+    second: Offered | None = None
+    """The sentence and its strongest rival, in an order of the seat's own; None: there is no rival."""
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """A panelist's reply to `sign`."""
+
+    states: Literal["first", "second", "neither"]
+    """Which sentence states its answer."""
+    differs: Annotated[str, chars(1_000)] = ""
+    """The clause that differs from its answer, word for word, of a sentence that it does not choose."""
+    reservation: Annotated[str, chars(1_000)] = ""
+    """What it holds beside; it signs all the same."""
+
+    def __post_init__(self) -> None:
+        at_most("differs", self.differs, 1_000)
+        at_most("reservation", self.reservation, 1_000)
+
+
+class Put(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator on `public`: the sentence that is put to be signed."""
+
+    sentence: str
+    label: str
+    """What the answer was called that it states."""
+    rival: str = ""
+    """The surest words for the next answer; empty: there is none."""
+    worded_by: str
+    """The seat whose own words it is, or the analyst's."""
+    asked: tuple[str, ...]
+    """Seats that have not said it word for word, and did not answer for it before."""
+    round: int
+
+
+class Signed(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of a seat on `public`: what it said to a sentence."""
+
+    sentence: str
+    answer: str
+    """The seat's own last answer; empty: it had none."""
+    states: Literal["sentence", "rival", "neither", "none"]
+    """none: it gave no form that holds, or could not be asked."""
+    binds: str
+    """Hash of the sentence, the seat's own last answer and the seat."""
+    differs: str = ""
+    reservation: str = ""
+    why: str = ""
+    """Why there is no form."""
+
+
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the moderator on `public` after each round: the score that counts, and where it came from."""
 
@@ -207,7 +292,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     band: str
     direction: str
     source: str
-    """analyst | lexical_fallback"""
+    """analyst | same_words (all say the same, and no analyst was asked) | lexical_fallback"""
     dimensions: dict[str, float]
     agreements: tuple[str, ...]
     key_disagreements: tuple[str, ...]
@@ -237,18 +322,21 @@ class Stood(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConcludeBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `conclude`."""
+    """Brief of `conclude`: a sentence is wanted that those who hold this answer can sign."""
 
-    reason: str
-    converged: bool
     label: str
-    """The answer that prevailed, by its label: what is to be worded."""
+    """The answer that most weight stands for, by its label: what is to be worded."""
     answer: str
     """The same in the words of whoever is surest of it."""
     positions: tuple[Weighted, ...]
     """The last position of every seat."""
     stood: tuple[Stood, ...]
     key_disagreements: tuple[str, ...] = ()
+    put: str = ""
+    """The sentence that was put and that too few signed; empty: this is the first."""
+    differs: tuple[str, ...] = ()
+    """What members quoted from it as different from their answers."""
+    reservations: tuple[str, ...] = ()
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,16 +345,43 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     group: Annotated[str, chars(200, least=1)]
     """The label of the answer that it words."""
     reasoning: Annotated[str, chars(40_000)]
-    answer: Annotated[str, chars(10_000, least=1)]
+    answer: Annotated[str, chars(2_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("group", self.group, 200)
-        not_empty("answer", self.answer, 10_000)
+        not_empty("answer", self.answer, 2_000)
         at_most("reasoning", self.reasoning, 40_000)
 
 
+class SeatSignature(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a seat stands to the answer of the result."""
+
+    seat: str
+    stands: Literal["said", "signed", "reserved", "rival", "neither", "none", "abstains", "never"]
+    """said: its own answer is the same word for word. reserved: signed with a reservation. none: no form that holds.
+    abstains: heard, without an answer, and not asked. never: it never answered."""
+    weight: float
+    binds: str = ""
+    """Hash of sentence, own answer and seat, of a signature."""
+    differs: str = ""
+    reservation: str = ""
+    why: str = ""
+    """Why there is none, of `none` and `never`."""
+
+
+class SignedShare(msgspec.Struct, frozen=True, kw_only=True):
+    """How much stands behind the answer."""
+
+    weight: float
+    of_weight: float
+    """Of the seats that ever answered (`consensus.absent`)."""
+    seats: int
+    of_seats: int
+    """All seats that were ever seated."""
+
+
 class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A position that did not prevail, kept in the result."""
+    """A seat with an answer that neither said nor signed the result's: its position, kept in the result."""
 
     seat: str
     answer: str
@@ -282,7 +397,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     reasoning: str
     source: str
-    """synthesis | plurality (no synthesis could be had) | none"""
+    """seat (a seat's own words) | synthesis (the analyst's, signed) | none"""
     minority: tuple[MinorityReport, ...]
     first_round_majority: str | None
     """The plain majority of the first round, one seat one vote; None: no answer had more than half."""
@@ -296,6 +411,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     agree: int | msgspec.UnsetType = msgspec.UNSET
     """Seats that hold it."""
     changed: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    """quotation | argument | unexplained -> changes of answer in all rounds."""
+    """quotation | argument | signature | unexplained -> changes of answer in all rounds."""
     departing: str | msgspec.UnsetType = msgspec.UNSET
     """A synthesis that words another answer than the panel's, also after it was told: shown, never taken."""
+    signatures: tuple[SeatSignature, ...] = ()
+    """One for each seat, in the order of the opening."""
+    signed: SignedShare | msgspec.UnsetType = msgspec.UNSET
+    tied: tuple[str, ...] = ()
+    """Answers with equal weight, where that leaves none in front; `answer` is then empty."""
+    two_ways: tuple[str, ...] = ()
+    """Numbers of the answer that may be read in two ways."""

@@ -22,7 +22,7 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     Spoken,
 )
-from parley.schemas.protocols.consensus import Position
+from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 from parley.schemas.session import Document
 from parley.schemas.wire import decode, encode
 
@@ -93,8 +93,8 @@ async def test_a_speech_is_typed_with_words_and_time_told() -> None:
 
 
 async def test_what_was_shown_is_not_shown_again_and_the_own_team_stands_apart() -> None:
-    post = Other(label="Model A", post=1, kind="speech", round=1, body={"text": "theirs"})
-    note = Other(label="Model B", post=2, kind="note", round=1, channel="team_pro", body={"text": "our plan"})
+    post = Other(post=1, kind="speech", round=1, body={"text": "theirs"})
+    note = Other(post=2, kind="note", round=1, channel="team_pro", body={"text": "our plan"})
     document = Document(id="d", name="a.md", text="Vilnius.")
     script = Script(["x", ".", ""] * 2)
     human = Human(script)
@@ -228,3 +228,17 @@ def test_messages_as_lines() -> None:
     assert readable(position) == (
         "answer: Vilnius\nreasoning:\n  It is.\n  So they say.\nconfidence: 0.5\nchange: kept\nabstains: no"
     )
+
+
+async def test_who_signs_sees_the_sentences_beside_the_names_that_stand_for_them() -> None:
+    brief = SignBrief(yours="tea", first=Offered(sentence="It is coffee."), second=Offered(sentence="It is tea."))
+    reply, said = await fills(["second", "", "only hot"], shown(Signature, brief, kind="sign", protocol="consensus"))
+    assert reply == Signature(states="second", reservation="only hot")
+    assert "  first: It is coffee.\n  second: It is tea.\n  neither\n" in said
+    assert "states (first or second or neither)" in said
+
+
+async def test_a_second_sentence_that_is_not_put_cannot_be_chosen() -> None:
+    brief = SignBrief(yours="", first=Offered(sentence="It is tea."))
+    reply, said = await fills(["second", "first", "", ""], shown(Signature, brief, kind="sign", protocol="consensus"))
+    assert reply.states == "first" and "states: got 'second', expected first or neither" in said

@@ -19,7 +19,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
-from parley.schemas.protocols.consensus import Conclusion, Position
+from parley.schemas.protocols.consensus import Conclusion, Position, Signature
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
 from tests.support.compared import comparison
@@ -61,8 +61,14 @@ def write_down(journal: str, shown: Shown) -> None:
     os.close(fd)
 
 
+AGREED = "the agreed answer"
+HOLDS_OUT = "Who holds out?"
+"""The question at which the third panelist signs nothing."""
+
+
 class StubModel:
-    """Panelists disagree in the first round and agree from `agree_from` on; the analyst scores accordingly."""
+    """Panelists disagree in the first round and agree from `agree_from` on, each in its own words, which the others
+    sign; the analyst scores accordingly."""
 
     name = "stub"
     family = "stub"
@@ -99,9 +105,18 @@ class StubModel:
                 shown.brief, {w.post: said[w.post] for w in shown.brief.positions}, score, key_disagreements=apart
             )
         if shown.kind == "conclude":
-            answer, why = "the agreed answer", f"all say so{seen}"
+            answer, why = AGREED, f"all say so{seen}"
             return Conclusion(group=shown.brief.label, reasoning=why, answer=answer)
-        answer = "the agreed answer" if agreed else f"the answer of {shown.seat}"
+        if shown.kind == "sign" and shown.question == HOLDS_OUT and shown.seat.endswith("_3"):
+            return Signature(states="neither", differs=shown.brief.first.sentence)
+        if shown.kind == "sign":
+            brief = shown.brief
+            if AGREED in brief.first.sentence:
+                return Signature(states="first")
+            second = brief.second is not None and AGREED in brief.second.sentence
+            return Signature(states="second" if second else "neither", differs=brief.first.sentence)
+        own = AGREED if shown.seat.endswith("_1") else f"{AGREED}, as {shown.seat} words it"
+        answer = own if agreed else f"the answer of {shown.seat}"
         moved = shown.kind == "revise" and shown.own is not None and shown.own.answer != answer
         return Position(
             answer=answer,
@@ -114,7 +129,7 @@ class StubModel:
 
 def fingerprint(shown: Shown) -> str:
     """Question, brief, peers in the order shown, own position: 64 bits, hex."""
-    parts = [shown.question, shown.brief, [(o.label, o.post, o.body) for o in shown.others], shown.own]
+    parts = [shown.question, shown.brief, [(o.post, o.body) for o in shown.others], shown.own]
     return hashlib.blake2b(encode(parts), digest_size=8).hexdigest()
 
 

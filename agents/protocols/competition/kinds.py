@@ -230,7 +230,7 @@ def _kind(head: str, brief: Any, reply: Any, **more: Any) -> Kind:
     """A kind of turn; bodies of posts say whose they are. What a captain decided is not for every turn, and so comes
     after what a debater's next prompt shows again."""
     return Kind(
-        brief=brief, reply=reply, posts=POSTS, head=head, aside=True, labels=False, passing=frozenset({"decision"}),
+        brief=brief, reply=reply, posts=POSTS, head=head, aside=True, shuffled=False, passing=frozenset({"decision"}),
         sums_up="summary", **{"prompt_brief": _nothing, **more},
     )  # fmt: skip
 

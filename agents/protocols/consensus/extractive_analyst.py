@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parley.agents.context import Shown
-from parley.agents.extractive.same_answer import grouped
-from parley.agents.extractive.stance import is_negated
-from parley.agents.retrieval.corpus import clean, sentence, stems
+from parley.agents.extractive.same_answer import agreement, alike, grouped
+from parley.agents.retrieval.corpus import clean, stems
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
     CompareBrief,
@@ -23,7 +22,7 @@ from parley.schemas.protocols.consensus import (
     Position,
     Weighted,
 )
-from parley.schemas.text import normalise, same
+from parley.schemas.text import answer_key
 
 MAX_LABEL = 200
 """Characters of a label."""
@@ -56,7 +55,7 @@ def compare(shown: Shown) -> Comparison:
     voices = _voices(shown, brief.positions)
     groups = _groups(voices)
     dimensions = _dimensions(voices)
-    known = {normalise(named.label): named.label for named in brief.labels}
+    known = {answer_key(named.label): named.label for named in brief.labels}
     return Comparison(
         comment=_comment(groups, voices),
         agreements=_agreements(groups, voices),
@@ -69,30 +68,21 @@ def compare(shown: Shown) -> Comparison:
 
 def _label(group: _Group, known: Mapping[str, str]) -> str:
     label = clean(group.answer)[:MAX_LABEL]
-    return known.get(normalise(label), label)
+    return known.get(answer_key(label), label)
 
 
 def conclude(shown: Shown) -> Conclusion:
-    """The panel's answer with the best that was quoted for it, and what others held."""
+    """The answer to be worded, in a member's own words, with the best that was quoted for it, and what others held."""
     brief: ConcludeBrief = shown.brief
     groups = _groups(_voices(shown, brief.positions))
-    if not groups:
-        return Conclusion(group=brief.label, reasoning="No seat took a position.", answer=brief.answer or "No answer")
-    answer = brief.answer or groups[0].answer
-    holding = next((g for g in groups if any(same(v.position.answer, answer) for v in g.voices)), groups[0])
-    share = holding.weight / sum(g.weight for g in groups)
-    tied = any(g is not holding and g.weight >= holding.weight for g in groups)
-    apart = "There is no consensus but a tie; one side stands" if tied else "There is no consensus; most weight stands"
-    how = "The panel agrees" if brief.converged else apart
-    seats = sum(len(g.voices) for g in groups)
-    parts = [f"{how} on {_shown(answer)}: {len(holding.voices)} of {seats} seats, {share:.0%} of the weight."]
-    best = _best_quotes(holding)
-    if best:
+    answer = brief.answer or "No answer"
+    holding = next((g for g in groups if any(alike(v.position.answer, answer) for v in g.voices)), None)
+    parts = []
+    if holding is not None and (best := _best_quotes(holding)):
         parts.append("The evidence quoted most: " + "; ".join(best) + ".")
     for other in (g for g in groups if g is not holding):
         quotes = _best_quotes(other)[:1]
-        who = "The other side" if tied else "A minority"
-        parts.append(f"{who} answers {_shown(other.answer)}" + (f", on {quotes[0]}" if quotes else "") + ".")
+        parts.append(f"Another answer is {_shown(other.answer)}" + (f", on {quotes[0]}" if quotes else "") + ".")
     return Conclusion(group=brief.label, reasoning=" ".join(parts), answer=answer)
 
 
@@ -140,29 +130,14 @@ def _common(a: _Voice, b: _Voice) -> float:
     return len(a.evidence & b.evidence) / least if least else 0.0
 
 
-def agreement(a: str, b: str) -> float:
-    """How near two answers are, 0 to 1: 1 the same; up to 0.5 texts that share less than most of their words."""
-    if same(a, b):
-        return 1.0
-    first, second = sentence(a), sentence(b)
-    if is_negated(first) != is_negated(second):
-        return 0.0
-    figures = [{w for w in s.words if w[0].isdigit()} for s in (first, second)]
-    if figures[0] != figures[1]:
-        return 0.0
-    left, right = set(first.stems or first.words), set(second.stems or second.words)
-    shared = len(left & right) / max(1, len(left | right))
-    return 0.5 * shared if shared < 0.6 else shared
-
-
 def _agreements(groups: Sequence[_Group], voices: Sequence[_Voice]) -> tuple[str, ...]:
-    sentences = [f"{len(g.voices)} of {len(voices)} answer {_shown(g.answer)}." for g in groups if len(g.voices) > 1]
+    sentences = [f"{_shown(g.answer)} is answered more than once." for g in groups if len(g.voices) > 1]
     counts: dict[str, int] = {}
     for v in voices:
         for quote in {clean(c.quote) for c in v.position.citations}:
             counts[quote] = counts.get(quote, 0) + 1
     shared = sorted((q for q, n in counts.items() if n > 1), key=lambda q: (-counts[q], q))
-    return (*sentences, *(f"{counts[q]} quote {_shown(q)}." for q in shared[:2]))
+    return (*sentences, *(f"More than one quote {_shown(q)}." for q in shared[:2]))
 
 
 def _disagreements(groups: Sequence[_Group]) -> tuple[str, ...]:
@@ -193,10 +168,8 @@ def _best_quotes(group: _Group) -> list[str]:
 def _comment(groups: Sequence[_Group], voices: Sequence[_Voice]) -> str:
     if not voices:
         return "There is no position to compare."
-    moved = sum(1 for v in voices if v.position.change != "kept")
-    n = len(groups)
-    what = f"{len(voices)} positions with {n} answer{'' if n == 1 else 's'}; {moved} moved."
-    return what + " Counted without a language model."
+    apart = "The positions give one answer." if len(groups) == 1 else "The positions give different answers."
+    return apart + " Compared by words, without a language model."
 
 
 def _shown(answer: str) -> str:

@@ -5,19 +5,20 @@ It keeps its answer unless evidence that is new to it answers better; that other
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from parley.agents.context import Shown
 from parley.agents.extractive.deciding import SearchResult, said_of
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.question import OPTIONS, read_question
+from parley.agents.extractive.same_answer import agreement, alike
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
 from parley.agents.model.base import Completion, Emit
-from parley.agents.retrieval.corpus import clean, collapse, sentence
+from parley.agents.retrieval.corpus import clean, collapse, sentence, words
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import Position
-from parley.schemas.text import same
+from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 
 CITED = 5
 """Sentences that a position quotes at most."""
@@ -63,7 +64,7 @@ def _taken_over(shown: Shown) -> Position | None:
     positions = [
         o.body for o in shown.others if isinstance(o.body, Position) and not o.body.abstains and o.body.citations
     ]
-    if not positions or any(not same(p.answer, positions[0].answer) for p in positions):
+    if not positions or any(not alike(p.answer, positions[0].answer) for p in positions):
         return None
     quoted = Evidence(sentence(positions[0].citations[0].quote), positions[0].citations[0].document, own=False)
     return Position(
@@ -77,9 +78,9 @@ def _taken_over(shown: Shown) -> Position | None:
 def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Sequence[Evidence]) -> Position:
     answers = _outweighing(shown, before, evidence) or answers
     moved = [e for e in answers.rests_on if e.new]
-    if not answers.answer or same(answers.answer, before.answer) or not moved:
+    if not answers.answer or alike(answers.answer, before.answer) or not moved:
         return _keep(before)
-    adopted = any(isinstance(o.body, Position) and same(o.body.answer, answers.answer) for o in shown.others)
+    adopted = any(isinstance(o.body, Position) and alike(o.body.answer, answers.answer) for o in shown.others)
     reason = (
         f"New to me was {_quoted(moved[0])}; with it more speaks for {answers.answer!r} than for {before.answer!r}."
     )
@@ -97,7 +98,7 @@ def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -
         return None
     by_option = said_of(question, evidence)
     count = [sum(weight for _, weight in s) for s in by_option]
-    own_count = sum(n for o, n in zip(question.options, count, strict=True) if same(o, before.answer))
+    own_count = sum(n for o, n in zip(question.options, count, strict=True) if alike(o, before.answer))
     best = max(range(len(by_option)), key=lambda i: count[i])
     if count[best] <= own_count:
         return SearchResult()
@@ -106,7 +107,7 @@ def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -
 
 def _worded(shown: Shown, answer: str) -> str:
     """The answer in the words in which another holds it, so that equal answers are equal texts."""
-    peers = [o.body.answer for o in shown.others if isinstance(o.body, Position) and same(o.body.answer, answer)]
+    peers = [o.body.answer for o in shown.others if isinstance(o.body, Position) and alike(o.body.answer, answer)]
     return min(peers, default=answer[:2_000])
 
 
@@ -173,3 +174,39 @@ def _second_try(shown: Shown, body: Position, before: Position | None) -> Positi
         answer=body.answer, reasoning=body.reasoning, confidence=body.confidence, citations=cited,
         change=body.change, change_reason=body.change_reason, moved_by=moved, abstains=body.abstains,
     )  # fmt: skip
+
+
+def sign(shown: Shown) -> Signature:
+    """Which sentence states the seat's answer: one that reads the same, or that rests on the same passage and neither
+    denies it nor gives another figure. Without an answer of its own, one whose quotation holds it. What differs is the
+    other one, as a whole."""
+    brief: SignBrief = shown.brief
+    own = shown.own if isinstance(shown.own, Position) and shown.own.speaks else None
+    places: tuple[Literal["first", "second"], ...] = ("first", "second")
+    for place, offered, other in zip(places, (brief.first, brief.second), (brief.second, brief.first), strict=True):
+        if offered is None:
+            continue
+        differs = other.sentence[:1_000] if other else ""
+        if own is None and _carried(offered):
+            return Signature(states=place, differs=differs, reservation=ACCEPTED)
+        if own is not None and _states(own, offered):
+            return Signature(states=place, differs=differs)
+    return Signature(states="neither", differs=brief.first.sentence[:1_000])
+
+
+ACCEPTED = "I hold no answer of my own, and accept it by what is quoted for it."
+
+
+def _states(own: Position, offered: Offered) -> bool:
+    """Whether a sentence states this answer."""
+    if alike(own.answer, offered.sentence):
+        return True
+    passage = collapse(offered.quotation)
+    quoted = bool(passage) and any(passage in collapse(c.quote) for c in own.citations)
+    return quoted and agreement(own.answer, offered.sentence) > 0
+
+
+def _carried(offered: Offered) -> bool:
+    """Whether the quotation holds every longer word and figure of the sentence."""
+    wanted = {w for w in words(offered.sentence) if len(w) > 3 or w[0].isdigit()}
+    return bool(wanted) and wanted <= set(words(offered.quotation))

@@ -1,4 +1,4 @@
-"""Kinds of turns of the consensus protocol: panelists answer and revise, the analyst compares and concludes."""
+"""Kinds of turns of the consensus protocol: panelists answer, revise and sign, the analyst compares and concludes."""
 
 from typing import Any
 
@@ -15,6 +15,10 @@ from parley.schemas.protocols.consensus import (
     Conclusion,
     PanelBrief,
     Position,
+    Put,
+    Signature,
+    SignBrief,
+    Signed,
 )
 
 POSTS = {
@@ -22,6 +26,8 @@ POSTS = {
     "analysis": Comparison,
     "assessment": Assessment,
     "synthesis": Conclusion,
+    "put": Put,
+    "signature": Signed,
     "answer": Position,
     "revise": Position,
 }
@@ -57,6 +63,32 @@ def _compares(shown: Shown) -> dict[str, dict[str, Any]]:
 
 def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
     return {"group": {"enum": [shown.brief.label]}}
+
+
+def _signs(shown: Shown) -> dict[str, dict[str, Any]]:
+    brief: SignBrief = shown.brief
+    return {} if brief.second else {"states": {"enum": ["first", "neither"]}}
+
+
+def _signer(shown: Shown) -> dict[str, str]:
+    brief: SignBrief = shown.brief
+    mine = "Your own last answer stands there as `yours`."
+    if not brief.yours:
+        mine = "You gave no answer of your own. You may accept one of these if what you know or were shown carries it."
+    both = 'of the sentence that you do not choose (of either, for "neither"), the clause'
+    return {
+        "mine": mine,
+        "which": '"first", "second" or "neither"' if brief.second else '"first" or "neither"',
+        "whose": both if brief.second else 'for "neither", the clause of the sentence',
+    }
+
+
+def _offered(brief: SignBrief) -> dict[str, Any]:
+    """The two sentences as a prompt shows them: nothing that is empty."""
+    fields: dict[str, Any] = msgspec.to_builtins(brief)
+    for name in ("first", "second"):
+        fields[name] = {key: value for key, value in (fields[name] or {}).items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _round(shown: Shown) -> dict[str, str]:
@@ -96,5 +128,9 @@ KINDS = {
     "conclude": Kind(
         brief=ConcludeBrief, reply=Conclusion, posts=POSTS, head="analyst", narrow=_concludes,
         order=("reasoning", "answer", "group"),
+    ),
+    "sign": Kind(
+        brief=SignBrief, reply=Signature, posts=POSTS, prompt_brief=_offered, prompt_slots=_signer, head="signer",
+        narrow=_signs, order=("differs", "states", "reservation"),
     ),
 }  # fmt: skip

@@ -14,6 +14,7 @@ from parley.agents.extractive.deciding import Search, SearchResult, as_answer
 from parley.agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
 from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.question import OPTIONS, YES_NO, Question, read_question
+from parley.agents.extractive.same_answer import alike
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
 from parley.agents.extractive.weighing import beliefs, candidates
@@ -29,7 +30,6 @@ from parley.schemas.protocols.critic import (
     CritiqueBrief,
     Past,
 )
-from parley.schemas.text import same
 from parley.schemas.turn import Usage
 
 NEUTRAL = "By the evidence alone: "
@@ -117,8 +117,8 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
     if answer is None:
         return Critique(objection=NO_NEW_OBJECTION), False
     evidence, injected = _evidence(shown, corpus, answer.citations)
-    if same(answer.answer, NOTHING):
-        said_so = any(same(o.text, UNANSWERED) for o in brief.profile)
+    if alike(answer.answer, NOTHING):
+        said_so = any(alike(o.text, UNANSWERED) for o in brief.profile)
         return Critique(objection=NO_NEW_OBJECTION if said_so else UNANSWERED), injected
     known = {collapse(c.quote) for o in brief.profile for c in o.citations}
     known |= {collapse(c.quote) for c in answer.citations}
@@ -153,7 +153,7 @@ def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[
 
 def _against(answers: Sequence[PossibleAnswer], answer_text: str) -> list[tuple[float, Weighed, str]]:
     """(strength, sentence, the rival that it speaks for or nothing), the strongest first."""
-    mine = [c for c in answers if same(c.text, answer_text)]
+    mine = [c for c in answers if alike(c.text, answer_text)]
     blame = [(-w.value, w, "") for c in mine for w in c.weighed if w.value < 0]
     praise = [(w.value, w, c.text) for c in answers if c not in mine for w in c.weighed if w.value > 0]
     return sorted(blame + praise, key=lambda x: (-x[0], x[1].evidence.sentence.text, x[2]))
@@ -190,7 +190,7 @@ def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[E
 def _says(e: Evidence, answer_text: str) -> bool:
     """Whether a sentence has all the words of an answer, or is that answer as a whole."""
     sentence_words, own = set(e.sentence.words), set(words(answer_text))
-    return bool(own) and (own <= sentence_words or same(as_answer(e), answer_text))
+    return bool(own) and (own <= sentence_words or alike(as_answer(e), answer_text))
 
 
 def _second_try(shown: Shown, cited: tuple[Citation, ...]) -> tuple[Citation, ...]:

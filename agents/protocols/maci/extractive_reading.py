@@ -15,13 +15,13 @@ from functools import lru_cache
 from parley.agents.context import Shown
 from parley.agents.extractive.evidence import DAMPING, Evidence
 from parley.agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, Question, read_question
+from parley.agents.extractive.same_answer import alike
 from parley.agents.extractive.stance import firmness, source_weight
 from parley.agents.extractive.weighing import candidates
 from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
 from parley.schemas.belief import Share, outcome_key
 from parley.schemas.protocols.maci.messages import Passages, Ruled, Span
-from parley.schemas.text import same
 
 FAINT = 0.25
 """Weight of a sentence from a source that this seat does not read closely."""
@@ -149,7 +149,7 @@ def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine
     evidence = {Evidence(line.sentence, line.document, own=True): line for line in lines}
     if form.kind == YES_NO:
         answers = candidates(form, list(evidence))
-        fitting = [(i, c) for i, o in enumerate(outcomes) for c in answers if same(c.text, o)]
+        fitting = [(i, c) for i, o in enumerate(outcomes) for c in answers if alike(c.text, o)]
     elif form.kind == OPTIONS and all(_marks(outcomes)):
         places = {o: i for i, o in enumerate(outcomes)}
         fitting = [(places[c.text], c) for c in candidates(replace(form, options=tuple(outcomes)), list(evidence))]

@@ -223,12 +223,12 @@ KINDS = {
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
     "blind": Kind(
         brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
-        prompt_slots=_blind_orders, prompt_post=_without_figures, labels=False, head="debater", narrow=_narrow_blind,
+        prompt_slots=_blind_orders, prompt_post=_without_figures, shuffled=False, head="debater", narrow=_narrow_blind,
         order=("reasoning", "spans", "belief"),
     ),
     "argue": Kind(
         brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
-        prompt_slots=_argue_orders, prompt_post=_without_figures, labels=False, head="debater", narrow=_narrow_case,
+        prompt_slots=_argue_orders, prompt_post=_without_figures, shuffled=False, head="debater", narrow=_narrow_case,
         order=("arguments", "rebuts", "changed", "belief"),
     ),
     "crit": Kind(
@@ -238,6 +238,6 @@ KINDS = {
     "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst"),
     "plan": Kind(
         brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders,
-        prompt_post=_without_figures, labels=False, head="analyst",
+        prompt_post=_without_figures, shuffled=False, head="analyst",
     ),
 }  # fmt: skip

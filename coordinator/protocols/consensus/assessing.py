@@ -1,16 +1,23 @@
 """consensus: evaluates a round: which seats hold the same answer, which changed and why, and the score."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
 
-from parley.coordinator.commands import SayOn, Wish
+from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.consensus import lexical
 from parley.coordinator.protocols.consensus.score import band, direction, facts, score
+from parley.coordinator.protocols.consensus.signing import Tally, as_signed, tally
 from parley.coordinator.protocols.consensus.state import (
+    ARGUMENT,
+    PUBLIC,
+    QUOTATION,
+    UNEXPLAINED,
     State,
     changes_by,
     disagreements,
+    distinct,
     labels_by_words,
     last_held,
     position,
@@ -18,23 +25,31 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from parley.coordinator.protocols.consensus.turns import PUBLIC, moves
+from parley.coordinator.protocols.consensus.turns import moves
 from parley.coordinator.table import View
-from parley.schemas.protocols.consensus import SHARES, Assessment, Comparison, Side
-from parley.schemas.text import normalise, squeeze
+from parley.schemas.citation import Citation
+from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, Comparison, Position, Side
+from parley.schemas.text import answer_key, same, squeeze, tokens
 from parley.schemas.wire import raw
 
-QUOTATION, ARGUMENT, UNEXPLAINED = "quotation", "argument", "unexplained"
-"""What a change of position rests on."""
-Says = tuple[Wish, ...]
+Posts = tuple[SayOn, ...]
+_CONTENT = 4
+"""Characters from which a word bears on something; figures always do."""
+_LITTLE = frozenset(
+    tokens(
+        "about after also because been before being between both could does each every from have here into just many"
+        " more most much only other over same should some such than that their them then there these they this those"
+        " under very were what when where which while whom whose will with would your"
+    )
+)
+"""Words of that length that bear on nothing."""
 
 
-def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
+def by_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
     """Assess the round without an analyst."""
     current, w = voters(v, s.held), weights(v)
     parts = lexical.dimensions(list(current.values()), [w[seat] for seat in current])
-    labels = labels_by_words(s, v, {seat: s.held[seat] for seat in current})
-    s = msgspec.structs.replace(s, labels={**s.labels, **labels})
+    s = _labelled_by_words(s, v)
     answer_groups = sides(s, v)
     return compared(
         s, v, Comparison(
@@ -47,16 +62,31 @@ def by_words(s: State, v: View) -> tuple[State, Says, Assessment]:
     )  # fmt: skip
 
 
-def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tuple[State, Says, Assessment]:
+def same_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
+    """Assess a round in which all say the same, word for word: nobody need be asked."""
+    s = _labelled_by_words(s, v)
+    current = voters(v, s.held)
+    argued = tuple(m.post for m in moves(s, current))
+    said = sides(s, v)[0].answer[:1_000]
+    return compared(s, v, Comparison(agreements=(said,), groups=(), argued=argued, approach=0, priority=0), SAME, ())
+
+
+SAME = "same_words"
+
+
+def _labelled_by_words(s: State, v: View) -> State:
+    labels = labels_by_words(s, v, {seat: s.held[seat] for seat in voters(v, s.held)})
+    return msgspec.structs.replace(s, labels={**s.labels, **labels})
+
+
+def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tuple[State, Posts, Assessment]:
     """Name the answers, compute the score, and post the assessment of the round after `before`. Returns (state, posts,
     assessment)."""
-    spelled = {normalise(label): label for label in s.labels.values()}
-    named = {str(post): spelled.setdefault(normalise(g.label), squeeze(g.label)) for g in c.groups for post in g.posts}
-    s = msgspec.structs.replace(s, labels={**s.labels, **named})
+    s = as_signed(msgspec.structs.replace(s, labels={**s.labels, **_named(s, v, c)}), v)
     moved = {
-        seat: QUOTATION if position(v, post).moved_by else ARGUMENT if post in c.argued else UNEXPLAINED
+        seat: _because(v, position(v, post), argued=post in c.argued)
         for seat, post in s.rounds[-1].posts.items()
-        if _changed(s, seat, post)
+        if _changed(s, v, seat, post)
     }
     played = msgspec.structs.replace(
         s.rounds[-1], flips=tuple(moved), bare_flips=tuple(x for x, by in moved.items() if by == UNEXPLAINED),
@@ -64,11 +94,9 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
     )  # fmt: skip
     s = msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
     answer_groups, w = sides(s, v), weights(v)
-    parts = {
-        "facts": facts([[w[seat] for seat in g.seats] for g in answer_groups]),
-        "approach": c.approach,
-        "priority": c.priority,
-    }
+    parts = {"facts": facts([[w[seat] for seat in g.seats] for g in answer_groups])}
+    if source != SAME:
+        parts |= {"approach": c.approach, "priority": c.priority}
     scored = score(parts, SHARES)
     trend = (*s.trend(), scored)
     changes = {seat: position(v, post).change for seat, post in played.posts.items()}
@@ -95,11 +123,45 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Says) -> tup
     return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
 
 
-def _changed(s: State, seat: str, post: int) -> bool:
-    """Whether a seat's answer differs from the one before. To abstain, or to answer again after that, is no change."""
+def _named(s: State, v: View, c: Comparison) -> dict[str, str]:
+    """Number of a post -> the name of its answer. A group that holds an answer which had a name keeps that name: a new
+    label for the same answer is nobody's change. Of two groups that could keep it, the one with more posts does. A
+    group of new answers is called as the analyst calls it, in the spelling that was used before."""
+    known = {answer_key(position(v, int(post)).answer): label for post, label in s.labels.items()}
+    spelt = {answer_key(label): label for label in s.labels.values()}
+    kept: dict[AnswerGroup, str] = {}
+    for g in sorted(c.groups, key=lambda g: -len(g.posts)):
+        before = Counter(filter(None, (known.get(answer_key(position(v, post).answer)) for post in g.posts)))
+        if label := next((label for label, _ in before.most_common() if label not in kept.values()), ""):
+            kept[g] = label
+    for g in c.groups:
+        if g not in kept:
+            label = squeeze(g.label)
+            kept[g] = distinct(spelt.get(answer_key(label), label), kept.values())
+    return {str(post): label for g, label in kept.items() for post in g.posts}
+
+
+def _changed(s: State, v: View, seat: str, post: int) -> bool:
+    """Whether a seat's answer differs from the one before. To abstain, or to answer again after that, is no change, and
+    neither are the same words in another group."""
     earlier = last_held(s, seat)
-    before, now = "" if earlier is None else s.label(earlier), s.label(post)
+    if earlier is None or same(position(v, earlier).answer, position(v, post).answer):
+        return False
+    before, now = s.label(earlier), s.label(post)
     return bool(before and now) and before != now
+
+
+def _because(v: View, p: Position, *, argued: bool) -> str:
+    """What a change rests on, as far as the record shows it."""
+    if any(_bears(v, p, c) for c in p.moved_by):
+        return QUOTATION
+    return ARGUMENT if argued else UNEXPLAINED
+
+
+def _bears(v: View, p: Position, c: Citation) -> bool:
+    """Whether a passage bears on the question or the answer: it shares a figure or a longer word with them."""
+    about = {*tokens(v.opened.question), *tokens(p.answer)} - _LITTLE
+    return any((len(w) >= _CONTENT or w[-1].isdigit()) and w in about for w in tokens(c.quote))
 
 
 def figures(s: State, v: View) -> dict[str, Any]:
@@ -109,6 +171,8 @@ def figures(s: State, v: View) -> dict[str, Any]:
     if all(post < v.next_post for post in s.held.values()):  # else they are posted in this very step
         answer_groups = sides(s, v)
         more = {"groups": {g.label: len(g.seats) for g in answer_groups}, "changed": changes_by(s)}
+        if s.puts:
+            more |= certified(s, v)
     return {
         **more,
         "score": trend[-1] if trend else None,
@@ -123,3 +187,22 @@ def figures(s: State, v: View) -> dict[str, Any]:
         "flips": sum(len(r.flips) for r in s.rounds),
         "flips_without_evidence": sum(len(r.bare_flips) for r in s.rounds),
     }
+
+
+def certified(s: State, v: View) -> dict[str, Any]:
+    """The best-signed sentence, with what each signature binds and what stands against it."""
+    sentence, counted = best_signed(s, v)
+    return {
+        "sentence": sentence,
+        "signatures": {x.seat: {"stands": x.stands, "binds": x.binds} for x in counted.stands},
+        "signed": {
+            "weight": counted.weight, "of_weight": counted.of_weight, "seats": counted.seats,
+            "of_seats": len(counted.stands),
+        },
+    }  # fmt: skip
+
+
+def best_signed(s: State, v: View) -> tuple[str, Tally]:
+    """Of the sentences that were put, the one with most weight behind it; of equal ones the last."""
+    counted = [(text, tally(s, v, text)) for text in (p.sentence for p in s.puts)]
+    return max(reversed(counted), key=lambda one: (one[1].reached, one[1].weight))

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from parley.coordinator.protocols.consensus.signing import chosen
 from parley.coordinator.protocols.consensus.state import Group, State, position, sides
+from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position
+from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Signature, SignBrief
 from parley.schemas.session import Document
-from parley.schemas.text import normalise, squeeze, stands_in
+from parley.schemas.text import answer_key, same, says_something, squeeze, stands_in
 from parley.schemas.wire import decode
 
 Fault = tuple[str, str]
@@ -21,14 +23,31 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         fault, way_out = _position(turn, body, view) or ("", "")
         return f"{fault}; {way_out}" if way_out else fault
     if isinstance(body, Comparison):
-        return _partition(turn, body)
+        return _partition(turn, body, view)
+    if isinstance(body, Signature):
+        return _signature(state, turn, body)
     if isinstance(body, Conclusion):
+        if not says_something(body.answer):
+            return f"answer: {body.answer[:50]!r} has no letter or digit; word the answer"
         return _concludes(state, turn, body, view)
     return ""
 
 
 def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    return _quotes(p, view) or _moved(turn, p, view) or _first(turn, p, view) or _argument(turn, p)
+    return (
+        _empty(turn, p, view)
+        or _quotes(p, view)
+        or _moved(turn, p, view)
+        or _first(turn, p, view)
+        or _argument(turn, p)
+    )
+
+
+def _empty(turn: OpenTurn, p: Position, view: View) -> Fault | None:
+    """An answer that names none is refused once; after that it is an abstention (Position.speaks)."""
+    if p.abstains or p.speaks or turn.ask.attempt >= view.settings.attempts:
+        return None
+    return f"answer: {p.answer[:80]!r} names no answer", "write it out in words of your own, or say that you abstain"
 
 
 def _document(view: View, name: str) -> Document | None:
@@ -52,7 +71,7 @@ def _quotes(p: Position, view: View) -> Fault | None:
 def _earlier(turn: OpenTurn, view: View) -> Position | None:
     """The seat's last answer; None: it has given none."""
     own = None if turn.ask.own is None else position(view, turn.ask.own)
-    return None if own is None or own.abstains else own
+    return own if own is not None and own.speaks else None
 
 
 def _first(turn: OpenTurn, p: Position, view: View) -> Fault | None:
@@ -95,8 +114,9 @@ def _argument(turn: OpenTurn, p: Position) -> Fault | None:
     return None
 
 
-def _partition(turn: OpenTurn, c: Comparison) -> str:
-    """Every position must be in exactly one group, and each group has a label of its own."""
+def _partition(turn: OpenTurn, c: Comparison, view: View) -> str:
+    """Every position must be in exactly one group, each group has a label of its own, and equal words are not
+    parted."""
     brief = decode(turn.ask.brief, CompareBrief)
     wanted = {w.post for w in brief.positions}
     named = Counter(post for g in c.groups for post in g.posts)
@@ -108,10 +128,22 @@ def _partition(turn: OpenTurn, c: Comparison) -> str:
     ):
         if posts:
             return f"groups: {', '.join(map(str, sorted(posts)))}: {what}; put each of {listed} into exactly one"
-    labels = Counter(normalise(g.label) for g in c.groups)
-    twice = [g.label for g in c.groups if labels[normalise(g.label)] > 1]
+    labels = Counter(answer_key(g.label) for g in c.groups)
+    twice = [g.label for g in c.groups if labels[answer_key(g.label)] > 1]
     if twice:
         return f"groups: {twice[0]!r} is the label of two; one answer is one group, with all its posts"
+    first: dict[str, tuple[int, int]] = {}
+    for place, g in enumerate(c.groups):
+        for post in g.posts:
+            answer = position(view, post).answer
+            at, other = first.setdefault(answer_key(answer), (place, post))
+            if at != place:
+                return f"groups: {other} and {post} say the same word for word, {answer[:200]!r}; put them together"
+    for g in c.groups:
+        others = (post for other in c.groups if other is not g for post in other.posts)
+        taken = next((post for post in others if same(position(view, post).answer, g.label)), None)
+        if taken is not None:
+            return f"groups: {g.label!r} is what post {taken} of another group says; name each by its own answer"
     unknown = set(c.argued) - {m.post for m in brief.moves}
     if unknown:
         return f"argued: {', '.join(map(str, sorted(unknown)))}: not in moves; name posts of moves alone"
@@ -119,20 +151,41 @@ def _partition(turn: OpenTurn, c: Comparison) -> str:
 
 
 def departs(c: Conclusion, answer_groups: Sequence[Group]) -> str:
-    """The label of the answer that a conclusion words instead of the prevailing one; empty: it words that one."""
-    answer = normalise(c.answer)
-    other = next((g.label for g in answer_groups[1:] if answer in (normalise(g.answer), normalise(g.label))), "")
-    return other or ("" if normalise(c.group) == normalise(answer_groups[0].label) else c.group)
+    """The label of the answer that a conclusion words instead of the first one; empty: it may word that one. Who signs
+    it decides."""
+    other = next((g.label for g in answer_groups[1:] if same(c.answer, g.answer) or same(c.answer, g.label)), "")
+    return other or ("" if same(c.group, answer_groups[0].label) else c.group)
 
 
 def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
-    """The conclusion must word the prevailing answer. Another one is refused once; if it comes again, the result shows
-    that it departs (outcome.departing)."""
+    """The conclusion must word the answer of the first group. Another one is refused once; if it comes again, a seat's
+    own words are put, and the result shows what departed."""
     answer_groups = sides(state, view)
     other = departs(c, answer_groups)
-    if turn.ask.attempt > 1 or not other:
+    if turn.ask.attempt > 1:
         return ""
+    if not other:
+        told = len(answer_groups) > 1 and all_of_one_mind(f"{c.answer}\n{c.reasoning}")
+        counted = "; ".join(f"{len(g.seats)} hold {g.label!r}" for g in answer_groups[:4])
+        return f"reasoning: it says that all agree, and nobody has signed yet: {counted}" if told else ""
     return (
-        f"group: the answer that prevailed is {answer_groups[0].label!r}, and you word {other!r};"
-        " word the one that prevailed, and put what speaks for the other into reasoning"
+        f"group: the answer that most hold is {answer_groups[0].label!r}, and you word {other!r};"
+        " word the one that most hold, and put what speaks for the other into reasoning"
     )
+
+
+def _signature(state: State, turn: OpenTurn, given: Signature) -> str:
+    """Whoever does not sign quotes the clause that differs from its own answer."""
+    brief = decode(turn.ask.brief, SignBrief)
+    if given.states == "second" and brief.second is None:
+        return "states: there is no second sentence; say first or neither"
+    choice = chosen(brief, given.states)
+    if choice is not None and choice.sentence == state.puts[-1].sentence:
+        return ""
+    if choice is not None and brief.yours and same(choice.sentence, brief.yours):
+        return ""  # the rival is its own answer, word for word
+    left = [x.sentence for x in (brief.first, brief.second) if x not in (None, choice)]
+    if any(stands_in(given.differs, text) for text in left):
+        return ""
+    listed = " or ".join(repr(text[:300]) for text in left)
+    return f"differs: quote word for word the clause of {listed} that differs from your answer"

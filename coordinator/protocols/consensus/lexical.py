@@ -1,7 +1,8 @@
 """consensus: agreement without a model, which is what the moderator falls back on when the analyst fails.
 
-Three dimensions (seed, "Future Enhancements", 4), each the weighted mean over all pairs of positions of a similarity in
-[0, 1], shown as 0 to 100. The pair (i, j) weighs w_i * w_j. Pure functions of texts; nothing here understands anything.
+What an analyst would say of approach and priority (seed, "Future Enhancements", 4): the weighted mean over all pairs of
+positions of a similarity in [0, 1], shown as 0 to 100. The pair (i, j) weighs w_i * w_j. Pure functions of texts;
+nothing here understands anything. Facts are counted from the groups, which equal words decide then (score.py).
 """
 
 import math
@@ -11,7 +12,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from parley.schemas.protocols.consensus import Position
-from parley.schemas.text import normalise, same, squeeze, tokens
+from parley.schemas.text import squeeze, tokens
 
 T = TypeVar("T")
 
@@ -58,19 +59,10 @@ def cosine(one: Mapping[str, int], other: Mapping[str, int]) -> float:
     return min(1.0, dot / math.sqrt(norms))
 
 
-def answers_alike(one: str, other: str) -> float:
-    """1.0 for the same answer (parley.schemas.text.normalise), else the share of words that both have."""
-    if same(one, other):
-        return 1.0
-    return jaccard(frozenset(normalise(one).split()), frozenset(normalise(other).split()))
-
-
 def dimensions(positions: Sequence[Position], weights: Sequence[float]) -> dict[str, float]:
-    """facts (agreement of answers), approach (similarity of reasoning), priority (overlap of cited evidence): 0 to
-    100."""
+    """approach (similarity of reasoning), priority (overlap of cited evidence): 0 to 100."""
     evidence = [frozenset((c.document, squeeze(c.quote)) for c in p.citations) for p in positions]
     return {
-        "facts": 100 * pairwise([p.answer for p in positions], weights, answers_alike),
         "approach": 100 * pairwise([Counter(tokens(p.reasoning)) for p in positions], weights, cosine),
         "priority": 100 * pairwise(evidence, weights, jaccard),
     }

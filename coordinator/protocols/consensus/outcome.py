@@ -1,27 +1,41 @@
 """consensus: the result of a session, for its result frame."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
-from parley.coordinator.protocols.consensus.check import departs
+from parley.coordinator.protocols.consensus.assessing import best_signed
+from parley.coordinator.protocols.consensus.score import weighted_median
+from parley.coordinator.protocols.consensus.signing import Tally, tally
 from parley.coordinator.protocols.consensus.state import (
-    Group,
     Round,
     State,
     changes_by,
     groups,
+    is_tied,
     labelled,
     position,
     sides,
     voters,
+    weights,
 )
+from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import View
 from parley.schemas import log
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import Assessment, Conclusion, MinorityReport, Outcome, Position
+from parley.schemas.protocols.consensus import (
+    Assessment,
+    Conclusion,
+    MinorityReport,
+    Outcome,
+    Position,
+    SeatSignature,
+    SignedShare,
+)
+from parley.schemas.text import plain, two_ways
 from parley.schemas.wire import decode
 
 _MOST_PASSAGES = 5
@@ -32,51 +46,85 @@ _FULL_BYTES = 1_000_000
 def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """(Outcome as builtins, one object a round).
 
-    The prevailing answer is the weighted plurality's. Its confidence is that of the seats that hold it (their weighted
-    median) times their share of the voters' weight."""
-    votes = voters(view, state.held)
+    The answer is the best-signed sentence; where none was put, the words of whoever is surest of the answer with most
+    weight, which that seat alone has said. A tie has none. Its confidence is that of the seats that said or signed it
+    (their weighted median) times their share of the weight that counts."""
     answer_groups = sides(state, view)
     size = sum(len(bytes(view.posts[n].body)) for r in state.rounds for n in r.posts.values())
     rounds = tuple(_round(r, view, state.labels, size <= _FULL_BYTES) for r in state.rounds)
     flips = sum(len(r.bare_flips) for r in state.rounds)
-    if not answer_groups:
-        nothing = Outcome(
-            answer="", confidence=0.0, reasoning="", source="none", minority=(), first_round_majority=None,
-            flips_without_evidence=flips, passages=_bearing(state, view),
+    votes = voters(view, state.held)
+    sentence, counted = best_signed(state, view) if state.puts else ("", None)
+    tied = is_tied(answer_groups) and not (counted and counted.reached)
+    common: dict[str, Any] = {
+        "first_round_majority": first_round_majority(state, view), "flips_without_evidence": flips,
+        "changed": changes_by(state), "departing": _departing(state, view),
+    }  # fmt: skip
+    if tied or not answer_groups:
+        nobody = Outcome(
+            answer="", confidence=0.0, reasoning="", source="none",
+            minority=tuple(_minority(seat, p) for seat, p in votes.items()),
+            passages=() if answer_groups else _bearing(state, view), signatures=_stands(state, view, ""),
+            tied=tuple(plain(g.answer) for g in answer_groups if math.isclose(g.weight, answer_groups[0].weight)),
+            **common,
         )  # fmt: skip
-        return _without_empty(nothing), rounds
-    best = answer_groups[0]
-    spoken = votes[best.seats[0]]
-    synthesis, departing = _worded(state, view, answer_groups)
+        return _without_empty(nobody), rounds
+    if counted is None or not counted.signers:
+        sentence, counted = plain(answer_groups[0].answer), tally(state, view, plain(answer_groups[0].answer))
+    put = next((p for p in reversed(state.puts) if p.sentence == sentence), None)
+    own = {seat: votes[seat] for seat in counted.signers if seat in votes}
+    spoken = _spokesman(own, put.worded_by if put else answer_groups[0].seats[0])
+    by_analyst = put is not None and put.worded_by not in weights(view)
     result = Outcome(
-        label=best.label,
-        agree=len(best.seats),
-        changed=changes_by(state),
-        departing=departing,
-        answer=synthesis.answer if synthesis else spoken.answer,
-        confidence=round(confidence(answer_groups), 4),
-        reasoning=synthesis.reasoning if synthesis else spoken.reasoning,
-        source="synthesis" if synthesis else "plurality",
-        minority=tuple(_minority(seat, votes[seat]) for g in answer_groups[1:] for seat in g.seats),
-        first_round_majority=first_round_majority(state, view),
-        flips_without_evidence=flips,
-        citations=_evidence(best, votes),
-    )
+        label=put.label if put else answer_groups[0].label,
+        agree=counted.seats,
+        answer=sentence,
+        confidence=round(confidence(own, weights(view), counted), 4),
+        reasoning=_worded(state, view, sentence) if by_analyst else spoken.reasoning if spoken else "",
+        source="synthesis" if by_analyst else "seat",
+        minority=tuple(_minority(seat, p) for seat, p in votes.items() if seat not in counted.signers),
+        citations=_evidence(own.values()),
+        signatures=_stands(state, view, sentence),
+        signed=SignedShare(
+            weight=counted.weight, of_weight=counted.of_weight, seats=counted.seats, of_seats=len(counted.stands)
+        ),
+        two_ways=two_ways(sentence),
+        **common,
+    )  # fmt: skip
     return _without_empty(result), rounds
 
 
-def _worded(state: State, view: View, answer_groups: list[Group]) -> tuple[Conclusion | None, str]:
-    """(What the analyst wrote of the panel's answer, or None; another answer that it wrote in its place)."""
-    if state.synthesis is None:
-        return None, ""
-    conclusion = decode(view.posts[state.synthesis].body, Conclusion)
-    return (None, conclusion.answer) if departs(conclusion, answer_groups) else (conclusion, "")
+def _stands(state: State, view: View, sentence: str) -> tuple[SeatSignature, ...]:
+    """Where each seat stands to the answer; to none, who never answered and who has none."""
+    return tally(state, view, sentence).stands
+
+
+def _spokesman(own: Mapping[str, Position], worded_by: str) -> Position | None:
+    """Whose reasoning stands for a seat's own words: the one who worded them, else the surest who signed."""
+    return own.get(worded_by) or max(own.values(), key=lambda p: p.confidence, default=None)
+
+
+def _worded(state: State, view: View, sentence: str) -> str:
+    """The reasoning that the analyst gave with a sentence; empty where it says that all agree, and not all signed."""
+    posts = (decode(p.body, Conclusion) for p in reversed(view.posts) if p.kind == "synthesis")
+    told = next((c.reasoning for c in posts if plain(c.answer) == sentence), "")
+    everybody = tally(state, view, sentence).seats == len(weights(view))
+    return "" if not everybody and all_of_one_mind(told) else told
+
+
+def _departing(state: State, view: View) -> str:
+    """What the analyst worded in place of the answer that it was asked for; empty: it did not."""
+    return "" if state.departing is None else decode(view.posts[state.departing].body, Conclusion).answer
+
+
+_LEFT_OUT = ("passages", "tied", "two_ways")
+"""Fields that are left out where they are empty."""
 
 
 def _without_empty(outcome: Outcome) -> dict[str, Any]:
-    """As builtins; without `passages` if there are none."""
+    """As builtins, without what is empty and says nothing then."""
     fields: dict[str, Any] = _builtins(outcome)
-    return fields if outcome.passages else {name: value for name, value in fields.items() if name != "passages"}
+    return {name: value for name, value in fields.items() if value or name not in _LEFT_OUT}
 
 
 def _bearing(state: State, view: View) -> tuple[Citation, ...]:
@@ -91,9 +139,18 @@ def ends_round(post: log.Say) -> str:
     return f"score {decode(post.body, Assessment).score:g}" if post.kind == "assessment" else ""
 
 
-def confidence(answer_groups: list[Group]) -> float:
-    """The confidence of the leading group times its share of the weight, 0 to 1."""
-    return answer_groups[0].confidence * answer_groups[0].weight / sum(g.weight for g in answer_groups)
+def confidence(own: Mapping[str, Position], weight: Mapping[str, float], counted: Tally) -> float:
+    """The confidence of those who said or signed the answer, times their share of the weight that counts, 0 to 1.
+
+    Parameters
+    ----------
+    own
+        Seat -> its position, of the signers that hold an answer.
+    """
+    if not own or not counted.of_weight:
+        return 0.0
+    sure = weighted_median([p.confidence for p in own.values()], [weight[seat] for seat in own])
+    return sure * min(1.0, counted.weight / counted.of_weight)
 
 
 def first_round_majority(state: State, view: View) -> str | None:
@@ -113,9 +170,9 @@ def _minority(seat: str, p: Position) -> MinorityReport:
     )
 
 
-def _evidence(g: Group, votes: dict[str, Position]) -> tuple[Citation, ...]:
-    """What the group's seats cite, each quotation once."""
-    return tuple({(c.document, c.quote): c for seat in g.seats for c in votes[seat].citations}.values())
+def _evidence(positions: Iterable[Position]) -> tuple[Citation, ...]:
+    """What they cite, each quotation once."""
+    return tuple({(c.document, c.quote): c for p in positions for c in p.citations}.values())
 
 
 def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[str, Any]:
@@ -127,7 +184,7 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
             "answer": p.answer if full else p.answer[:200],
             "confidence": p.confidence,
             "change": p.change,
-            "abstains": p.abstains,
+            "abstains": not p.speaks,
             "flip_without_evidence": seat in r.bare_flips,
             "post": post,
         }
@@ -152,6 +209,7 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
         "key_disagreements": list(assessed.key_disagreements) if assessed else [],
         "positions": positions,
         "missing": list(r.missing),
+        "why_missing": r.why,
     }
 
 

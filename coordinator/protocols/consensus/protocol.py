@@ -1,49 +1,69 @@
-"""consensus: a panel answers apart, sees everybody's answers, and revises until it agrees, is stuck, or meets its round
-limit.
+"""consensus: a panel answers apart, sees everybody's answers, and revises until its seats sign one answer, it is stuck,
+or it meets its round limit.
 
 Source: seeds/iterative-debate.md. One round is: all panelists (`answer`, then `revise`), whose positions are posted
-together when the last is in; the analyst (`compare`), who says which of them are the same answer; the moderator's
-score, assessment and decision. Where too few answer the blind round because the others abstain, nothing is scored: who
-abstained reads the answers in the next round.
+together when the last is in; the analyst (`compare`), who proposes which of them are the same answer, unless all say
+the same word for word; the moderator's score, assessment and decision. An answer that may be agreed is put to be signed
+(signing.py): in a seat's own words where they are a sentence, else in the analyst's (`conclude`). Too few signatures
+send it back to be worded anew, once in a session. Where too few answer the blind round because the others abstain,
+nothing is scored: who abstained reads the answers in the next round.
 
-    ANSWERING -> [REVISING ->] SCORING -> (REVISING -> SCORING)* -> SYNTHESIZING -> DONE
+    ANSWERING -> [REVISING ->] SCORING -> [WORDING ->] SIGNING -> [WORDING -> SIGNING ->] REVISING ... -> DONE
 
 Positions live in posts; the state refers to them by number.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from parley.coordinator.protocols.consensus.assessing import by_words, compared, figures
-from parley.coordinator.protocols.consensus.check import check
+from parley.coordinator.protocols.consensus.assessing import by_words, compared, figures, same_words
+from parley.coordinator.protocols.consensus.check import check, departs
 from parley.coordinator.protocols.consensus.measures import COUNTED
 from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
 from parley.coordinator.protocols.consensus.score import is_stuck
 from parley.coordinator.protocols.consensus.seats import ROLES, seat
+from parley.coordinator.protocols.consensus.signing import (
+    asked,
+    below_least,
+    booked,
+    can_reach,
+    is_sentence,
+    rival,
+    tally,
+)
 from parley.coordinator.protocols.consensus.state import (
     PANELIST,
+    PUBLIC,
+    Group,
     Phase,
     Round,
     State,
+    is_tied,
     position,
     shown_order,
+    sides,
     voters,
     weights,
+    with_said,
 )
 from parley.coordinator.protocols.consensus.turns import (
     ANSWER,
     COMPARE,
     CONCLUDE,
-    PUBLIC,
     REVISE,
+    SIGN,
     analyst,
     ask_analyst,
     ask_conclusion,
     ask_revise,
+    ask_signatures,
     caps,
+    sign_caps,
 )
+from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.consensus import (
     Assessment,
@@ -51,12 +71,18 @@ from parley.schemas.protocols.consensus import (
     Conclusion,
     PanelBrief,
     Position,
+    Put,
     Settings,
+    Signature,
     SoFar,
 )
+from parley.schemas.text import answer_key, plain, same
 from parley.schemas.wire import decode, raw
 
+MAX_WHY = 300
+"""Characters that are kept of why a seat is missing."""
 Says = tuple[Wish, ...]
+Posts = tuple[SayOn, ...]
 
 
 # ---------------------------------------------------------------- asking
@@ -80,24 +106,39 @@ def _on_position(s: State, e: Answered, v: View) -> Step:
 
 def _on_absent(s: State, e: Missed, v: View) -> Step:
     """The seat keeps its last position, and is marked as missing."""
-    s = msgspec.structs.replace(s, short=s.short or e.short)
+    s = msgspec.structs.replace(s, short=s.short or e.short, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
     return (s, ()) if v.open_turns else _close_round(s, v)
 
 
 def _close_round(s: State, v: View) -> Step:
-    s, says, current = _reveal(s, v)
-    speaking = {seat: p for seat, p in current.items() if not p.abstains}
+    s, says, v = _reveal(s, v)
+    current = {seat: position(v, post) for seat, post in s.held.items()}
+    speaking = {seat: p for seat, p in current.items() if p.speaks}
     if len(speaking) < v.settings.quorum:
         if _reads_on(s, v, len(speaking), len(current)):
             s, asks = ask_revise(s, v, speaking, None)
             return s, (*says, *asks)
         measured = {**figures(s, v), "positions": len(speaking)}
-        silent = not speaking and len(current) >= v.settings.quorum
-        stop = Stop(reason="unanswered" if silent else "quorum", certificate=raw(measured))
+        heard = len(current) >= v.settings.quorum
+        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least
+        if alone and can_reach(s, v):  # who abstains may accept the one answer
+            s, more, _ = same_words(msgspec.structs.replace(s, ending="quorum"), v)
+            return _put(s, with_said(v, more), (*says, *more))
+        silent = not speaking and heard
         if s.short:
-            stop = Stop(reason="budget", certificate=raw({**measured, "what": s.short}))
-        return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
+            return _stop(s, "budget", {**measured, "what": s.short}, says)
+        return _stop(s, "unanswered" if silent else "quorum", measured, says)
+    if not can_reach(s, v):
+        return _stop(s, "incomplete", figures(s, v), says)
+    if not v.settings.least and _all_say_the_same(s, v):
+        s, more, assessment = same_words(s, v)
+        return _decide(s, with_said(v, more), assessment, (*says, *more))
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
+
+
+def _all_say_the_same(s: State, v: View) -> bool:
+    """Whether all who hold an answer say the same, word for word."""
+    return len({answer_key(p.answer) for p in voters(v, s.held).values()}) == 1
 
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
@@ -108,23 +149,22 @@ def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
     return first and 0 < speaking < heard and heard >= settings.quorum
 
 
-def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Position]]:
-    """Post all positions of this round at once. Returns (state, posts, current position of every seat that has one)."""
+def _reveal(s: State, v: View) -> tuple[State, Posts, View]:
+    """Post all positions of this round at once. Returns (state, posts, the view with them)."""
     fresh = [seat for seat in weights(v) if seat in s.pending]
     order = shown_order(v, s.round, "", fresh)
     posts = {seat: v.next_post + order.index(seat) for seat in fresh}
-    before = {seat: position(v, post) for seat, post in s.held.items()}
-    now = {seat: decode(s.pending[seat], Position) for seat in fresh}
     played = Round(
         number=s.round,
         posts=posts,
         missing=tuple(seat for seat in weights(v) if seat not in s.pending),
+        why=s.absent,
     )
     says = tuple(
         SayOn(channel=PUBLIC, kind="position", round=s.round, body=s.pending[seat], seat=seat) for seat in order
     )
-    s = msgspec.structs.replace(s, pending={}, held={**s.held, **posts}, rounds=(*s.rounds, played))
-    return s, says, {**before, **now}
+    s = msgspec.structs.replace(s, pending={}, absent={}, held={**s.held, **posts}, rounds=(*s.rounds, played))
+    return s, says, with_said(v, says)
 
 
 # ---------------------------------------------------------------- the score
@@ -134,110 +174,275 @@ def _on_scored(s: State, e: Answered, v: View) -> Step:
     """Post what the analyst found, and assess the round by it."""
     shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
     s, says, assessment = compared(s, v, e.body, "analyst", (shown,))
-    return _decide(s, v, assessment, says)
+    return _decide(s, with_said(v, says), assessment, says)
 
 
 def _on_unscored(s: State, e: Missed, v: View) -> Step:
-    """The analyst failed: words are compared, marked as such, and the session goes on."""
+    """The analyst failed, or parted equal words to the end: words are compared, marked as such."""
     s, says, assessment = by_words(s, v)
-    return _decide(s, v, assessment, says)
+    return _decide(s, with_said(v, says), assessment, says)
 
 
 def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
-    """Decide, in this order: agreement, stuck, the last round, or another round."""
+    """Decide, in this order: an answer that may be agreed is put to be signed; stuck; the last round; another round."""
     settings: Settings = v.settings
-    if a.score >= settings.threshold:
-        return _conclude(s, v, "threshold", says, {})
-    if is_stuck(a.trend, settings):
-        limits = {"stuck_rounds": settings.stuck_rounds, "stuck_progress": settings.stuck_progress}
-        return _conclude(s, v, "stuck", says, limits)
-    if s.round >= settings.round_limit:
-        return _conclude(s, v, "round_limit", says, {"round_limit": settings.round_limit})
-    so_far = SoFar(agreements=a.agreements, key_disagreements=a.key_disagreements, comment=a.comment)
+    answer_groups = sides(s, v)
+    share = 100 * answer_groups[0].weight / sum(g.weight for g in answer_groups)
+    near = max(share, a.score) >= settings.threshold and not is_tied(answer_groups)
+    if near and not _blocked(s, v):
+        return _put(s, v, says)
+    return _go_on(s, v, says)
+
+
+def _go_on(s: State, v: View, says: Says) -> Step:
+    """Another round; or the end, before which an answer that more than half hold is put to be signed, once."""
+    settings: Settings = v.settings
+    ending = ""
+    if is_stuck(s.trend(), settings):
+        ending = "stuck"
+    elif s.round >= settings.round_limit:
+        ending = "round_limit"
+    answer_groups = sides(s, v)
+    if ending:
+        if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+            return _put(msgspec.structs.replace(s, ending=ending), v, says)
+        return _stop(s, ending, _ended(s, v, ending), says)
+    played: Assessment = decode(v.posts[_assessment(s)].body, Assessment)
+    so_far = SoFar(agreements=played.agreements, key_disagreements=played.key_disagreements, comment=played.comment)
+    if s.is_put(len(s.rounds)):
+        sentence = s.puts[-1].sentence
+        stands = tally(s, v, sentence).stands
+        so_far = msgspec.structs.replace(so_far, put=sentence, differs=tuple(x.differs for x in stands if x.differs))
     s, asks = ask_revise(s, v, voters(v, s.held), so_far)
     return s, (*says, *asks)
+
+
+def _blocked(s: State, v: View) -> dict[str, dict[str, float]]:
+    """Dimension -> its value, and the least that the user set, of those that keep an answer from being put."""
+    n = s.rounds[-1].assessment if s.rounds else None
+    measured = {} if n is None else decode(v.posts[n].body, Assessment).dimensions
+    least = v.settings.least
+    return {name: {"value": x, "least": least[name]} for name, x in below_least(measured, v.settings).items()}
+
+
+def _over_half(answer_groups: Sequence[Group]) -> bool:
+    """Whether the first answer has more than half of the weight of those who hold one."""
+    return bool(answer_groups) and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
+
+
+def _assessment(s: State) -> int:
+    """The post of the last round's assessment."""
+    n = s.rounds[-1].assessment
+    assert n is not None, "a round is assessed before the session goes on"
+    return n
+
+
+# ---------------------------------------------------------------- the signatures
+
+
+def _put(s: State, v: View, says: Says) -> Step:
+    """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
+    one. What is held back for the end pays signatures alone. What all who can sign have answered for is not put
+    again."""
+    best = sides(s, v)[0]
+    known = next((p for p in reversed(s.puts) if p.label == best.label and not asked(s, v, p.sentence)), None)
+    if known is not None and not tally(s, v, known.sentence).reached:
+        return _short_of_it(s, v, says)
+    if is_sentence(best.answer) or _all_say_the_same(s, v) or s.ending == "budget":
+        return _sign(s, v, plain(best.answer), best.seats[0], says)
+    return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
+
+
+def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says) -> Step:
+    """Post the sentence, and ask every seat that has not said it, and did not answer for it before."""
+    answer_groups = sides(s, v)
+    other = rival(answer_groups)
+    seats = asked(s, v, sentence)
+    put = Put(
+        sentence=sentence, label=answer_groups[0].label, rival=plain(other.answer) if other else "",
+        worded_by=worded_by, asked=seats, round=len(s.rounds),
+    )  # fmt: skip
+    s = msgspec.structs.replace(s, puts=(*s.puts, put), phase=Phase.SIGNING)
+    said = SayOn(channel=PUBLIC, kind="put", round=put.round, body=raw(put))
+    if not seats:
+        return _count(s, v, (*says, said))
+    return s, (*says, said, *ask_signatures(s, v, sentence, seats))
+
+
+def _on_worded(s: State, e: Answered, v: View) -> Step:
+    """Put what the analyst worded. Words for another answer, and those that were just put, are shown, and not put."""
+    post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
+    answer_groups = sides(s, v)
+    if departs(e.body, answer_groups) or all_of_one_mind(e.body.answer):
+        return _unworded(msgspec.structs.replace(s, departing=v.next_post), v, (post,))
+    if s.is_put(len(s.rounds)) and same(e.body.answer, s.puts[-1].sentence):
+        return _unworded(s, v, (post,))
+    return _sign(s, v, plain(e.body.answer), e.seat, (post,))
+
+
+def _on_unworded(s: State, e: Missed | Unaffordable, v: View) -> Step:
+    """No sentence came."""
+    if isinstance(e, Unaffordable):
+        s = msgspec.structs.replace(s, ending="budget", short=e.what)
+    return _unworded(s, v, ())
+
+
+def _unworded(s: State, v: View, says: Says) -> Step:
+    """Without a sentence of the analyst's: a seat's own words, however many; or the one that was put stays."""
+    best = sides(s, v)[0]
+    if s.is_put(len(s.rounds)) and s.puts[-1].label == best.label:
+        return _short_of_it(s, v, says)
+    return _sign(s, v, plain(best.answer), best.seats[0], says)
+
+
+def _on_signed(s: State, e: Answered, v: View) -> Step:
+    """A signature came. It is kept back until the last one is in."""
+    s = msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)})
+    return (s, ()) if v.open_turns else _close_signing(s, v)
+
+
+def _on_unsigned(s: State, e: Missed, v: View) -> Step:
+    """No form that holds is no signature."""
+    s = msgspec.structs.replace(s, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
+    return (s, ()) if v.open_turns else _close_signing(s, v)
+
+
+def _on_signing_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
+    """The turns to sign, or another one of them, do not fit, or the time is over."""
+    if not e.seconds and not s.ending and not s.pending and not s.absent:
+        s = msgspec.structs.replace(s, ending="budget", short=e.what)  # from what is held back for the end
+        return s, ask_signatures(s, v, s.puts[-1].sentence, s.puts[-1].asked)
+    s = msgspec.structs.replace(s, ending="budget", short=e.what)
+    return _close_signing(s, v)
+
+
+def _close_signing(s: State, v: View) -> Step:
+    """Post what every asked seat said, and count."""
+    s, posts = booked(s, v)
+    return _count(s, v, posts)
+
+
+def _count(s: State, v: View, says: Says) -> Step:
+    """Enough have signed; or more than half showed that they hold another answer, which is put then; or the sentence
+    goes back, once; or the session goes on, or ends, without agreement."""
+    counted = tally(s, v, s.puts[-1].sentence)
+    if counted.reached:
+        return _stop(s, "threshold", figures(s, v), says)
+    answer_groups = sides(s, v)  # as they signed
+    if answer_groups[0].label != s.puts[-1].label and _over_half(answer_groups):
+        return _put(s, v, says)
+    if s.puts[-1].asked and not s.reworded and s.ending != "budget":
+        s = msgspec.structs.replace(s, reworded=True, phase=Phase.WORDING)
+        return s, (*says, ask_conclusion(s, v))
+    return _short_of_it(s, v, says)
+
+
+def _short_of_it(s: State, v: View, says: Says) -> Step:
+    """Too few signed: end where that was the last, else go on."""
+    if s.ending:
+        return _stop(s, s.ending, _ended(s, v, s.ending), says)
+    return _go_on(s, v, says)
 
 
 # ---------------------------------------------------------------- the end
 
 
-def _conclude(s: State, v: View, reason: str, says: Says, more: dict[str, Any]) -> Step:
-    """Post the stop decision with its certificate, and ask the one turn that words the result."""
-    stop = Stop(reason=reason, certificate=raw({**figures(s, v), **more}))
-    return msgspec.structs.replace(s, phase=Phase.SYNTHESIZING), (*says, stop, ask_conclusion(s, v, reason))
+def _stop(s: State, reason: str, certificate: Mapping[str, Any], says: Says) -> Step:
+    """Post the stop decision with its certificate."""
+    stop = Stop(reason=reason, certificate=raw(certificate))
+    return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
+
+
+def _ended(s: State, v: View, reason: str) -> dict[str, Any]:
+    """The certificate of an end without agreement: the figures, the limit that ended it, and the least values that were
+    missed."""
+    settings: Settings = v.settings
+    more: dict[str, Any] = {}
+    if reason == "stuck":
+        more = {"stuck_rounds": settings.stuck_rounds, "stuck_progress": settings.stuck_progress}
+    elif reason == "round_limit":
+        more = {"round_limit": settings.round_limit}
+    elif reason == "budget":
+        more = {"what": s.short}
+    if low := _blocked(s, v):
+        more["least"] = low
+    return {**figures(s, v), **more}
 
 
 def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     """The next round does not fit, or the time is over within one: post what came, and end the session."""
-    says: Says = ()
+    says: Posts = ()
     if s.pending:
-        s, says, _ = _reveal(s, v)
+        s, says, v = _reveal(s, v)
     return _out_of_budget(s, e, v, says)
 
 
 def _on_score_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     """Measure the last round without the analyst, for the record; then the session ends."""
     s, says, _ = by_words(s, v)
-    return _out_of_budget(s, e, v, says)
+    return _out_of_budget(s, e, with_said(v, says), says)
 
 
 def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
-    """The synthesis is still asked, from the budget that was held back for it; but not if the time is over."""
-    if not e.seconds:
-        return _conclude(s, v, "budget", says, {"what": e.what})
-    stop = Stop(reason="budget", certificate=raw({**figures(s, v), "what": e.what}))
-    return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
-
-
-def _on_synthesized(s: State, e: Answered, v: View) -> Step:
-    post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
-    return msgspec.structs.replace(s, phase=Phase.DONE, synthesis=v.next_post), (post, Finish())
-
-
-def _on_no_synthesis(s: State, e: Missed | Unaffordable, v: View) -> Step:
-    """The synthesis failed: the result is the most confident position of the plurality."""
-    return msgspec.structs.replace(s, phase=Phase.DONE), (Finish(),)
+    """An answer that more than half hold is still put to be signed, from the budget that was held back for it; but not
+    if the time is over."""
+    s = msgspec.structs.replace(s, ending="budget", short=e.what)
+    answer_groups = sides(s, v)
+    if _over_half(answer_groups) and not e.seconds and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+        return _put(s, v, says)
+    return _stop(s, "budget", _ended(s, v, "budget"), says)
 
 
 def _plan(v: View) -> Plan:
-    """One round: every panelist, the analyst's comparison, its conclusion."""
+    """The least: every panelist answers, and may sign. The most: every round is compared and put, and one sentence goes
+    back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     last = analyst(v)
-    ends = (Planned(last, COMPARE, most), Planned(last, CONCLUDE, most))
     return Plan(
         rounds=rounds,
-        least=(*(Planned(seat, ANSWER, most) for seat in panel), *ends),
+        least=(
+            *(Planned(seat, ANSWER, most) for seat in panel),
+            *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
+        ),
         most=(
             *(Planned(seat, ANSWER, most, attempts) for seat in panel),
             *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
+            *(Planned(seat, SIGN, sign_caps(v), (rounds + 1) * attempts) for seat in panel),
             Planned(last, COMPARE, most, rounds * attempts),
-            Planned(last, CONCLUDE, most, attempts),
+            Planned(last, CONCLUDE, most, (rounds + 1) * attempts),
         ),
     )
 
 
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
+_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.DONE)
+_NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
 TABLE: Table = {
     Phase.ANSWERING: {
-        Answered: to(_on_position, Phase.ANSWERING, Phase.REVISING, Phase.SCORING, Phase.DONE),
-        Missed: to(_on_absent, Phase.ANSWERING, Phase.REVISING, Phase.SCORING, Phase.DONE),
+        Answered: to(_on_position, Phase.ANSWERING, *_HEARD),
+        Missed: to(_on_absent, Phase.ANSWERING, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
-        Answered: to(_on_position, Phase.REVISING, Phase.SCORING, Phase.DONE),
-        Missed: to(_on_absent, Phase.REVISING, Phase.SCORING, Phase.DONE),
-        Unaffordable: to(_on_unaffordable, Phase.SYNTHESIZING, Phase.DONE),
+        Answered: to(_on_position, *_HEARD),
+        Missed: to(_on_absent, *_HEARD),
+        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {
-        Answered: to(_on_scored, Phase.REVISING, Phase.SYNTHESIZING),
-        Missed: to(_on_unscored, Phase.REVISING, Phase.SYNTHESIZING),
-        Unaffordable: to(_on_score_unaffordable, Phase.SYNTHESIZING, Phase.DONE),
+        Answered: to(_on_scored, *_NEXT),
+        Missed: to(_on_unscored, *_NEXT),
+        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
     },
-    Phase.SYNTHESIZING: {
-        Answered: to(_on_synthesized, Phase.DONE),
-        Missed: to(_on_no_synthesis, Phase.DONE),
-        Unaffordable: to(_on_no_synthesis, Phase.DONE),
+    Phase.WORDING: {
+        Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
+        Missed: to(_on_unworded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
+    },
+    Phase.SIGNING: {
+        Answered: to(_on_signed, *_NEXT),
+        Missed: to(_on_unsigned, *_NEXT),
+        Unaffordable: to(_on_signing_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.DONE: {},
 }
@@ -254,15 +459,16 @@ PROTOCOL = Protocol(
         REVISE: Position,
         COMPARE: Comparison,
         CONCLUDE: Conclusion,
+        SIGN: Signature,
     },
     roles=ROLES,
     channel=PUBLIC,
     seat=seat,
     start=_start,
-    final=lambda v: ((analyst(v), caps(v.settings)),),
+    final=lambda v: tuple((s.seat, sign_caps(v)) for s in v.seats(PANELIST)),
     check=check,
     outcome=outcome,
-    stops=("threshold", "stuck", "round_limit", "budget", "unanswered", "quorum"),
+    stops=("threshold", "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     counted=COUNTED,

@@ -7,7 +7,8 @@ The score is computed, from who holds the same answer and from what the analyst 
     priority   the analyst's: do the same things matter to them?                                0 to 100
     score      their sum, each times its share (settings: 0.6, 0.25, 0.15)                      0 to 100
 
-So positions that differ in the answer never come to a threshold of 90, whatever an analyst says of them.
+So positions that differ in the answer never come to a threshold of 90, whatever an analyst says of them. The score
+has trend and bands, and says when a session is stuck; what is agreed, the seats sign (signing.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,8 +35,9 @@ def facts(sides: Sequence[Sequence[float]]) -> float:
 
 
 def score(parts: Mapping[str, float], shares: Mapping[str, float]) -> float:
-    """The dimensions' sum, each times its share, 0 to 100, to two decimals."""
-    return round(sum(share * parts[name] for name, share in shares.items()), 2)
+    """The mean of the dimensions that were measured, each weighing its share, 0 to 100, to two decimals."""
+    measured = {name: share for name, share in shares.items() if name in parts}
+    return round(sum(share * parts[name] for name, share in measured.items()) / sum(measured.values()), 2)
 
 
 def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:

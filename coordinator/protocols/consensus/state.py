@@ -1,5 +1,7 @@
 """consensus: the state of a session, and how positions are read, grouped and measured. Scores are 0 to 100."""
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum, auto
@@ -7,17 +9,22 @@ from hashlib import blake2b
 
 import msgspec
 
+from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.consensus.score import weighted_median
 from parley.coordinator.signals.reliability import trust
 from parley.coordinator.table import View
-from parley.schemas.protocols.consensus import Position, Weighted
-from parley.schemas.text import normalise, squeeze
+from parley.schemas.post import Post
+from parley.schemas.protocols.consensus import Position, Put, Signed, Weighted
+from parley.schemas.text import answer_key, plain
 from parley.schemas.wire import Json, decode
 
 MAX_LABEL = 200
 """Characters of a label."""
 PANELIST = "panelist"
 ANALYST = "analyst"
+PUBLIC = "public"
+QUOTATION, ARGUMENT, SIGNATURE, UNEXPLAINED = "quotation", "argument", "signature", "unexplained"
+"""What a change of position rests on."""
 
 
 class Phase(StrEnum):
@@ -27,8 +34,10 @@ class Phase(StrEnum):
     """Round 1: everybody answers apart, blind."""
     REVISING = auto()
     SCORING = auto()
-    SYNTHESIZING = auto()
-    """The stop is decided; the analyst words the result."""
+    WORDING = auto()
+    """The analyst words a sentence that can be signed."""
+    SIGNING = auto()
+    """Seats say which sentence states their answer."""
     DONE = auto()
 
 
@@ -39,17 +48,20 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     posts: dict[str, int]
     """Seat -> the position that it gave in this round."""
     missing: tuple[str, ...]
+    why: dict[str, str] = {}
+    """Seat that is missing -> why, in words."""
     flips: tuple[str, ...] = ()
     """Seats whose answer changed."""
     bare_flips: tuple[str, ...] = ()
     """Those of them that changed without new evidence, and without an argument that the analyst found."""
     moved: dict[str, str] = {}
-    """Seats whose answer changed -> quotation | argument | unexplained; empty until the round is compared."""
+    """Seats whose answer changed -> quotation | argument | signature | unexplained; empty until the round is
+    compared."""
     assessment: int | None = None
     """None: the round was not scored; too few seats answered, or the session ended."""
     score: float | None = None
     source: str = ""
-    """analyst | lexical_fallback: where the score is from."""
+    """analyst | same_words | lexical_fallback: where the score is from."""
     key_disagreements: tuple[str, ...] = ()
 
 
@@ -59,11 +71,22 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     round: int = 1
     pending: dict[str, Json] = {}
-    """Positions of this round so far; nobody is shown them before all are in."""
+    """Positions of this round so far, or signatures; nobody is shown them before all are in."""
+    absent: dict[str, str] = {}
+    """Seat whose turn of this round, or whose signature, came to nothing -> why."""
     held: dict[str, int] = {}
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()
-    synthesis: int | None = None
+    puts: tuple[Put, ...] = ()
+    """Sentences that were put to be signed."""
+    signatures: dict[str, Signed] = {}
+    """What a signature binds -> what the seat said; also of those who did not sign. None is asked for twice."""
+    reworded: bool = False
+    """A sentence that too few signed went back to be worded anew: once in a session."""
+    ending: str = ""
+    """Why the session ends where the sentence is not agreed; empty: it goes on then."""
+    departing: int | None = None
+    """The post of a conclusion that words another answer than it was asked for."""
     labels: dict[str, str] = {}
     """Number of a compared position's post -> what its answer is called. Equal labels, same answer."""
     short: str = ""
@@ -72,6 +95,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     def label(self, post: int) -> str:
         """The name of a position's answer; empty: it has not been compared."""
         return self.labels.get(str(post), "")
+
+    def is_put(self, round_: int) -> bool:
+        """Whether a sentence was put in this round."""
+        return bool(self.puts) and self.puts[-1].round == round_
 
     def trend(self) -> tuple[float, ...]:
         """Scores so far, the oldest first."""
@@ -82,9 +109,9 @@ class Group(msgspec.Struct, frozen=True):
     """Seats that give the same answer."""
 
     answer: str
-    """The answer, as its most confident holder words it."""
+    """The answer, in the words that most weight gives it, of equal ones the most confident."""
     seats: tuple[str, ...]
-    """The seats, the most confident first."""
+    """The seats, those first who word it so, then the most confident."""
     weight: float
     """Sum of the holders' weights."""
     confidence: float
@@ -98,6 +125,18 @@ def position(view: View, post: int) -> Position:
     return decode(view.posts[post].body, Position)
 
 
+def with_said(view: View, says: Iterable[SayOn]) -> View:
+    """The view with what is posted in this very step."""
+    more = tuple(
+        Post(
+            session=view.sid, channel=say.channel, k=0, n=view.next_post + i, transition=view.n, at_ns=view.at_ns,
+            seat=say.seat, kind=say.kind, round=say.round, body=say.body,
+        )
+        for i, say in enumerate(says)
+    )  # fmt: skip
+    return msgspec.structs.replace(view, posts=(*view.posts, *more), next_post=view.next_post + len(more))
+
+
 def weights(view: View) -> dict[str, float]:
     """Panelist -> weight, in the order of the opening. If records are known: times the worth of its record."""
     seats = view.seats(PANELIST)
@@ -108,7 +147,7 @@ def weights(view: View) -> dict[str, float]:
 def voters(view: View, posts: Mapping[str, int]) -> dict[str, Position]:
     """Seat -> current position, in the order of the opening; seats that abstain have none."""
     current = {seat: position(view, posts[seat]) for seat in weights(view) if seat in posts}
-    return {seat: p for seat, p in current.items() if not p.abstains}
+    return {seat: p for seat, p in current.items() if p.speaks}
 
 
 def weighted(view: View, posts: Mapping[str, int], order: Iterable[str]) -> tuple[Weighted, ...]:
@@ -135,16 +174,23 @@ def groups(positions: Mapping[str, Position], weight: Mapping[str, float], label
     labels
         Seat -> what its answer is called; a seat without one: its words decide.
     """
+    called = {answer_key(positions[seat].answer): label for seat, label in labels.items() if seat in positions}
     by_answer: dict[str, list[str]] = {}
     for seat, p in positions.items():
-        label = labels.get(seat) or normalise(p.answer)
+        key = answer_key(p.answer)
+        label = labels.get(seat) or called.get(key) or key
         by_answer.setdefault(label, []).append(seat)
     answer_groups = []
     for label, seats in by_answer.items():
         total = sum(weight[s] for s in seats)
         sure = [positions[s].confidence for s in seats]
         confidence = weighted_median(sure, [weight[s] for s in seats])
-        ranked = tuple(sorted(seats, key=lambda s: -positions[s].confidence))
+        worded: dict[str, float] = {}
+        for s in seats:
+            worded[answer_key(positions[s].answer)] = worded.get(answer_key(positions[s].answer), 0.0) + weight[s]
+        ranked = tuple(
+            sorted(seats, key=lambda s: (-worded[answer_key(positions[s].answer)], -positions[s].confidence))
+        )
         answer_groups.append(Group(positions[ranked[0]].answer, ranked, total, confidence, label))
     return sorted(answer_groups, key=lambda g: (-g.weight, -g.confidence))
 
@@ -162,13 +208,22 @@ def labelled(state: State, posts: Mapping[str, int]) -> dict[str, str]:
 def labels_by_words(state: State, view: View, posts: Mapping[str, int]) -> dict[str, str]:
     """Number of the post -> label, without an analyst: that of a position with the same words, else the answer
     itself."""
-    known = {normalise(position(view, int(post)).answer): label for post, label in state.labels.items()}
+    known = {answer_key(position(view, int(post)).answer): label for post, label in state.labels.items()}
     labels = {}
     for post in posts.values():
-        if not state.label(post):
-            answer = position(view, post).answer
-            labels[str(post)] = known.setdefault(normalise(answer), squeeze(answer)[:MAX_LABEL])
+        answer = position(view, post).answer
+        key = answer_key(answer)
+        if key not in known:
+            known[key] = distinct(plain(answer), known.values())
+        labels[str(post)] = known[key]
     return labels
+
+
+def distinct(label: str, used: Iterable[str]) -> str:
+    """A label that is none of those in use: long answers may begin alike."""
+    taken = {answer_key(x) for x in used}
+    tries = itertools.chain([label[:MAX_LABEL]], (f"{label[: MAX_LABEL - 8]} ({n})" for n in itertools.count(2)))
+    return next(x for x in tries if answer_key(x) not in taken)
 
 
 def last_held(state: State, seat: str) -> int | None:
@@ -183,8 +238,11 @@ def changes_by(state: State) -> dict[str, int]:
 
 
 def disagreements(answer_groups: Sequence[Group]) -> tuple[str, ...]:
-    """The arguments against the leading answer, in words: for a session without an analyst."""
-    return tuple(
-        f"{g.answer} ({len(g.seats)}) against {answer_groups[0].answer} ({len(answer_groups[0].seats)})"
-        for g in answer_groups[1:]
-    )
+    """What stands against the leading answer, in words: for a session without an analyst. How many hold it is not said,
+    which would only invite conformity."""
+    return tuple(f"{plain(answer_groups[0].answer)} or {plain(g.answer)}" for g in answer_groups[1:])
+
+
+def is_tied(answer_groups: Sequence[Group]) -> bool:
+    """Whether the first two answers have the same weight."""
+    return len(answer_groups) > 1 and math.isclose(answer_groups[0].weight, answer_groups[1].weight)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocols.consensus.signing import offers, own_answer, second_first, tally
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
     Phase,
@@ -26,20 +27,30 @@ from parley.schemas.protocols.consensus import (
     PanelBrief,
     Position,
     Settings,
+    SignBrief,
     SoFar,
     Stood,
 )
-from parley.schemas.stops import STOPS
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
-ANSWER, REVISE, COMPARE, CONCLUDE = "answer", "revise", "compare", "conclude"
-PUBLIC = "public"
+ANSWER, REVISE, COMPARE, CONCLUDE, SIGN = "answer", "revise", "compare", "conclude", "sign"
+_SIGN_TOKENS = 3_000
+"""Tokens of a usual prompt to sign, beside the question."""
+_SIGN_FRAME = 1_500
+"""Those of them that are not what is put."""
 
 
 def caps(settings: Settings) -> Caps:
     """Tokens that one turn may take."""
     return Caps(input_tokens=settings.max_input_tokens, output_tokens=settings.max_output_tokens)
+
+
+def sign_caps(v: View, shown: int = 0) -> Caps:
+    """Tokens that a turn to sign may take: it shows the question, two sentences and two lines. `shown`: bytes of its
+    brief, where they are known."""
+    prompt = max(_SIGN_TOKENS, _SIGN_FRAME + shown // 2) + len(v.opened.question.encode()) // 2
+    return Caps(input_tokens=min(v.settings.max_input_tokens, prompt), output_tokens=v.settings.max_output_tokens)
 
 
 def analyst(v: View) -> str:
@@ -59,10 +70,14 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
         None: the round before was not scored.
     """
     n = s.round + 1
-    brief = raw(PanelBrief(iteration=n, round_limit=v.settings.round_limit, so_far=so_far))
     speaking = tuple(speaking)
     asks = []
     for me in weights(v):
+        mine = so_far
+        if so_far is not None:  # in an order of the reader's own, so that no place is favoured
+            order = tuple(shown_order(v, n, me, so_far.key_disagreements))
+            mine = msgspec.structs.replace(so_far, key_disagreements=order)
+        brief = raw(PanelBrief(iteration=n, round_limit=v.settings.round_limit, so_far=mine))
         peers = shown_order(v, n, me, (other for other in speaking if other != me))
         asks.append(
             AskSeat(
@@ -70,7 +85,7 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
                 caps=caps(v.settings), stream=True,
             )
         )  # fmt: skip
-    return msgspec.structs.replace(s, phase=Phase.REVISING, round=n), tuple(asks)
+    return msgspec.structs.replace(s, phase=Phase.REVISING, round=n, ending=""), tuple(asks)
 
 
 def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
@@ -101,23 +116,45 @@ def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
     return tuple(Moved(post=post, by=p.argument) for post, p in positions if p.argument)
 
 
-def ask_conclusion(s: State, v: View, reason: str) -> AskSeat:
-    """Ask the analyst to word the answer that prevailed. `reason`: why the session stops."""
+def ask_conclusion(s: State, v: View) -> AskSeat:
+    """Ask the analyst for a sentence that those who hold the first answer can sign; where too few signed one, for
+    another that meets what differs."""
     order = shown_order(v, len(s.rounds) + 1, analyst(v), voters(v, s.held))
     best = sides(s, v)[0]
     brief = ConcludeBrief(
-        reason=reason,
-        converged=STOPS[reason].converged,
         label=best.label,
         answer=best.answer,
         positions=weighted(v, s.held, order),
         stood=_stood(s, v),
         key_disagreements=s.rounds[-1].key_disagreements,
     )
+    if s.reworded:
+        stands = tally(s, v, sentence := s.puts[-1].sentence).stands
+        brief = msgspec.structs.replace(
+            brief, put=sentence, differs=tuple(x.differs for x in stands if x.differs),
+            reservations=tuple(x.reservation for x in stands if x.reservation),
+        )  # fmt: skip
     return AskSeat(
         seat=analyst(v), kind=CONCLUDE, round=len(s.rounds), brief=raw(brief), sees=tuple(s.held[p] for p in order),
-        caps=caps(v.settings), stream=True, final=True,
+        caps=caps(v.settings), stream=True,
     )  # fmt: skip
+
+
+def ask_signatures(s: State, v: View, sentence: str, seats: Iterable[str]) -> tuple[AskSeat, ...]:
+    """Ask these seats which of two sentences states their answer, or whether the only one does."""
+    offered, other = offers(s, v, sentence)
+    asks = []
+    for seat in seats:
+        first, second = (other, offered) if other and second_first(v, len(s.rounds), seat) else (offered, other)
+        brief = raw(SignBrief(yours=own_answer(s, v, seat), first=first, second=second))
+        asks.append(
+            AskSeat(
+                seat=seat, kind=SIGN, round=len(s.rounds), brief=brief, own=s.held[seat],
+                caps=sign_caps(v, len(bytes(brief))),
+                final=bool(s.ending),
+            )
+        )  # fmt: skip
+    return tuple(asks)
 
 
 def _stood(s: State, v: View) -> tuple[Stood, ...]:
@@ -130,7 +167,7 @@ def _stood(s: State, v: View) -> tuple[Stood, ...]:
     for played in s.rounds:
         for seat, post in played.posts.items():
             label, p = s.label(post), position(v, post)
-            if not label or p.abstains:
+            if not label or not p.speaks:
                 continue
             if label not in best or (p.confidence > best[label][0].confidence and best[label][1] == played.number):
                 best[label] = p, played.number

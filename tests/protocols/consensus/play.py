@@ -2,14 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.presence import Announcement
-from parley.schemas.protocols.consensus import CompareBrief, Comparison, ConcludeBrief, Conclusion, Position
+from parley.schemas.protocols.consensus import (
+    AnswerGroup,
+    CompareBrief,
+    Comparison,
+    ConcludeBrief,
+    Conclusion,
+    Position,
+    Put,
+    Signature,
+    SignBrief,
+)
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.wire import decode
 from tests.support.compared import comparison
@@ -93,6 +103,14 @@ class Play(BasePlay):
         said = {w.post: decode(self.session.posts[w.post].body, Position).answer for w in brief.positions}
         return comparison(brief, said, score, **{"key_disagreements": key_disagreements, **more})
 
+    def compare(self, groups: Mapping[str, str], near: float = 90.0, argued: str = "", **more: Any) -> log.Entry:
+        """The analyst's reply: label -> the seats' numbers; `argued`: those whose argument it finds."""
+        brief = decode(self.turn("analyst").ask.brief, CompareBrief)
+        by_seat = {self.session.posts[w.post].seat[-1]: w.post for w in brief.positions}
+        named = tuple(AnswerGroup(label=x, posts=tuple(by_seat[n] for n in seats)) for x, seats in groups.items())
+        fields = {"groups": named, "approach": near, "priority": near, "argued": tuple(by_seat[n] for n in argued)}
+        return self.reply("analyst", Comparison(**{**fields, **more}))
+
     def synthesize(self, answer: str) -> log.Entry:
         return self.reply("analyst", self.conclusion(answer))
 
@@ -101,10 +119,34 @@ class Play(BasePlay):
         brief = decode(self.turn("analyst").ask.brief, ConcludeBrief)
         return Conclusion(group=brief.label, reasoning="the panel says so", answer=answer)
 
+    @property
+    def put(self) -> Put:
+        """The sentence that was put last."""
+        return decode(self.posts("put")[-1].body, Put)
+
+    def sign(self, seat: str, states: str = "sentence", **more: Any) -> log.Entry:
+        """The seat says `sentence`, `rival` or `neither`; `differs` is quoted for it where it does not sign."""
+        brief = decode(self.turn(seat).ask.brief, SignBrief)
+        wanted = {"sentence": self.put.sentence, "rival": self.put.rival}.get(states)
+        place: Literal["first", "second", "neither"] = "neither"
+        if brief.first.sentence == wanted:
+            place = "first"
+        elif brief.second and brief.second.sentence == wanted:
+            place = "second"
+        if states != "sentence":
+            more = {"differs": self.put.sentence, **more}
+        return self.reply(seat, Signature(states=place, **more))
+
+    def sign_all(self, states: str = "sentence") -> None:
+        """Every asked seat says so."""
+        for seat in self.put.asked:
+            self.sign(seat, states)
+
     def round(self, score: float, *positions: Position | str | None) -> None:
-        """One whole round."""
+        """One whole round. Where all say the same word for word, nobody is asked for a score."""
         self.answers(*positions)
-        self.score(score)
+        if ("analyst", "compare") in self.asked():
+            self.score(score)
 
     # -- looking
     @property

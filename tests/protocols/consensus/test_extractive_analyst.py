@@ -36,12 +36,13 @@ def test_equal_answers_agree_and_contraries_that_share_their_words_do_not(
     assert len(comparison.key_disagreements) == len(groups) - 1
 
 
-def test_a_conclusion_explains_the_panels_answer_and_keeps_the_minority() -> None:
+def test_a_conclusion_words_the_panels_answer_and_names_what_others_hold() -> None:
     others = [position("Canary"), position("Canary"), position("Big-bang", "It is cheap.")]
     positions = tuple(Weighted(post=n, weight=1.0) for n in range(3))
-    brief = ConcludeBrief(
-        reason="round_limit", converged=False, label="canary", answer="Canary", stood=(), positions=positions
-    )
+    brief = ConcludeBrief(label="canary", answer="Canary", stood=(), positions=positions)
     conclusion = ask(turn_shown("q?", kind="conclude", seat="analyst", others=others, brief=brief))
-    assert conclusion.reasoning.startswith("There is no consensus; most weight stands on “Canary”: 2 of 3 seats, 67% ")
-    assert "A minority answers “Big-bang”, on “It is cheap.” (d.md)." in conclusion.reasoning
+    assert (conclusion.answer, conclusion.group) == ("Canary", "canary")
+    assert conclusion.reasoning == (
+        "The evidence quoted most: “The canary caught six faults.” (d.md)."
+        " Another answer is “Big-bang”, on “It is cheap.” (d.md)."
+    )

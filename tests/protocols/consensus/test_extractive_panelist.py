@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from parley.agents.models import make_model
+from parley.agents.protocols.consensus.extractive_panelist import ACCEPTED
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import Position
+from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 from tests.protocols.consensus.simulate import ask, document, turn_shown
 
 CANARY = "Should we release with a canary or a big-bang?"
@@ -78,3 +79,40 @@ def test_instructions_in_documents_and_quotes_are_no_evidence() -> None:
     assert completion.flags == ("injection",)
     assert (completion.body.answer, completion.body.change) == ("Canary", "kept")
     assert not any("nstructions" in c.quote or "SYSTEM" in c.quote for c in completion.body.citations)
+
+
+def signs(own: Position | None, first: Offered, second: Offered | None = None) -> Signature:
+    """What a seat with this last answer says to two sentences."""
+    brief = SignBrief(yours=own.answer if own else "", first=first, second=second)
+    signature = ask(turn_shown(CANARY, [FOR], kind="sign", own=own, brief=brief))
+    assert isinstance(signature, Signature)
+    return signature
+
+
+CARRIES = Offered(sentence="Big-bang release", quotation=BIG_BANG)
+
+
+def test_it_signs_what_reads_as_its_own_answer_and_quotes_the_other() -> None:
+    one, two = Offered(sentence="The canary."), Offered(sentence="Big-bang")
+    assert signs(HELD, two, one) == Signature(states="second", differs="Big-bang")
+    assert signs(HELD, one, two) == Signature(states="first", differs="Big-bang")
+
+
+def test_it_signs_another_sentence_on_the_same_passage_alone() -> None:
+    passage = "The auditors recommend the canary."
+    own = peer("the canary, say the auditors", passage)
+    worded = "The canary is what the auditors recommend"
+    assert signs(own, Offered(sentence=worded, quotation=passage)).states == "first"
+    assert signs(own, Offered(sentence=worded, quotation="The canary was safest.")).states == "neither"
+    assert signs(own, Offered(sentence="Not the canary, say the auditors", quotation=passage)).states == "neither"
+
+
+def test_it_signs_neither_of_two_others_and_quotes_the_first() -> None:
+    one, two = Offered(sentence="Big-bang"), Offered(sentence="Blue-green")
+    assert signs(HELD, one, two) == Signature(states="neither", differs="Big-bang")
+
+
+def test_without_an_answer_it_accepts_what_its_quotation_carries() -> None:
+    accepted = signs(None, Offered(sentence="Blue-green"), CARRIES)
+    assert (accepted.states, accepted.reservation) == ("second", ACCEPTED)
+    assert signs(None, Offered(sentence="Big-bang release")).states == "neither", "nothing is quoted for it"

@@ -11,19 +11,8 @@ from tests.outcomes.played import counted, values
 from tests.protocols.consensus.play import Play, cite, document, says
 
 ADOPTS = {"change": "adopted", "change_reason": "convinced"}
-
-
-def compare(play: Play, groups: dict[str, str], near: float = 90.0, argued: str = "") -> None:
-    """The analyst's reply: label -> the seats' numbers; `argued`: those whose argument it finds."""
-    brief = decode(play.turn("analyst").ask.brief, CompareBrief)
-    by_seat = {play.session.posts[w.post].seat[-1]: w.post for w in brief.positions}
-    play.reply(
-        "analyst",
-        Comparison(
-            groups=tuple(AnswerGroup(label=x, posts=tuple(by_seat[n] for n in seats)) for x, seats in groups.items()),
-            approach=near, priority=near, argued=tuple(by_seat[n] for n in argued),
-        ),
-    )  # fmt: skip
+LONG = "It is Vilnius. The law of 1992 says so"
+"""More than a sentence."""
 
 
 @pytest.mark.parametrize(
@@ -33,7 +22,7 @@ def compare(play: Play, groups: dict[str, str], near: float = 90.0, argued: str 
         ([("a", (0, 1)), ("b", (1, 2))], "groups: 1: in more than one group"),
         ([("a", (0, 1)), ("b", (2, 7))], "groups: 7: no position"),
         (
-            [("Vilnius", (0, 1)), ("the vilnius.", (2,))],
+            [("Vilnius", (0, 1)), ("vilnius.", (2,))],
             "groups: 'Vilnius' is the label of two; one answer is one group",
         ),
     ],
@@ -49,9 +38,9 @@ def test_groups_hold_each_position_once(groups: list[tuple[str, tuple[int, ...]]
 def test_other_words_are_the_same_answer() -> None:
     play = Play()
     play.answers("Vilnius", "The capital is the city of Vilnius", "Wilno, as the Poles say")
-    compare(play, {"Vilnius": "123"})
+    play.compare({"Vilnius": "123"})
+    play.sign_all()
     assert (play.stop["reason"], play.stop["certificate"]["groups"]) == ("threshold", {"Vilnius": 3})
-    play.synthesize("Vilnius")
     got = play.result.outcome
     assert (got["label"], got["agree"], got["minority"]) == ("Vilnius", 3, [])
     assert (got["first_round_majority"], got["changed"], got["confidence"]) == ("Vilnius", {}, 0.8)
@@ -60,9 +49,9 @@ def test_other_words_are_the_same_answer() -> None:
 def test_a_sharper_wording_is_no_change_and_a_label_stays() -> None:
     play = Play()
     play.answers("Vilnius", "Kaunas", "Riga")
-    compare(play, {"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=10)
+    play.compare({"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=10)
     play.answers("Vilnius, since 1323", "Kaunas between the wars, and no more", says("Riga"))
-    compare(play, {"vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=10)
+    play.compare({"vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=10)
     assert play.session.inner.rounds[1].flips == ()
     assert [g["label"] for g in play.last("assessment")["groups"]] == ["Vilnius", "Kaunas", "Riga"]
 
@@ -81,7 +70,7 @@ def test_the_chance_that_two_seats_hold_the_same(sides: list[list[float]], chanc
 def test_the_score_follows_from_the_groups() -> None:
     play = Play()
     play.answers("Vilnius", "Kaunas", "Vilnius")
-    compare(play, {"Vilnius": "13", "Kaunas": "2"}, near=100)
+    play.compare({"Vilnius": "13", "Kaunas": "2"}, near=100)
     told = play.last("assessment")
     assert told["score"] == pytest.approx(0.6 * 100 / 3 + 40, abs=0.01)
     assert told["groups"] == [
@@ -106,14 +95,14 @@ def test_who_says_that_it_kept_its_answer_is_not_said_to_have_changed_it() -> No
     """The comparison of the answers may have been wrong in either round."""
     play = Play(panel=3)
     play.answers("Lithuania's capital", "Vilnius", "Vilnius")
-    compare(play, {"Kaunas": "1", "Vilnius": "23"})
+    play.compare({"Kaunas": "1", "Vilnius": "23"})
     play.answers("Vilnius, as I said", "Vilnius", "Vilnius")
-    compare(play, {"Vilnius": "123"})
+    play.compare({"Vilnius": "123"})
+    play.sign_all()
     teller = Teller()
     shown = "\n".join(text for p in play.session.posts for _, text in teller.lines(p))
     assert "panelist_1 says that it kept its answer, but the comparison put it with another" in shown
     assert "panelist_1 changed its answer" not in shown
-    play.synthesize("Vilnius")
     told = "\n".join(ConsensusPresenter().round_words(ConsensusPresenter().round_figures(play.result.rounds[-1])))
     assert "panelist_1 says that it kept its answer" in told
     short = ConsensusPresenter().in_short(play.result)
@@ -123,20 +112,20 @@ def test_who_says_that_it_kept_its_answer_is_not_said_to_have_changed_it() -> No
 def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
     play = Play(panel=5, documents=[document("a.md", "Vilnius is the capital since 1323.", "panelist_5")])
     play.answers("Kaunas", "Kaunas", "Kaunas", "Kaunas", "Vilnius")
-    compare(play, {"Kaunas": "1234", "Vilnius": "5"})
+    play.compare({"Kaunas": "1234", "Vilnius": "5"})
     (held,) = (p.n for p in play.session.posts if p.seat == "panelist_5")
     moved = says("Vilnius", **ADOPTS)
     by_argument = says("Vilnius", **ADOPTS, argument=Argument(post=held, claim="because Vilnius"))
     made_up = says("Vilnius", **ADOPTS, argument=Argument(post=held, claim="the king said so"))
     quoting = says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "capital since 1323"),))
-    play.answers(moved, by_argument, made_up, quoting, "Vilnius")
+    play.answers(moved, by_argument, made_up, quoting, "Vilnius, since 1323")
     brief = decode(play.turn("analyst").ask.brief, CompareBrief)
     assert {(m.post, m.by.post, m.by.claim) for m in brief.moves} == {
         (play.session.inner.held["panelist_2"], held, "because Vilnius"),
         (play.session.inner.held["panelist_3"], held, "the king said so"),
     }
     assert held in play.turn("analyst").ask.sees  # who is to find the claim is shown the post
-    compare(play, {"Vilnius": "12345"}, argued="2")
+    play.compare({"Vilnius": "12345"}, argued="2")
     told = play.last("assessment")
     assert told["moved"] == {
         "panelist_1": "unexplained", "panelist_2": "argument", "panelist_3": "unexplained", "panelist_4": "quotation",
@@ -147,7 +136,7 @@ def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
     assert "panelist_1 changed its answer without a reason that was found" in shown
     assert "panelist_2 changed its answer by argument: panelist_5 says: because Vilnius" in shown
     assert "panelist_4 changed its answer by what was quoted: convinced" in shown
-    play.synthesize("Vilnius")
+    play.sign_all()
     assert play.result.outcome["changed"] == {"unexplained": 2, "argument": 1, "quotation": 1}
     assert values(counted(play), "flips_total") == {
         ("consensus", "unexplained"): 2, ("consensus", "argued"): 1, ("consensus", "quoted"): 1,
@@ -164,12 +153,12 @@ def test_an_argument_is_found_only_where_one_was_named() -> None:
 
 def test_who_concludes_is_shown_every_answer_that_stood() -> None:
     play = Play({"round_limit": 2})
-    play.answers("Vilnius", says("Kaunas", reasoning="it was the seat of the president"), "Kaunas")
-    compare(play, {"Vilnius": "1", "Kaunas": "23"}, near=10)
-    play.answers("Vilnius", says("Vilnius", change="adopted", change_reason="that was between the wars"), "Kaunas")
-    compare(play, {"Vilnius": "12", "Kaunas": "3"}, near=10)
+    play.answers(LONG, says("Kaunas", reasoning="it was the seat of the president"), "Kaunas")
+    play.compare({"Vilnius": "1", "Kaunas": "23"}, near=10)
+    play.answers(LONG, says(LONG, change="adopted", change_reason="that was between the wars"), "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
     brief = decode(play.turn("analyst").ask.brief, ConcludeBrief)
-    assert (brief.reason, brief.converged, brief.label) == ("round_limit", False, "Vilnius")
+    assert (brief.label, brief.answer, brief.put) == ("Vilnius", LONG, "")
     assert [(x.label, x.seats, x.left) for x in brief.stood] == [
         ("Vilnius", 2, ()), ("Kaunas", 1, ("that was between the wars",)),
     ]  # fmt: skip
@@ -178,13 +167,14 @@ def test_who_concludes_is_shown_every_answer_that_stood() -> None:
 
 def test_what_moved_somebody_is_the_argument_that_is_shown_for_an_answer() -> None:
     play = Play({"round_limit": 2})
-    surest = says("Vilnius", confidence=0.99, reasoning="everybody knows it")
+    surest = says(LONG, confidence=0.99, reasoning="everybody knows it")
     play.answers(surest, says("Vilnius", reasoning="the law of 1992 names it"), "Kaunas")
-    compare(play, {"Vilnius": "12", "Kaunas": "3"}, near=10)
+    play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
     law = next(p.n for p in play.session.posts if p.seat == "panelist_2")
     moved = says("Vilnius", **ADOPTS, argument=Argument(post=law, claim="the law names it"))
-    play.answers(says("Vilnius", confidence=1.0, reasoning="against me speaks Kaunas"), "Vilnius", moved)
-    compare(play, {"Vilnius": "123"}, near=10, argued="3")
+    mine = says(LONG, confidence=1.0, reasoning="against me speaks Kaunas")
+    play.answers(mine, "The city of Vilnius", moved)
+    play.compare({"Vilnius": "123"}, near=10, argued="3")
     brief = decode(play.turn("analyst").ask.brief, ConcludeBrief)
     assert [(x.label, x.argument) for x in brief.stood] == [
         ("Vilnius", "the law of 1992 names it"), ("Kaunas", "because Kaunas"),
@@ -195,18 +185,17 @@ def test_what_moved_somebody_is_the_argument_that_is_shown_for_an_answer() -> No
 def test_nobody_is_told_the_score() -> None:
     play = Play()
     play.answers("Vilnius", "Kaunas", "Riga")
-    compare(play, {"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=77)
+    play.compare({"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=77)
     brief = bytes(play.turn("panelist_1").ask.brief)
     assert b"score" not in brief and b"band" not in brief and b"trend" not in brief
 
 
 def test_without_an_analyst_equal_words_are_equal_answers() -> None:
     play = Play()
-    play.answers("Vilnius", "the Vilnius.", "Kaunas")
+    play.answers("Vilnius", "vilnius.", "Kaunas")
     play.fail("analyst")
     told = play.last("assessment")
     assert (told["source"], [g["label"] for g in told["groups"]]) == ("lexical_fallback", ["Vilnius", "Kaunas"])
-    changed = says("Vilnius", **ADOPTS, argument=Argument(post=0, claim="because Vilnius"))
-    play.answers("Vilnius", "Vilnius", changed)
-    play.fail("analyst")
+    argued = Argument(post=play.session.inner.held["panelist_1"], claim="because Vilnius")
+    play.answers("Vilnius", "Vilnius", says("Vilnius", **ADOPTS, argument=argued))
     assert play.last("assessment")["moved"] == {"panelist_3": "argument"}  # nobody could look: it is believed

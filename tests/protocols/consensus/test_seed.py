@@ -8,6 +8,8 @@ from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, says
 
 ADOPTS = {"change": "adopted", "change_reason": "the argument convinced me"}
+LONG = "It is Vilnius. The law of 1992 says so"
+"""More than a sentence."""
 
 
 def brief(play: Play, seat: str) -> PanelBrief:
@@ -49,11 +51,10 @@ def test_evaluation_after_each_round() -> None:
 
 
 def test_early_exit() -> None:
-    """Early exit if high consensus (e.g., "Vilnius is Lithuania's capital")."""
+    """Early exit if high consensus (e.g., "Vilnius is Lithuania's capital"): equal words need no analyst."""
     play = Play()
-    play.round(98, "Vilnius", "Vilnius", "Vilnius")
-    assert play.stop["reason"] == "threshold"
-    play.synthesize("Vilnius")
+    play.answers("Vilnius", "Vilnius", "Vilnius")
+    assert play.result.stop.reason == "threshold"
     assert len(play.result.rounds) == 1
     assert play.result.stop.converged
 
@@ -72,7 +73,7 @@ def test_round_2_shows_all_responses() -> None:
 def test_up_to_5_rounds() -> None:
     """Iterative refinement - up to 5 rounds."""
     play = Play()
-    for score in (10, 20, 30, 40, 50):
+    for score in (5, 10, 20, 30, 40):
         play.round(score, "Vilnius", "Kaunas", "Riga")
     assert play.stop["reason"] == "round_limit"
     assert play.stop["certificate"]["round"] == 5
@@ -91,19 +92,22 @@ def test_positions_can_be_updated() -> None:
 def test_the_evolution_of_consensus_is_monitored() -> None:
     """Coordinator monitors consensus evolution."""
     play = Play()
-    for score in (45, 62, 72):
+    for score in (20, 28, 36):
         play.round(score, "Vilnius", "Kaunas", "Riga")
-    assert [r["trend"] for r in map(_body, play.posts("assessment"))] == [[45], [45, 62], [45, 62, 72]]
+    assert [r["trend"] for r in map(_body, play.posts("assessment"))] == [[20], [20, 28], [20, 28, 36]]
 
 
 def test_synthesis_comes_last() -> None:
-    """Final synthesis only after consensus or max iterations."""
+    """Final synthesis only after consensus or max iterations: it words what is put to be signed, and only where no
+    seat's own words are a sentence."""
     play = Play({"round_limit": 2})
-    play.round(45, "Vilnius", "Kaunas", "Riga")
+    play.round(45, LONG, LONG, "Riga")
     assert "conclude" not in {t.kind for t in play.turns().values()}
-    play.round(50, "Vilnius", "Kaunas", "Riga")
-    assert [(t.kind, t.final) for t in play.turns().values()] == [("conclude", True)]
-    assert play.posts("stop")
+    play.round(45, LONG, LONG, "Riga")
+    assert {t.kind for t in play.turns().values()} == {"conclude"}
+    short = Play({"round_limit": 1})
+    short.round(45, "Vilnius", "Vilnius", "Riga")
+    assert {t.kind for t in short.turns().values()} == {"sign"}
 
 
 # ---------------------------------------------------------------- 1. IterativeDebateOrchestrator
@@ -113,33 +117,34 @@ def test_default_max_iterations() -> None:
     """Configurable max iterations (default: 5)."""
     assert Settings().round_limit == 5
     play = Play({"round_limit": 1})
-    play.round(50, "Vilnius", "Kaunas", "Riga")
+    play.round(30, "Vilnius", "Kaunas", "Riga")
     assert play.stop["reason"] == "round_limit"
     assert play.stop["certificate"]["round_limit"] == 1
 
 
 def test_default_threshold() -> None:
-    """Configurable consensus threshold (default: 90%)."""
+    """Configurable consensus threshold (default: 90%): from there on an answer is put, and as many must sign it."""
     assert Settings().threshold == 90
-    for threshold in (70, 0.7):
+    for threshold in (60, 0.6):
         play = Play({"threshold": threshold})
-        play.round(70, "Vilnius", "Kaunas", "Vilnius")
+        play.round(60, "Vilnius", "Kaunas", "Vilnius")
+        play.sign_all("neither")
         assert play.stop["reason"] == "threshold"
     below = Play()
-    below.round(89.9, "Vilnius", "Vilnius", "Vilnius")
+    below.round(60, "Vilnius", "Kaunas", "Vilnius")
     assert below.phase == "revising"
 
 
 def test_stuck() -> None:
     """Stuck detection (no progress after 3 rounds)."""
     play = Play()
-    for score in (50, 50.5, 51):
+    for score in (20, 20.5, 21):
         assert not play.posts("stop")
         play.round(score, "Vilnius", "Kaunas", "Riga")
     assert play.stop["reason"] == "stuck"
     assert not play.stop["converged"]
     moving = Play()
-    for score in (50, 51.5, 50):
+    for score in (20, 21.5, 20):
         moving.round(score, "Vilnius", "Kaunas", "Riga")
     assert not moving.posts("stop")
 
@@ -147,10 +152,10 @@ def test_stuck() -> None:
 def test_stuck_looks_at_the_last_rounds_only() -> None:
     """Stuck detection (no progress after 3 rounds): progress made before them does not count."""
     play = Play()
-    for score in (20, 60, 60, 60):
+    for score in (5, 35, 35, 35):
         play.round(score, "Vilnius", "Kaunas", "Riga")
     assert play.stop["reason"] == "stuck"
-    assert play.stop["certificate"]["trend"] == [20, 60, 60, 60]
+    assert play.stop["certificate"]["trend"] == [5, 35, 35, 35]
 
 
 # ---------------------------------------------------------------- 2. ConsensusAnalyzer
@@ -211,7 +216,7 @@ def test_fallback() -> None:
     assert told["dimensions"]["approach"] == pytest.approx(100 * (1 + 0.5 + 0.5) / 3, abs=0.01)
     assert told["dimensions"]["priority"] == 100
     assert told["score"] == pytest.approx(0.6 * 100 / 3 + 0.25 * 200 / 3 + 0.15 * 100, abs=0.02)
-    assert told["key_disagreements"] == ["Kaunas (1) against Vilnius (2)"]
+    assert told["key_disagreements"] == ["Vilnius or Kaunas"]
     assert play.phase == "revising"
 
 
@@ -222,8 +227,7 @@ def played() -> Play:
     play = Play()
     play.answers("Vilnius", "Kaunas", "Vilnius")
     play.score(45, "the city")
-    play.round(95, "Vilnius", says("Vilnius", **ADOPTS), "Vilnius")
-    play.synthesize("Vilnius")
+    play.answers("Vilnius", says("Vilnius", **ADOPTS), "Vilnius")
     return play
 
 
@@ -238,7 +242,7 @@ def test_all_responses_are_kept() -> None:
 
 def test_scores_are_kept() -> None:
     """Consensus scores over time."""
-    assert [r["score"] for r in played().result.rounds] == [45, 95]
+    assert [r["score"] for r in played().result.rounds] == [45, 100]
 
 
 def test_position_changes_are_kept() -> None:
@@ -254,9 +258,9 @@ def test_convergence_metrics_are_kept() -> None:
     """Convergence metrics."""
     result = played().result
     assert [(r["band"], r["direction"], r["source"]) for r in result.rounds] == [
-        ("none", "stable", "analyst"), ("strong", "improving", "analyst"),
+        ("none", "stable", "analyst"), ("strong", "improving", "same_words"),
     ]  # fmt: skip
-    assert result.stop.certificate["trend"] == [45, 95]
+    assert result.stop.certificate["trend"] == [45, 100]
     assert result.stop.certificate["flips"] == 1
 
 
@@ -269,19 +273,23 @@ def test_disagreements_are_kept() -> None:
 
 
 def test_force_synthesis() -> None:
-    """5 iterations reached: Force Synthesis."""
+    """5 iterations reached: Force Synthesis - of an answer that more than half hold; what nobody signs is no answer."""
     play = Play({"round_limit": 1})
-    play.round(10, "Vilnius", "Kaunas", "Riga")
+    play.round(40, LONG, LONG, "Riga")
     told = decode(play.turn("analyst").ask.brief, ConcludeBrief)
-    assert (told.reason, told.converged) == ("round_limit", False)
-    assert len(told.positions) == 3
+    assert (told.answer, len(told.positions)) == (LONG, 3)
+    apart = Play({"round_limit": 1})
+    apart.round(10, "Vilnius", "Kaunas", "Riga")
+    assert (apart.result.stop.reason, apart.outcome["answer"]) == ("round_limit", "")
 
 
 def test_final_solution() -> None:
-    """Synthesis leads to the Final Solution."""
+    """Synthesis leads to the Final Solution: once the seats have signed it."""
     play = Play()
-    play.round(95, "Vilnius", "Vilnius", "Vilnius")
+    play.round(95, LONG, LONG, "Vilnius")
     play.synthesize("Vilnius, since 1323")
+    assert not play.session.closed
+    play.sign_all()
     assert play.session.closed
     assert play.result.outcome["answer"] == "Vilnius, since 1323"
     assert play.result.outcome["reasoning"] == "the panel says so"
@@ -310,7 +318,7 @@ def test_position_update(change: str, answer: str) -> None:
     play = Play()
     play.round(45, "Vilnius", "Kaunas", "Vilnius")
     reason = "" if change == "kept" else "history"
-    play.round(50, "Vilnius", says(answer, change=change, change_reason=reason), "Vilnius")
+    play.round(45, "Vilnius", says(answer, change=change, change_reason=reason), "Vilnius")
     assert play.last("assessment")["changes"] == {"panelist_1": "kept", "panelist_2": change, "panelist_3": "kept"}
 
 
@@ -327,30 +335,35 @@ def test_decision_point() -> None:
 def test_factual_question() -> None:
     """Consensus: 98% - Result: Early exit, no iteration needed."""
     play = Play()
-    play.round(98, "Vilnius", "The Vilnius.", "vilnius")
-    play.synthesize("Vilnius")
+    play.answers("Vilnius", "Vilnius.", "vilnius")
     assert (len(play.result.rounds), play.result.stop.reason) == (1, "threshold")
     assert play.result.outcome["minority"] == []
 
 
 def test_complex_question() -> None:
-    """Consensus 45%, 72%, 91% - Result: Consensus reached after 3 iterations."""
+    """Consensus 45%, 72%, 91% - Result: Consensus reached after 3 iterations. Two answers come to 60 at most, so the
+    second score is lower here."""
     play = Play(question="Best microservices architecture for a startup?")
-    for score in (45, 72, 91):
-        play.round(score, "monolith first", "microservices", "hybrid")
+    for score in (45, 58, 91):
+        assert not play.posts("put")
+        play.round(score, "monolith first", "a monolith at first", "hybrid")
+    play.sign_all()
     assert (play.stop["reason"], play.stop["certificate"]["round"]) == ("threshold", 3)
 
 
 def test_philosophical_question() -> None:
-    """35% → 42% → 48% → 51% → 53% - Result: Max iterations, coordinator synthesizes best arguments."""
+    """35% → 42% → 48% → 51% → 53% - Result: Max iterations, coordinator synthesizes best arguments. Three answers come
+    to 40 at most, so the scores are lower here; and of answers that nobody shares, each stands with its own
+    argument."""
     play = Play(question="Is AGI consciousness possible?")
-    for score in (35, 42, 48, 51, 53):
+    for score in (15, 22, 28, 31, 33):
         play.round(score, "yes", "no", "unknowable")
     assert play.stop["reason"] == "round_limit"
     assert not play.stop["converged"]
-    play.synthesize("yes, with reservations")
-    assert play.result.outcome["source"] == "synthesis"
-    assert "consensus" not in play.result.outcome["reasoning"]
+    assert play.result.outcome["source"] == "none"
+    assert {(m["answer"], m["reasoning"]) for m in play.result.outcome["minority"]} == {
+        (answer, f"because {answer}") for answer in ("yes", "no", "unknowable")
+    }
 
 
 # ---------------------------------------------------------------- Model Communication Protocol
@@ -361,15 +374,15 @@ def test_what_each_model_receives() -> None:
 
     The seed's current_score and trend are left out: they tell a seat to give in, not why."""
     play = Play()
-    play.round(45, "Vilnius", "Kaunas", "Riga")
-    play.round(62, "Vilnius", "Kaunas", "Riga")
+    play.round(25, "Vilnius", "Kaunas", "Riga")
+    play.round(32, "Vilnius", "Kaunas", "Riga")
     for seat, answer in zip(play.panel, ("Vilnius", "Kaunas", "Riga"), strict=True):
         play.reply(seat, says(answer))
-    play.score(72, "the city")
+    play.score(38, "the city")
     told = brief(play, "panelist_1")
     assert told.iteration == 4
     assert told.so_far == SoFar(agreements=(), key_disagreements=("the city",))
-    assert b"72" not in bytes(play.turn("panelist_1").ask.brief)
+    assert b"38" not in bytes(play.turn("panelist_1").ask.brief)
     own = play.turn("panelist_1").ask.own
     assert own is not None
     assert play.session.posts[own].seat == "panelist_1"

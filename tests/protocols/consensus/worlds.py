@@ -19,9 +19,11 @@ from parley.schemas.protocols.consensus import (
     Comparison,
     ConcludeBrief,
     Conclusion,
+    Signature,
+    SignBrief,
 )
 from parley.schemas.session import Budget
-from parley.schemas.text import normalise, same
+from parley.schemas.text import answer_key, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
@@ -40,6 +42,10 @@ class Small:
     panel: int = 2
     budget: Budget = UNLIMITED
     usages: tuple[int, ...] = (0,)
+    each: bool = False
+    """Whether the first seat says the first answer alone, and so on, to the end."""
+    misses: bool = True
+    """Whether turns also fail."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
 
@@ -49,19 +55,31 @@ class Small:
         return Play(caps, panel=self.panel, there=there, budget=self.budget).session.opened
 
 
+LONG = "a is right. So is its other half"
+"""More than a sentence, so that the analyst words what is put."""
 WORLDS = {
-    "round_limit": Small({"round_limit": 2, "attempts": 1}),
-    "stuck": Small({"round_limit": 4, "attempts": 1, "stuck_rounds": 2}, answers=("a",), scores=(10, 50)),
-    "retries": Small({"round_limit": 2, "attempts": 3}, answers=("a",), scores=(10, 95)),
-    "three": Small({"round_limit": 1, "attempts": 2}, panel=3),
-    "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", ""), scores=(95,), panel=3),
+    "round_limit": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10,)),
+    "going on": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(95,), each=True),
+    "stuck": Small(
+        {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
+    ),
+    "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
+    "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
+    "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
+    "at once": Small({"round_limit": 1, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
+    "wording": Small({"round_limit": 2, "attempts": 1}, answers=(LONG, "a"), scores=(95,), each=True),
+    "silent": Small({"round_limit": 1, "attempts": 1}, answers=("a", ""), scores=()),
     "seconds": Small(
-        {"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10, 95), budget=Budget(seconds=5), late=True
+        {"round_limit": 1, "attempts": 1}, answers=("a", "b"), scores=(95,), budget=Budget(seconds=5), late=True,
     ),
-    "tokens": Small(
-        {"round_limit": 3, "attempts": 1}, answers=("a",), scores=(10,), budget=Budget(tokens=900), usages=(0, 240)
-    ),
-}
+    **{
+        f"{tokens} tokens": Small(
+            {"round_limit": 2, "attempts": 1}, answers=(LONG, LONG, "b"), scores=(10,), budget=Budget(tokens=tokens),
+            usages=(240,), panel=3, each=True, misses=False,
+        )
+        for tokens in (1_500, 1_800, 2_000, 2_600, 2_900)
+    },
+}  # fmt: skip
 
 
 def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
@@ -71,9 +89,18 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
         label = decode(ask.brief, ConcludeBrief).label
         yield Conclusion(group=label, reasoning="r", answer="in other words")
         yield Conclusion(group="another", reasoning="r", answer="what nobody said")
+    elif ask.kind == "sign":
+        brief = decode(ask.brief, SignBrief)
+        yield Signature(states="first", differs=brief.first.sentence)
+        yield Signature(states="neither", differs=brief.first.sentence)
+        if brief.second:
+            yield Signature(states="second", differs=brief.first.sentence)
     else:
         own = None if ask.own is None else _answer(session, ask.own)
-        for answer in world.answers:
+        mine = world.answers
+        if world.each:
+            mine = (world.answers[[x.seat for x in session.opened.seats].index(ask.seat)],)
+        for answer in mine:
             if not answer:
                 yield says("", abstains=True)
             elif not own or same(own, answer):
@@ -89,7 +116,7 @@ def comparisons(world: Small, session: Session, brief: CompareBrief) -> Iterator
     """By the answers' words, as near as each score; and all the same. Whoever names an argument is believed, or not."""
     apart: dict[str, list[int]] = {}
     for w in brief.positions:
-        apart.setdefault(normalise(_answer(session, w.post)), []).append(w.post)
+        apart.setdefault(answer_key(_answer(session, w.post)), []).append(w.post)
     argued = tuple(m.post for m in brief.moves)
     for near in world.scores:
         groups = tuple(AnswerGroup(label=label, posts=tuple(posts)) for label, posts in apart.items())
@@ -108,11 +135,13 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
     now = session.at_ns
     for turn in session.turns.values():
         for tokens in world.usages:
-            yield from replies(turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late)
+            yield from replies(
+                turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late, misses=world.misses
+            )
     yield from ticks(session)
 
 
-ORDER = {"answering": 0, "revising": 0, "scoring": 1, "synthesizing": 2, "done": 3}
+ORDER = {"answering": 0, "revising": 0, "scoring": 1, "wording": 2, "signing": 3, "done": 4}
 
 
 def rank(session: Session) -> tuple[int, ...]:
@@ -122,6 +151,9 @@ def rank(session: Session) -> tuple[int, ...]:
         session.closed,
         session.stopped is not None,
         s.round,
+        len(s.signatures),
+        s.reworded,
+        len(s.puts),
         ORDER[s.phase],
         -len(session.turns),
         attempts(session),
@@ -129,12 +161,17 @@ def rank(session: Session) -> tuple[int, ...]:
 
 
 EXPECTED = {
-    "round_limit": expect("round_limit", "quorum", "threshold", "unanswered", states=30),
-    "stuck": expect("quorum", "stuck", "threshold", states=30),  # threshold: by the fallback's score
+    "round_limit": expect("round_limit", "quorum", "threshold", states=30),
+    "going on": expect("round_limit", "quorum", "threshold", states=30),
+    "stuck": expect("quorum", "incomplete", "stuck", "threshold", "round_limit", states=30),
     "retries": expect("round_limit", "quorum", "threshold", states=30),
-    "three": expect("round_limit", "quorum", "threshold", "unanswered", states=30),
-    "one holder": expect("quorum", "threshold", "unanswered", states=30),
+    "three": expect("round_limit", "quorum", "threshold", states=30),
+    "one holder": expect("quorum", "threshold", "round_limit", states=30),
+    "at once": expect("quorum", "threshold", "round_limit", states=30),
+    "wording": expect("round_limit", "quorum", "threshold", states=30),
+    "silent": expect("quorum", "threshold", "unanswered", states=10),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
-    "tokens": expect("budget", "quorum", "stuck", "threshold", states=30),
+    **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800, 2_000, 2_600)},
+    "2900 tokens": expect("budget", "quorum", "round_limit", "threshold"),
 }
 WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts)

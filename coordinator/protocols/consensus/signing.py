@@ -1,0 +1,272 @@
+"""consensus: who has signed a sentence, and whether that is enough.
+
+A group of answers is somebody's proposal. A sentence is agreed when its owners say so: a seat whose own answer is the
+same word for word has said it; every other seat signs it, or does not. With w the seats' weights, S those who said or
+signed it, A those who ever answered (all seats, where `consensus.absent` is `counts`) and N all seats:
+
+    agreed      100 w(S) >= threshold * w(A)   and   2 |S| > |N|
+
+    signatures that a threshold of 60 / 70 / 90 asks for, weights 1
+    n = 3, all answered 2 / 3 / 3     n = 5, all answered 3 / 4 / 5
+           one never    2 / 2 / 2            one never    3 / 3 / 4
+           two never    no number            two never    3 / 3 / 3
+                                             three never  no number
+
+An abstention is an answer here: it stays in A, and the seat may sign. A signature binds the hash of the sentence, the
+seat's own last answer and the seat, so none is asked for twice, and none is carried to another answer.
+"""
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+
+import msgspec
+
+from parley.coordinator.commands import SayOn
+from parley.coordinator.protocols.consensus.state import (
+    PUBLIC,
+    SIGNATURE,
+    Group,
+    State,
+    distinct,
+    position,
+    sides,
+    weights,
+)
+from parley.coordinator.table import View
+from parley.schemas.protocols.consensus import (
+    Offered,
+    Position,
+    Put,
+    SeatSignature,
+    Settings,
+    Signature,
+    SignBrief,
+    Signed,
+)
+from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, two_ways
+from parley.schemas.wire import decode, raw
+
+MAX_SENTENCE = 300
+"""Characters of a seat's own words that are put as they are."""
+MAX_LINE = 240
+"""Characters of a reason, and of a quotation, that a signer is shown."""
+_NEXT_SENTENCE = re.compile(r"[.!?]\s+\S|\n\s*\S")
+_NEARLY = 1e-9
+
+
+def binding(sentence: str, answer: str, seat: str) -> str:
+    """The hash that a signature binds: sentence, the seat's own last answer, seat. 32 hex digits, the same for the same
+    words (parley.schemas.text.answer_key)."""
+    h = blake2b(digest_size=16)
+    for part in (answer_key(sentence), answer_key(answer), seat):
+        data = part.encode()
+        h.update(len(data).to_bytes(8, "big") + data)
+    return h.hexdigest()
+
+
+def is_sentence(text: str) -> bool:
+    """Whether words are a sentence or less, so that they can be put as they are."""
+    text = text.strip()
+    return len(text) <= MAX_SENTENCE and not _NEXT_SENTENCE.search(text)
+
+
+def own_answer(s: State, v: View, seat: str) -> str:
+    """The seat's last answer; empty: it has none."""
+    if seat not in s.held:
+        return ""
+    p = position(v, s.held[seat])
+    return plain(p.answer) if p.speaks else ""
+
+
+def stand(s: State, v: View, sentence: str, seat: str) -> SeatSignature:
+    """Where a seat stands to a sentence, as far as it is on record."""
+    weight = weights(v)[seat]
+    if seat not in s.held:
+        why = next((r.why.get(seat, "") for r in reversed(s.rounds) if seat in r.why), "")
+        return SeatSignature(seat=seat, stands="never", weight=weight, why=why)
+    answer = own_answer(s, v, seat)
+    binds = binding(sentence, answer, seat)
+    if answer and same(answer, sentence):
+        return SeatSignature(seat=seat, stands="said", weight=weight, binds=binds)
+    given = s.signatures.get(binds)
+    if given is None:
+        left = s.rounds[-1].why.get(seat, "") if seat in gone(s) else ""
+        return SeatSignature(seat=seat, stands="none" if answer else "abstains", weight=weight, why=left)
+    stands = given.states if given.states != "sentence" else "reserved" if given.reservation else "signed"
+    return SeatSignature(
+        seat=seat, stands=stands, weight=weight, binds=binds, differs=given.differs, reservation=given.reservation,
+        why=given.why,
+    )  # fmt: skip
+
+
+SIGNS = ("said", "signed", "reserved")
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """What stands behind a sentence."""
+
+    stands: tuple[SeatSignature, ...]
+    """One for each seat, in the order of the opening."""
+    weight: float
+    of_weight: float
+    seats: int
+    reached: bool
+
+    @property
+    def signers(self) -> tuple[str, ...]:
+        """The seats that said or signed it."""
+        return tuple(x.seat for x in self.stands if x.stands in SIGNS)
+
+
+def tally(s: State, v: View, sentence: str) -> Tally:
+    """Count what stands behind a sentence."""
+    stands = tuple(stand(s, v, sentence, seat) for seat in weights(v))
+    signed = [x for x in stands if x.stands in SIGNS]
+    weight = sum(x.weight for x in signed)
+    of = share_of(s, v)
+    return Tally(stands, weight, of, len(signed), enough(weight, len(signed), of, len(stands), v.settings.threshold))
+
+
+def share_of(s: State, v: View) -> float:
+    """The weight of which the threshold is a share."""
+    every = weights(v)
+    return sum(w for seat, w in every.items() if seat in s.held or v.settings.absent == "counts")
+
+
+def enough(weight: float, seats: int, of_weight: float, of_seats: int, threshold: float) -> bool:
+    """Whether this is agreement: the share of the weight, and more than half of all seats."""
+    return 100 * weight >= threshold * of_weight - _NEARLY and 2 * seats > of_seats
+
+
+def can_reach(s: State, v: View) -> bool:
+    """Whether those still able to sign could reach it, if all of them signed: seats that answered at least once and did
+    not miss the last two rounds. Those that did still stand behind what they signed, and behind their own words where a
+    seat that is there says the same."""
+    every, left = weights(v), gone(s)
+    able = [seat for seat in s.held if seat not in left]
+    sentences = ["", *(own_answer(s, v, seat) for seat in able), *(p.sentence for p in s.puts)]
+    for sentence in sentences:
+        seats = [*able, *(seat for seat in left if sentence and stand(s, v, sentence, seat).stands in SIGNS)]
+        weight = sum(every[seat] for seat in seats)
+        if enough(weight, len(seats), share_of(s, v), len(every), v.settings.threshold):
+            return True
+    return False
+
+
+def gone(s: State) -> frozenset[str]:
+    """Seats that missed the last two rounds."""
+    if len(s.rounds) < 2:
+        return frozenset()
+    return frozenset(s.rounds[-1].missing) & frozenset(s.rounds[-2].missing)
+
+
+def asked(s: State, v: View, sentence: str) -> tuple[str, ...]:
+    """Seats that are to be asked: they were heard, have not said it word for word, and did not answer for it before."""
+    seats = []
+    for seat in weights(v):
+        answer = own_answer(s, v, seat)
+        known = binding(sentence, answer, seat) in s.signatures
+        if seat in s.held and seat not in gone(s) and not known and not (answer and same(answer, sentence)):
+            seats.append(seat)
+    return tuple(seats)
+
+
+def rival(answer_groups: list[Group]) -> Group | None:
+    """The strongest rival of the first group; None: there is none."""
+    return answer_groups[1] if len(answer_groups) > 1 else None
+
+
+def offers(s: State, v: View, sentence: str) -> tuple[Offered, Offered | None]:
+    """The sentence and its strongest rival, each with a line of reasons and a quotation."""
+    answer_groups = sides(s, v)
+    other = rival(answer_groups)
+    against = _offered(s, v, plain(other.answer), other) if other else None
+    return _offered(s, v, sentence, answer_groups[0]), against
+
+
+def _offered(s: State, v: View, sentence: str, group: Group) -> Offered:
+    p: Position = position(v, s.held[group.seats[0]])
+    quotation = squeeze(p.citations[0].quote)[:MAX_LINE] if p.citations else ""
+    reason = squeeze(p.reasoning)
+    reason = reason if len(reason) <= MAX_LINE else reason[: MAX_LINE - 1].rsplit(" ", 1)[0] + "…"
+    return Offered(sentence=sentence, reason=reason, quotation=quotation, two_ways=two_ways(sentence))
+
+
+def second_first(v: View, round_: int, seat: str) -> bool:
+    """Whether this seat is shown the rival before the sentence."""
+    digest = blake2b(f"{v.opened.seed}|sign|{round_}|{seat}".encode(), digest_size=1).digest()
+    return bool(digest[0] & 1)
+
+
+def booked(s: State, v: View) -> tuple[State, tuple[SayOn, ...]]:
+    """What every seat said that was asked to sign: kept, and posted. Whoever signs another answer than its own has
+    changed its answer in this round."""
+    put = s.puts[-1]
+    given = {seat: _given(s, v, put, seat) for seat in put.asked}
+    held = {seat: s.label(s.held[seat]) for seat in given}
+    moved = {
+        seat: SIGNATURE
+        for seat, signed in given.items()
+        if signed.states == "sentence" and held[seat] and held[seat] != put.label
+    }
+    last = s.rounds[-1]
+    last = msgspec.structs.replace(
+        last, flips=tuple(dict.fromkeys((*last.flips, *moved))), moved={**last.moved, **moved}
+    )
+    s = msgspec.structs.replace(
+        s, pending={}, absent={}, rounds=(*s.rounds[:-1], last),
+        signatures={**s.signatures, **{signed.binds: signed for signed in given.values()}},
+    )  # fmt: skip
+    return as_signed(s, v), tuple(
+        SayOn(channel=PUBLIC, kind="signature", round=put.round, body=raw(signed), seat=seat)
+        for seat, signed in given.items()
+    )
+
+
+def as_signed(s: State, v: View) -> State:
+    """Groups as the seats have signed, whatever an analyst put together: who signed a sentence holds its answer; who
+    refused one of an answer, and said or signed none of it, holds another."""
+    labels = dict(s.labels)
+    put = {p.label for p in s.puts}
+    apart = {answer_key(position(v, int(post)).answer): x for post, x in labels.items() if x not in put}
+    for seat, post in s.held.items():
+        stands = [(put.label, stand(s, v, put.sentence, seat).stands) for put in s.puts]
+        behind = [label for label, stood in stands if stood in SIGNS]
+        label = labels.get(str(post), "")
+        if behind:
+            labels[str(post)] = behind[-1]
+        elif label and any(x == label and stood in ("rival", "neither") for x, stood in stands):
+            answer = own_answer(s, v, seat)
+            key = answer_key(answer)
+            if key not in apart:
+                apart[key] = distinct(answer, labels.values())
+            labels[str(post)] = apart[key]
+    return msgspec.structs.replace(s, labels=labels)
+
+
+def _given(s: State, v: View, put: Put, seat: str) -> Signed:
+    """What a seat said to a sentence, with what it binds."""
+    answer = own_answer(s, v, seat)
+    given = Signed(sentence=put.sentence, answer=answer, states="none", binds=binding(put.sentence, answer, seat))
+    if seat not in s.pending:
+        return msgspec.structs.replace(given, why=s.absent.get(seat, s.short))
+    reply = decode(s.pending[seat], Signature)
+    differs = reply.differs if stands_in(reply.differs, put.sentence) else ""
+    if reply.states == "neither":
+        return msgspec.structs.replace(given, states="neither", differs=differs)
+    swapped = bool(put.rival) and second_first(v, put.round, seat)
+    if (reply.states == "second") == swapped:
+        return msgspec.structs.replace(given, states="sentence", reservation=reply.reservation)
+    return msgspec.structs.replace(given, states="rival", differs=differs)
+
+
+def chosen(brief: SignBrief, states: str) -> Offered | None:
+    """The sentence that a reply chooses; None: neither."""
+    return {"first": brief.first, "second": brief.second}.get(states)
+
+
+def below_least(dimensions: Mapping[str, float], settings: Settings) -> dict[str, float]:
+    """Dimension -> its value, of those below the least value that the user set; one that was not measured is at 0."""
+    found = {name: dimensions.get(name, 0.0) for name in settings.least}
+    return {name: value for name, value in found.items() if value < settings.least[name]}

@@ -1,0 +1,580 @@
+"""Nothing is called agreed that its owners did not sign: one rule a test."""
+
+from typing import Any
+
+import pytest
+
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.consensus.signing import binding
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.protocols.consensus import Conclusion, PanelBrief, Signature, SignBrief
+from parley.schemas.session import Budget, Seat
+from parley.schemas.wire import decode
+from tests.protocols.consensus.play import Play, cite, document, says
+
+ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
+ABSTAINS = says("", abstains=True)
+ONCE = {"round_limit": 1}
+LONG = "It is Vilnius. The law of 1992 says so"
+"""More than a sentence."""
+
+
+def calls(play: Play) -> int:
+    return sum(isinstance(entry.event, log.Replied) for entry in play.entries)
+
+
+def stands(play: Play) -> list[str]:
+    """Where each seat stands to the answer of the result, in the order of the opening."""
+    return [x["stands"] for x in play.outcome["signatures"]]
+
+
+def agreed(play: Play) -> bool:
+    return play.result.stop.converged
+
+
+def signs(play: Play, *seats: str) -> None:
+    """Of those asked, these sign, and the others do not."""
+    for seat in play.put.asked:
+        play.sign(seat, "sentence" if seat in seats else "neither")
+
+
+def words_anew(play: Play, sentence: str) -> None:
+    """The sentence goes back, and the analyst words it anew."""
+    assert play.ask("analyst").kind == "conclude"
+    play.synthesize(sentence)
+
+
+def refused(play: Play) -> None:
+    """Nobody who was asked signs; nor what is worded anew."""
+    signs(play)
+    words_anew(play, "Something else")
+    signs(play)
+
+
+# ---------------------------------------------------------------- how many must sign
+
+TABLE = [
+    (3, 0, (2, 3, 3)), (3, 1, (2, 2, 2)), (3, 2, None),
+    (5, 0, (3, 4, 5)), (5, 1, (3, 3, 4)), (5, 2, (3, 3, 3)), (5, 3, None),
+]  # fmt: skip
+ROWS = [
+    (panel, never, threshold, None if wanted is None else wanted[place])
+    for panel, never, wanted in TABLE
+    for place, threshold in enumerate((60, 70, 90))
+]
+
+
+def signed_by(panel: int, never: int, threshold: float, signers: int) -> Play:
+    """All who answer say the same in other words; the first `signers` of them sign what is put."""
+    play = Play({"round_limit": 1, "threshold": threshold}, panel=panel)
+    there = panel - never
+    play.answers(*(f"Vilnius, said {n} times" for n in range(1, there + 1)), *[None] * never)
+    if play.session.closed:
+        return play
+    play.compare({"Vilnius": "".join(str(n) for n in range(1, there + 1))})
+    willing = play.panel[:signers]
+    signs(play, *willing)
+    if not play.session.closed:
+        words_anew(play, "The capital is Vilnius")
+        signs(play, *willing)
+    return play
+
+
+@pytest.mark.parametrize(("panel", "never", "threshold", "wanted"), ROWS)
+def test_signatures_that_a_threshold_asks_for(panel: int, never: int, threshold: float, wanted: int | None) -> None:
+    if wanted is None:
+        play = signed_by(panel, never, threshold, panel - never)
+        assert not agreed(play) and play.result.stop.reason in ("incomplete", "quorum")
+        return
+    enough, short = (signed_by(panel, never, threshold, n) for n in (wanted, wanted - 1))
+    assert (enough.result.stop.reason, agreed(enough)) == ("threshold", True)
+    assert (short.result.stop.reason, agreed(short)) == ("round_limit", False)
+    assert enough.outcome["signed"] == {
+        "weight": wanted, "of_weight": panel - never, "seats": wanted, "of_seats": panel,
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- what it costs
+
+
+def test_equal_answers_need_nobody() -> None:
+    play = Play()
+    play.answers("Vilnius", "Vilnius.", "vilnius")
+    assert (play.result.stop.reason, agreed(play), calls(play)) == ("threshold", True, 3)
+    assert (play.outcome["answer"], stands(play)) == ("Vilnius", ["said"] * 3)
+    assert play.last("assessment")["source"] == "same_words"
+
+
+def test_equal_answers_of_more_than_a_sentence_need_nobody() -> None:
+    play = Play()
+    play.answers(LONG, LONG, LONG)
+    assert (agreed(play), calls(play), play.outcome["answer"]) == (True, 3, LONG)
+
+
+def test_the_same_in_other_words_takes_six_calls() -> None:
+    play = Play()
+    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "It is Vilnius")
+    play.compare({"Vilnius": "123"})
+    assert play.asked() == [("panelist_2", "sign"), ("panelist_3", "sign")]
+    play.sign_all()
+    assert (agreed(play), calls(play), stands(play)) == (True, 6, ["said", "signed", "signed"])
+    assert (play.outcome["answer"], play.outcome["source"]) == ("Vilnius", "seat")
+
+
+def test_the_third_adopts_what_two_say() -> None:
+    play = Play()
+    play.answers("Vilnius", "Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"})
+    assert play.phase == "revising"
+    play.answers("Vilnius", "Vilnius", says("Vilnius", **ADOPTS))
+    assert (agreed(play), calls(play), stands(play)) == (True, 7, ["said"] * 3)
+
+
+# ---------------------------------------------------------------- lasting disagreement
+
+
+def test_three_lasting_answers_are_never_put() -> None:
+    play = Play()
+    for _ in range(3):
+        play.round(20, "Vilnius", "Kaunas", "Riga")
+    assert (play.result.stop.reason, play.posts("put")) == ("stuck", [])
+    assert (play.outcome["answer"], play.outcome["source"]) == ("", "none")
+    assert set(play.outcome["tied"]) == {"Vilnius", "Kaunas", "Riga"}
+
+
+@pytest.mark.parametrize(("settings", "reason", "rounds"), [({}, "stuck", 3), ({"round_limit": 2}, "round_limit", 2)])
+def test_a_lasting_dissent_is_named_and_keeps_its_reason(settings: dict[str, Any], reason: str, rounds: int) -> None:
+    play = Play(settings)
+    for _ in range(rounds):
+        play.round(40, "Vilnius", "Vilnius", "Kaunas")
+    assert [*play.put.asked] == ["panelist_3"]
+    signs(play)
+    words_anew(play, "Vilnius, as most say")
+    assert [*play.put.asked] == play.panel
+    signs(play, "panelist_1", "panelist_2")
+    assert (play.result.stop.reason, agreed(play), len(play.posts("put"))) == (reason, False, 2)
+    assert stands(play) == ["signed", "signed", "neither"]
+    assert [m["seat"] for m in play.outcome["minority"]] == ["panelist_3"]
+
+
+def test_a_two_to_two_tie_has_no_answer() -> None:
+    play = Play(ONCE, panel=4)
+    play.round(40, "Vilnius", "Kaunas", "Vilnius", "Kaunas")
+    assert (play.result.stop.reason, play.posts("put")) == ("round_limit", [])
+    assert (play.outcome["answer"], play.outcome["tied"]) == ("", ["Vilnius", "Kaunas"])
+    assert len(play.outcome["minority"]) == 4
+
+
+# ---------------------------------------------------------------- an analyst that errs
+
+MERGED = [
+    ("Canary", "Blue-green", "Big-bang"), ("C++", "C#", "C++"), ("B+", "B-", "B+"), ("> 5 ms", "< 5 ms", "> 5 ms"),
+    ("A > B", "B > A", "A > B"), ("1.000 Euro", "1 Euro", "1.000 Euro"), ("काम", "कम", "काम"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answers", MERGED)
+def test_what_an_analyst_merges_is_not_agreed_where_a_seat_says_that_it_is_not_its_answer(answers: list[str]) -> None:
+    play = Play(ONCE)
+    play.answers(*answers)
+    play.compare({"the same": "123"}, near=100)
+    assert play.put.sentence == answers[0]
+    assert set(play.put.asked) == {seat for seat, said in zip(play.panel, answers, strict=True) if said != answers[0]}
+    refused(play)
+    assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
+    tied = len({*answers}) == len(answers)
+    assert play.outcome["answer"] == ("" if tied else answers[0])
+    assert {m["answer"] for m in play.outcome["minority"]} == {*answers} - ({*()} if tied else {answers[0]})
+
+
+def test_a_number_that_is_read_in_two_ways_is_marked() -> None:
+    play = Play(ONCE)
+    play.answers("1.000 Euro", "1 Euro", "1.000 Euro")
+    play.compare({"one": "123"})
+    brief = decode(play.ask("panelist_2").brief, SignBrief)
+    assert (brief.first.two_ways, brief.second) == (("1.000",), None)
+    play.sign_all()
+    assert play.outcome["two_ways"] == ["1.000"]
+
+
+def test_who_parts_equal_words_is_told_the_pair_and_then_words_decide() -> None:
+    play = Play()
+    play.answers("C++", "C#", "C++")
+    held = play.session.inner.held
+    pair = sorted((held["panelist_1"], held["panelist_3"]))
+    play.compare({"C++": "1", "C#": "23"})
+    error = play.ask("analyst").error
+    assert all(str(post) in error for post in pair) and "say the same word for word, 'C++'; put them together" in error
+    play.compare({"C++": "1", "C#": "23"})
+    told = play.last("assessment")
+    assert told["source"] == "lexical_fallback"
+    assert [(g["label"], g["seats"]) for g in told["groups"]] == [
+        ("C++", ["panelist_1", "panelist_3"]), ("C#", ["panelist_2"]),
+    ]  # fmt: skip
+
+
+def test_a_conclusion_for_another_answer_is_refused_once_and_then_a_seats_own_words_are_put() -> None:
+    play = Play(ONCE)
+    play.answers(says(LONG, confidence=0.9), "Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"})
+    for _ in range(2):
+        play.reply("analyst", Conclusion(group="Kaunas", reasoning="I know better", answer="It is Kaunas."))
+        if play.phase == "wording":
+            assert "you word 'Kaunas'" in play.ask("analyst").error
+    assert (play.put.sentence, play.put.worded_by) == (LONG, "panelist_1")
+    signs(play, "panelist_2")
+    words_anew(play, "Vilnius")
+    signs(play, "panelist_1")
+    assert (play.outcome["departing"], agreed(play)) == ("It is Kaunas.", False)
+
+
+# ---------------------------------------------------------------- approach and priority
+
+
+def garden(**settings: Any) -> Play:
+    play = Play(settings, question="Should the primary school keep its vegetable garden?")
+    play.answers(says("Yes", confidence=0.8), says("Yes, keep it.", confidence=0.75), "It should be kept.")
+    play.compare({"Keep it": "123"}, approach=70, priority=40)
+    return play
+
+
+def test_other_reasons_do_not_block_the_same_answer() -> None:
+    play = garden()
+    play.sign_all()
+    assert (play.result.stop.reason, agreed(play), len(play.result.rounds)) == ("threshold", True, 1)
+
+
+def test_a_least_value_blocks_and_is_named_as_the_reason() -> None:
+    play = garden(least={"approach": 80}, round_limit=1)
+    assert play.posts("put") == []
+    assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
+    assert play.certificate["least"] == {"approach": {"value": 70, "least": 80}}
+
+
+def test_a_least_value_blocks_equal_words_too() -> None:
+    play = Play({"least": {"priority": 50}, "round_limit": 1})
+    play.answers("Yes", "Yes", "Yes")
+    play.compare({"Yes": "123"}, priority=40)
+    assert (agreed(play), play.certificate["least"]) == (False, {"priority": {"value": 40, "least": 50}})
+
+
+# ---------------------------------------------------------------- who is not there
+
+
+def test_a_seat_that_never_answered_leaves_the_share() -> None:
+    play = Play()
+    play.answers("Vilnius", "Vilnius", None)
+    assert (agreed(play), stands(play)) == (True, ["said", "said", "never"])
+    assert play.outcome["signed"] == {"weight": 2, "of_weight": 2, "seats": 2, "of_seats": 3}
+    assert "model unreachable" in play.outcome["signatures"][2]["why"]
+
+
+def test_a_seat_that_never_answered_counts_where_that_is_set() -> None:
+    play = Play({"absent": "counts"})
+    play.answers("Vilnius", "Vilnius", None)
+    assert (play.result.stop.reason, agreed(play)) == ("incomplete", False)
+
+
+def test_a_seat_that_answered_another_thing_and_died_stays_in_the_share() -> None:
+    play = Play()
+    play.round(40, "Vilnius", "Vilnius", "Kaunas")
+    for _ in range(2):
+        play.answers("Vilnius", "Vilnius", None)
+        if not play.session.closed:
+            play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
+    assert (play.result.stop.reason, agreed(play), len(play.result.rounds)) == ("incomplete", False, 3)
+    assert [(m["seat"], m["answer"]) for m in play.outcome["minority"]] == [("panelist_3", "Kaunas")]
+    assert (stands(play), play.outcome["signatures"][2]["why"]) == (["said", "said", "none"], "model unreachable")
+
+
+def test_a_seat_that_died_still_stands_behind_its_own_words() -> None:
+    play = Play()
+    play.round(40, "Vilnius", "Vilnius", "Kaunas")
+    play.answers(None, "Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
+    play.answers(None, "Vilnius", says("Vilnius", **ADOPTS))
+    assert (play.result.stop.reason, agreed(play), stands(play)) == ("threshold", True, ["said"] * 3)
+
+
+def test_weights_never_replace_the_half() -> None:
+    seats = [
+        Seat(seat=f"panelist_{n}", role="panelist", queue=f"panelist_{n}", weight=w)
+        for n, w in ((1, 5.0), (2, 1.0), (3, 1.0))
+    ]
+    play = Play({"threshold": 60, "round_limit": 1}, seats=seats)
+    play.answers("Kaunas", "Vilnius", "Riga")
+    play.compare({"Kaunas": "1", "Vilnius": "2", "Riga": "3"})
+    refused(play)
+    assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
+    assert play.outcome["signed"] == {"weight": 5, "of_weight": 7, "seats": 1, "of_seats": 3}
+
+
+# ---------------------------------------------------------------- abstentions
+
+
+def test_who_abstains_may_sign() -> None:
+    play = Play()
+    play.answers("Vilnius", "Vilnius", ABSTAINS)
+    assert decode(play.ask("panelist_3").brief, SignBrief).yours == ""
+    play.sign("panelist_3", reservation="I held nothing")
+    assert (agreed(play), stands(play)) == (True, ["said", "said", "reserved"])
+    assert play.outcome["signatures"][2]["reservation"] == "I held nothing"
+    assert play.outcome["changed"] == {}, "it had no answer to change"
+
+
+@pytest.mark.parametrize(("threshold", "converged"), [(60, True), (70, False)])
+def test_two_that_abstain_and_refuse_stay_in_the_share(threshold: float, converged: bool) -> None:
+    play = Play({"round_limit": 1, "threshold": threshold}, panel=5)
+    play.answers("Vilnius", "Vilnius", "Vilnius", ABSTAINS, ABSTAINS)
+    signs(play)
+    if not converged:
+        words_anew(play, "The capital is Vilnius")
+        signs(play, *play.panel[:3])
+    assert agreed(play) is converged
+    assert play.outcome["signed"] == {"weight": 3, "of_weight": 5, "seats": 3, "of_seats": 5}
+
+
+@pytest.mark.parametrize("nothing", [".", "?", "..."])
+def test_an_answer_of_signs_alone_is_an_abstention_after_one_retry(nothing: str) -> None:
+    play = Play()
+    play.reply("panelist_1", says(nothing))
+    assert "names no answer" in play.ask("panelist_1").error
+    play.reply("panelist_1", says(nothing))
+    for seat in play.panel[1:]:
+        play.reply(seat, says("Vilnius"))
+    assert play.asked() == [("panelist_1", "sign")]
+    play.sign_all()
+    assert (agreed(play), play.outcome["answer"], stands(play)) == (True, "Vilnius", ["signed", "said", "said"])
+
+
+def test_a_label_before_an_answer_is_lost() -> None:
+    play = Play()
+    play.answers(says("Answer: Vilnius", confidence=0.9), "Final answer: vilnius.", "Vilnius")
+    assert (agreed(play), calls(play), play.outcome["answer"]) == (True, 3, "Vilnius")
+
+
+# ---------------------------------------------------------------- the turn to sign
+
+
+def test_a_form_missed_twice_is_no_signature_and_hangs_nothing() -> None:
+    play = Play({"round_limit": 1, "threshold": 60})
+    play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
+    play.compare({"Vilnius": "123"})
+    bad = Signature(states="neither", differs="words that do not stand there")
+    play.reply("panelist_2", bad)
+    assert "quote word for word the clause of 'Vilnius' that differs" in play.ask("panelist_2").error
+    play.reply("panelist_2", bad)
+    play.sign("panelist_3")
+    assert (agreed(play), stands(play)) == (True, ["said", "none", "signed"])
+    assert play.outcome["signatures"][1]["why"]
+
+
+def test_time_over_while_they_sign_counts_what_came() -> None:
+    play = Play({"threshold": 60}, budget=Budget(seconds=5))
+    play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
+    play.compare({"Vilnius": "123"})
+    play.sign("panelist_2")
+    play.expire()
+    assert (play.result.stop.reason, agreed(play), stands(play)) == ("threshold", True, ["said", "signed", "none"])
+
+
+def test_who_takes_the_rival_quotes_what_differs() -> None:
+    play = Play({"threshold": 60})
+    play.answers("Vilnius", "The city of Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"})
+    play.sign("panelist_2", "rival", differs="nothing of it")
+    assert "that differs from your answer" in play.ask("panelist_2").error
+    play.sign("panelist_2")
+    play.sign("panelist_3", "rival", differs="")  # it is its own answer, word for word
+    assert (agreed(play), stands(play)) == (True, ["said", "signed", "rival"])
+
+
+def test_a_turn_to_sign_shows_two_sentences_and_no_names_or_counts() -> None:
+    play = Play({"threshold": 60}, panel=5, documents=[document("a.md", "The seat of state is Vilnius.", "panelist_1")])
+    quoted = says("Vilnius", confidence=0.9, citations=(cite("a.md", "The seat of state is Vilnius."),))
+    play.answers(quoted, "The city of Vilnius", "It is Vilnius", "Kaunas", "Riga")
+    play.compare({"Vilnius": "123", "Kaunas": "4", "Riga": "5"})
+    for seat in ("panelist_2", "panelist_3", "panelist_4", "panelist_5"):
+        ask = play.ask(seat)
+        brief = decode(ask.brief, SignBrief)
+        assert brief.second is not None and {brief.first.sentence, brief.second.sentence} == {"Vilnius", "Kaunas"}
+        offered = brief.first if brief.first.sentence == "Vilnius" else brief.second
+        assert (offered.reason, offered.quotation) == ("because Vilnius", "The seat of state is Vilnius.")
+        assert b"panelist" not in bytes(ask.brief) and ask.sees == ()
+        assert len(bytes(ask.brief)) < 1_600, "under 400 tokens"
+
+
+def test_the_order_of_the_two_sentences_differs_by_seat() -> None:
+    play = Play({"threshold": 60}, panel=9)
+    play.answers("Vilnius", *(f"Vilnius, {n}" for n in range(7)), "Kaunas")
+    play.compare({"Vilnius": "12345678", "Kaunas": "9"})
+    assert {decode(play.ask(seat).brief, SignBrief).first.sentence for seat in play.put.asked} == {"Vilnius", "Kaunas"}
+
+
+def test_nothing_is_asked_twice_of_the_same_seat_with_the_same_answer() -> None:
+    play = Play({"round_limit": 3, "stuck_rounds": 9})
+    for n in range(3):
+        play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
+        play.compare({"Vilnius": "123"})
+        if n == 0:
+            assert play.put.asked == ("panelist_2", "panelist_3")
+            signs(play, "panelist_2")
+            words_anew(play, "The capital is Vilnius")
+            signs(play, "panelist_1", "panelist_2")
+        else:
+            assert len(play.posts("put")) == 2, "what all answered for is not put again"
+    binds = [signed["binds"] for signed in play.bodies("signature")]
+    assert len(binds) == len(set(binds)) == 5
+    assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
+
+
+def test_who_changes_its_answer_is_asked_anew() -> None:
+    play = Play({"round_limit": 2})
+    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
+    play.compare({"Vilnius": "123"})
+    signs(play, "panelist_2")
+    words_anew(play, "The capital is Vilnius")
+    signs(play, "panelist_1", "panelist_2")
+    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Vilnius, not Kaunas")
+    play.compare({"Vilnius": "123"})
+    assert play.put.asked == ("panelist_3",)
+    play.sign_all()
+    assert (agreed(play), stands(play)) == (True, ["said", "signed", "signed"])
+
+
+def test_words_that_were_put_already_are_not_put_again() -> None:
+    play = Play(ONCE)
+    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"})
+    signs(play, "panelist_2")
+    words_anew(play, "vilnius.")
+    assert (play.result.stop.reason, len(play.posts("put")), play.outcome["source"]) == ("round_limit", 1, "seat")
+
+
+@pytest.mark.parametrize("other", [("Kaunas", "a", "p1"), ("Vilnius", "b", "p1"), ("Vilnius", "a", "p2")])
+def test_what_a_signature_binds(other: tuple[str, str, str]) -> None:
+    assert binding(*other) != binding("Vilnius", "a", "p1") == binding(" vilnius. ", "a", "p1")
+
+
+def test_a_signature_stands_in_the_log_and_the_certificate_with_what_it_binds() -> None:
+    play = garden()
+    play.sign_all()
+    wanted = binding("Yes", "It should be kept.", "panelist_3")
+    assert {post.seat: decode(post.body, dict[str, Any])["binds"] for post in play.posts("signature")}[
+        "panelist_3"
+    ] == wanted
+    assert play.certificate["sentence"] == "Yes"
+    assert play.certificate["signatures"]["panelist_3"] == {"stands": "signed", "binds": wanted}
+    assert play.certificate["signed"] == {"weight": 3, "of_weight": 3, "seats": 3, "of_seats": 3}
+
+
+# ---------------------------------------------------------------- who changed, and why
+
+
+def test_a_renamed_label_is_nobodys_change() -> None:
+    play = Play()
+    play.answers("Vilnius", "Kaunas", "Riga")
+    play.compare({"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=10)
+    play.answers("Vilnius", "Kaunas", "Riga")
+    play.compare({"the capital": "1", "the second city": "2", "a city abroad": "3"}, near=10)
+    assert play.last("assessment")["moved"] == {}
+    assert [g["label"] for g in play.last("assessment")["groups"]] == ["Vilnius", "Kaunas", "Riga"]
+
+
+def test_signing_another_answer_is_a_change_of_that_round() -> None:
+    play = Play({"threshold": 60})
+    play.answers("Vilnius", "The city of Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"})
+    play.sign_all()
+    assert play.outcome["changed"] == {"signature": 1}
+    (played,) = play.result.rounds
+    assert {seat: p.get("moved") for seat, p in played["positions"].items()} == {
+        "panelist_1": None, "panelist_2": None, "panelist_3": "signature",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("quoted", "by"),
+    [
+        ("Lunch is at noon.", "unexplained"),  # nobody showed it, and it says nothing
+        ("That is what it is.", "unexplained"),
+        ("Trakai was the capital before.", "quotation"),  # it bears on the question
+        ("The law of 1992 says it.", "unexplained"),  # another showed it, and it says nothing of either
+    ],
+)
+def test_what_explains_a_change_was_shown_or_bears_on_the_question(quoted: str, by: str) -> None:
+    text = "Lunch is at noon. That is what it is. Trakai was the capital before. The law of 1992 says it."
+    play = Play(documents=[document("a.md", text, "panelist_2")])
+    held = says("Vilnius", citations=(cite("a.md", "The law of 1992 says it."),))
+    play.round(40, held, held, "Kaunas")
+    play.answers(held, held, says("Vilnius", **ADOPTS, moved_by=(cite("a.md", quoted),)))
+    assert play.last("assessment")["moved"] == {"panelist_3": by}
+
+
+def test_disagreements_come_in_an_order_of_each_readers_own() -> None:
+    play = Play(panel=5)
+    play.answers(*"abcde")
+    told = tuple(f"point {word}" for word in ("red", "green", "blue", "white"))
+    play.score(10, *told)
+    orders = set()
+    for seat in play.panel:
+        so_far = decode(play.ask(seat).brief, PanelBrief).so_far
+        assert so_far is not None and sorted(so_far.key_disagreements) == sorted(told)
+        orders.add(so_far.key_disagreements)
+    assert len(orders) > 2
+
+
+def test_without_an_analyst_disagreements_count_no_heads() -> None:
+    play = Play(panel=5)
+    play.answers("Vilnius", "Vilnius", "Vilnius", "Kaunas", "Riga")
+    play.fail("analyst")
+    assert set(play.last("assessment")["key_disagreements"]) == {"Vilnius or Kaunas", "Vilnius or Riga"}
+
+
+# ---------------------------------------------------------------- kill and replay
+
+
+def through_signing() -> Play:
+    """A path through every phase, with a signature that was delivered twice."""
+    play = Play({"round_limit": 2})
+    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
+    play.compare({"Vilnius": "123"})
+    play.sign("panelist_2")
+    play.redeliver("panelist_3")
+    play.sign("panelist_3", "neither")
+    words_anew(play, "The capital is Vilnius")
+    signs(play, "panelist_1", "panelist_2")
+    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", says("Vilnius, not Kaunas", **ADOPTS))
+    play.compare({"Vilnius": "123"})
+    play.sign_all()
+    return play
+
+
+def test_a_path_through_signing_replays() -> None:
+    play = through_signing()
+    assert agreed(play)
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
+
+
+def test_killed_between_any_two_events_it_goes_on_as_if_nothing_had_been() -> None:
+    play = through_signing()
+    for n in range(1, len(play.entries)):
+        again = through_signing()
+        again.session = replay(PROTOCOLS.get, "s1", play.log[:n]).session
+        again.entries = play.entries[:n]
+        for entry in play.entries[n:]:
+            again.now_ns = entry.at_ns
+            again.event(entry.event, entry.cause, after_s=0)
+        assert again.log == play.log, n
+
+
+def test_a_signature_that_was_delivered_twice_counts_once() -> None:
+    play = Play({"threshold": 60})
+    play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
+    play.compare({"Vilnius": "123"})
+    before = play.session.ledger.unaccounted_turns
+    play.redeliver("panelist_2")
+    assert play.session.ledger.unaccounted_turns == before + 1
+    play.sign_all()
+    assert (agreed(play), len(play.posts("signature")), stands(play)) == (True, 2, ["said", "signed", "signed"])

@@ -1,0 +1,92 @@
+"""Which answers are the same by their words: pairs that stay apart, pairs that meet, whatever surrounds them."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from parley.schemas.text import answer_key, plain, same, says_something, two_ways
+
+APART = [
+    ("C++", "C#"), ("C", "C++"), ("C", "C#"), ("F#", "F"), (".NET", "NET"), ("A+", "A-"), ("B+", "B−"), ("B+", "B"),
+    ("> 5 ms", "< 5 ms"), (">= 5", "> 5"), ("5 ms", "< 5 ms"), ("A > B", "B > A"), ("A > B", "A < B"),
+    ("1.000 Euro", "1 Euro"), ("1.000", "1000"), ("1,000", "1000"), ("1,5", "15"), ("1.5", "15"), ("1.0", "1"),
+    ("1.10", "1.1"), ("20 %", "20"), ("20 %", "20 percent"), ("5 km", "5 miles"), ("5 km", "5 kilometres"),
+    ("5 mW", "5 MW"), ("5 kb", "5 kB"), ("5 Mb", "5 MB"), ("10 s", "10 ms"), ("5 min", "5 m"), ("-3", "3"),
+    ("+3", "3"), ("±3", "3"), ("~3", "3"), ("3-5", "3 5"), ("3-5", "35"), ("दिन", "दान"), ("की", "का"),
+    ("กา", "กำ"), ("schon", "schön"), ("Masse", "Maße"), ("résumé", "resume"), ("The Who", "Who"),
+    ("A bank", "The bank"), ("An A", "A"), ("not guilty", "guilty"), ("No", "Not"), ("US", "us"), ("IT", "it"),
+    ("NO", "no"), ("Turkey", "TURKEY"), ("polish", "POLISH"), ("May", "Mai"), ("$5", "€5"), ("$5", "5"), ("x²", "x2"),
+    ("H₂O", "H2O"), ("½", "1/2"), ("a/b", "a b"), ("user_id", "user id"), ("e-mail", "email"),
+    ("re-sign", "resign"), ("man eating shark", "man-eating shark"), ("first, second", "second, first"),
+    ("Yes, but later", "Yes"), ("Yes!", "Yes?"), ("Is it", "is it"), ("pH 7", "PH 7"), ("iOS", "IOS"), ("a^b", "ab"),
+    ("(A)", "A"), ("*", "+"), ('"A" or "B"', 'A" or "B'), ("3 : 2", "2 : 3"), ("0", "O"), ("l", "1"), ("Ⅳ", "IV"),
+]  # fmt: skip
+MEET = [
+    ("Vilnius", "vilnius"), ("Yes", "yes"), ("No", "no"), ("Yes.", "Yes"), ("No.", "no"), ("Vilnius.", "Vilnius"),
+    ('"Vilnius"', "Vilnius"), ("'Vilnius'", "Vilnius"), ("“Vilnius”", "Vilnius"), ("‘Vilnius’", "Vilnius"),
+    ("«Vilnius»", "Vilnius"), ("„Vilnius“", "Vilnius"), ('"Vilnius."', "Vilnius"), ('"Vilnius".', "Vilnius"),
+    ("  Vilnius ", "Vilnius"), ("Vilnius\n", "Vilnius"), ("blue  green", "blue green"), ("blue\tgreen", "Blue green"),
+    ("blue\u00a0green", "blue green"), ("blue\u202fgreen", "blue green"), ("Answer: Vilnius", "Vilnius"),
+    ("Final answer: Vilnius", "vilnius"), ("final answer : Vilnius", "Vilnius"), ("ANSWER: Vilnius.", "Vilnius"),
+    ('Answer: "Vilnius"', "Vilnius"), ("caf\u0065\u0301", "café"), ("A\u030angstrom", "Ångstrom"), ("C++.", "C++"),
+    ('"C++"', "C++"), ("Answer: C#", "C#"), ("> 5 ms.", "> 5 ms"), ("1.000 Euro.", "1.000 Euro"), ("5 MW.", "5 MW"),
+    ('"5 mW"', "5 mW"), ("Canary rollout", "canary rollout"), ("The bank", "the bank"), ("Blue-green", "blue-green"),
+    ("Don't", "don't"), ("Keep it.", "Keep it"), ("Keep it", "keep it"), ("Big-bang.", "big-bang"),
+    ("Über Nacht", "über Nacht"), ("Élan", "élan"), ("Москва", "москва"), ("Αθήνα", "αθήνα"), ("दिन.", "दिन"),
+    ("“दिन”", "दिन"), ("東京.", "東京"), ("42.", "42"), ("-3.", "-3"), ('"42"', "42"), ("3-5.", "3-5"),
+    ("20 %.", "20 %"),
+    ("A > B.", "A > B"), ("US.", "US"), ('"US"', "US"), ("pH 7.", "pH 7"), ("Yes, but later.", "yes, but later"),
+    ("No, never", "no, never"), ("Final Answer: 42", "42"), ("answer:42", "42"), ("Ja, sofort.", "Ja, sofort"),
+    ('"Yes"', "yes."), ("line one\nline two", "Line one line two"),
+    ("The answer: it depends", "the answer: it depends"),
+]  # fmt: skip
+AROUND: list[Callable[[str], str]] = [
+    lambda s: s, lambda s: f"  {s}\n", lambda s: f"Answer: {s}", lambda s: f"{s}." if not s.endswith(".") else s,
+    lambda s: f"“{s}”" if s[:1] not in "\"'“‘«„(" else s,
+]  # fmt: skip
+
+
+def test_there_are_sixty_of_each() -> None:
+    assert len(APART) >= 60
+    assert len(MEET) >= 60
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_apart_whatever_surrounds_them(one: str, other: str) -> None:
+    for left, right in itertools.product(AROUND, AROUND):
+        assert not same(left(one), right(other)), (left(one), right(other))
+
+
+@pytest.mark.parametrize(("one", "other"), MEET)
+def test_meet_both_ways(one: str, other: str) -> None:
+    assert same(one, other)
+    assert same(other, one)
+    assert same(one, answer_key(one)), "the key is the same answer as the text"
+
+
+def test_a_label_is_no_part_of_the_answer() -> None:
+    assert plain("Final answer:\n Vilnius") == "Vilnius"
+    assert plain("Answer:") == "Answer:", "nothing follows it"
+    assert plain("The answer: it depends") == "The answer: it depends"
+
+
+@pytest.mark.parametrize("text", [".", "?", "...", "…", "-", "", " ", "⁇", "—", "*"])
+def test_signs_alone_say_nothing(text: str) -> None:
+    assert not says_something(text)
+
+
+def test_whatever_has_a_letter_or_digit_says_something() -> None:
+    assert all(map(says_something, ("0", "x", "दिन", "東", "> 5", "C#")))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("1.000 Euro", ("1.000",)), ("about 12,500 MB", ("12,500",)), ("999.999", ("999.999",)), ("1000", ()),
+        ("1.5", ()), ("1.10", ()), ("1.000.000", ()), ("0.125", ()), ("v1.000.2", ()), ("3.1415", ()),
+        ("1.000 or 2,000", ("1.000", "2,000")),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_read_in_two_ways_is_marked(text: str, numbers: tuple[str, ...]) -> None:
+    assert two_ways(text) == numbers
