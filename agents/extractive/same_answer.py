@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from parley.agents.extractive.stance import is_negated
 from parley.agents.retrieval.corpus import sentence, stem
-from parley.schemas.belief import outcome_key
+from parley.schemas.text import answer_key
 
 _AROUND = ".,;:!?\"'“”‘’„«»()[]"
 """Punctuation at the ends of a word; other signs (`C++`, `< 5`) belong to it."""
@@ -29,7 +29,7 @@ def grouped(answers: Sequence[str]) -> list[list[int]]:
     groups: dict[object, list[int]] = {}
     keys: dict[str, object] = {}
     for place, answer in enumerate(answers):
-        groups.setdefault(keys.setdefault(outcome_key(answer), _key(answer)), []).append(place)
+        groups.setdefault(keys.setdefault(answer_key(answer), _key(answer)), []).append(place)
     return list(groups.values())
 
 
@@ -61,4 +61,4 @@ def agreement(a: str, b: str) -> float:
 
 def _key(answer: str) -> tuple[str, ...]:
     words = [w.strip(_AROUND) for w in answer.casefold().split()]
-    return tuple(stem(w) if w.isalpha() else w for w in words if w and w not in _ARTICLES) or (outcome_key(answer),)
+    return tuple(stem(w) if w.isalpha() else w for w in words if w and w not in _ARTICLES) or (answer_key(answer),)

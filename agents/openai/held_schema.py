@@ -124,12 +124,12 @@ def _children(node: Schema) -> list[tuple[str, Schema]]:
 
 
 def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
-    """Keywords at a field, through lists and what may be null. A yes or no is decided for weak models alone."""
+    """Keywords at a field, through lists and what may be null. Yes or no and numbers are held for weak models alone."""
     for name in path:
         while "properties" not in node:
             node = node["items"] if "items" in node else node["anyOf"][0]
         node = node["properties"][name]
-    if node.get("type") == "boolean" and not bounds:
+    if node.get("type") in ("boolean", "number") and not bounds:
         return
     for keyword, value in keywords.items():
         at = node
@@ -166,8 +166,9 @@ def _deal(node: Schema, chars: float) -> None:
             node["maxItems"] = most if most <= _FEW else max(_FEW, min(most, int(chars // size)))
             _deal(node["items"], chars / node["maxItems"])
     elif node.get("type") == "number" and node.get("minimum") == 0 and node.get("maximum") == 1:
+        grid = node.get("enum", _SHARES)
         node.clear()
-        node["enum"] = _SHARES
+        node["enum"] = grid
     elif node.get("type") == "string" and "enum" not in node and "const" not in node:
         most = min(node.get("maxLength", math.inf), max(float(_LEAST), chars))
         node.pop("maxLength", None)

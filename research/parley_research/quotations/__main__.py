@@ -107,9 +107,7 @@ def rates(quotations: Sequence[Quotation], figures: Sequence[float], threshold: 
         of = [f for q, f in zip(quotations, figures, strict=True) if (q.label, q.half) == (label, half)]
         return sum(f >= threshold for f in of) / len(of)
 
-    return Rates(
-        findings_in=admitted(FINDING), hearsay_in=admitted(HEARSAY), off_topic_out=1 - admitted(OFF_TOPIC)
-    )
+    return Rates(findings_in=admitted(FINDING), hearsay_in=admitted(HEARSAY), off_topic_out=1 - admitted(OFF_TOPIC))
 
 
 def fitted(quotations: Sequence[Quotation], figures: Sequence[float]) -> float:
