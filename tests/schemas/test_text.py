@@ -1,6 +1,7 @@
 """Which answers are the same by their words: pairs that stay apart, pairs that meet, whatever surrounds them."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -33,12 +34,14 @@ MEET = [
     ('"5 mW"', "5 mW"), ("Canary rollout", "canary rollout"), ("The bank", "the bank"), ("Blue-green", "blue-green"),
     ("Don't", "don't"), ("Keep it.", "Keep it"), ("Keep it", "keep it"), ("Big-bang.", "big-bang"),
     ("Über Nacht", "über Nacht"), ("Élan", "élan"), ("Москва", "москва"), ("Αθήνα", "αθήνα"), ("दिन.", "दिन"),
-    ("“दिन”", "दिन"), ("東京.", "東京"), ("42.", "42"), ("-3.", "-3"), ('"42"', "42"), ("3-5.", "3-5"), ("20 %.", "20 %"),
+    ("“दिन”", "दिन"), ("東京.", "東京"), ("42.", "42"), ("-3.", "-3"), ('"42"', "42"), ("3-5.", "3-5"),
+    ("20 %.", "20 %"),
     ("A > B.", "A > B"), ("US.", "US"), ('"US"', "US"), ("pH 7.", "pH 7"), ("Yes, but later.", "yes, but later"),
     ("No, never", "no, never"), ("Final Answer: 42", "42"), ("answer:42", "42"), ("Ja, sofort.", "Ja, sofort"),
-    ('"Yes"', "yes."), ("line one\nline two", "Line one line two"), ("The answer: it depends", "the answer: it depends"),
+    ('"Yes"', "yes."), ("line one\nline two", "Line one line two"),
+    ("The answer: it depends", "the answer: it depends"),
 ]  # fmt: skip
-AROUND = [
+AROUND: list[Callable[[str], str]] = [
     lambda s: s, lambda s: f"  {s}\n", lambda s: f"Answer: {s}", lambda s: f"{s}." if not s.endswith(".") else s,
     lambda s: f"“{s}”" if s[:1] not in "\"'“‘«„(" else s,
 ]  # fmt: skip

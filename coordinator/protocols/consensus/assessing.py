@@ -35,6 +35,14 @@ from parley.schemas.wire import raw
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
 """Characters from which a word bears on something; figures always do."""
+_LITTLE = frozenset(
+    tokens(
+        "about after also because been before being between both could does each every from have here into just many"
+        " more most much only other over same should some such than that their them then there these they this those"
+        " under very were what when where which while whom whose will with would your"
+    )
+)
+"""Words of that length that bear on nothing."""
 
 
 def by_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
@@ -158,7 +166,7 @@ def _shown_by_others(s: State, v: View, seat: str, c: Citation) -> bool:
 
 def _bears(v: View, p: Position, c: Citation) -> bool:
     """Whether a passage bears on the question or the answer: it shares a figure or a longer word with them."""
-    about = {*tokens(v.opened.question), *tokens(p.answer)}
+    about = {*tokens(v.opened.question), *tokens(p.answer)} - _LITTLE
     return any((len(w) >= _CONTENT or w[-1].isdigit()) and w in about for w in tokens(c.quote))
 
 

@@ -123,10 +123,15 @@ def _close_round(s: State, v: View) -> Step:
         return _stop(s, "unanswered" if silent else "quorum", measured, says)
     if not can_reach(s, v):
         return _stop(s, "incomplete", figures(s, v), says)
-    if not v.settings.least and len({answer_key(p.answer) for p in speaking.values()}) == 1:
+    if not v.settings.least and _all_say_the_same(s, v):
         s, more, assessment = same_words(s, v)
         return _decide(s, with_said(v, more), assessment, (*says, *more))
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
+
+
+def _all_say_the_same(s: State, v: View) -> bool:
+    """Whether all who hold an answer say the same, word for word."""
+    return len({answer_key(p.answer) for p in voters(v, s.held).values()}) == 1
 
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
@@ -228,8 +233,7 @@ def _put(s: State, v: View, says: Says) -> Step:
     """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
     one. What is held back for the end pays signatures alone."""
     best = sides(s, v)[0]
-    alike = {answer_key(p.answer) for p in voters(v, s.held).values()}
-    if is_sentence(best.answer) or len(alike) == 1 or s.ending == "budget":
+    if is_sentence(best.answer) or _all_say_the_same(s, v) or s.ending == "budget":
         return _sign(s, v, plain(best.answer), best.seats[0], says)
     return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
 

@@ -82,7 +82,8 @@ def stand(s: State, v: View, sentence: str, seat: str) -> SeatSignature:
         return SeatSignature(seat=seat, stands="said", weight=weight, binds=binds)
     given = s.signatures.get(binds)
     if given is None:
-        return SeatSignature(seat=seat, stands="none" if answer else "abstains", weight=weight)
+        left = s.rounds[-1].why.get(seat, "") if seat in gone(s) else ""
+        return SeatSignature(seat=seat, stands="none" if answer else "abstains", weight=weight, why=left)
     stands = given.states if given.states != "sentence" else "reserved" if given.reservation else "signed"
     return SeatSignature(
         seat=seat, stands=stands, weight=weight, binds=binds, differs=given.differs, reservation=given.reservation,

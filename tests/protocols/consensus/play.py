@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
@@ -127,9 +127,12 @@ class Play(BasePlay):
     def sign(self, seat: str, states: str = "sentence", **more: Any) -> log.Entry:
         """The seat says `sentence`, `rival` or `neither`; `differs` is quoted for it where it does not sign."""
         brief = decode(self.turn(seat).ask.brief, SignBrief)
-        shown = {"first": brief.first.sentence, "second": brief.second.sentence if brief.second else ""}
         wanted = {"sentence": self.put.sentence, "rival": self.put.rival}.get(states)
-        place = next((name for name, text in shown.items() if text == wanted), "neither")
+        place: Literal["first", "second", "neither"] = "neither"
+        if brief.first.sentence == wanted:
+            place = "first"
+        elif brief.second and brief.second.sentence == wanted:
+            place = "second"
         if states != "sentence":
             more = {"differs": self.put.sentence, **more}
         return self.reply(seat, Signature(states=place, **more))

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from parley.agents.models import make_model
+from parley.agents.protocols.consensus.extractive_panelist import ACCEPTED
 from parley.agents.retrieval.corpus import cut
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import Position
+from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 from parley.schemas.session import Document
 from parley.schemas.text import stands_in
 from parley.schemas.wire import encode
@@ -238,3 +239,40 @@ def test_two_processes_with_other_hash_seeds_reply_alike() -> None:
         for seed in ("1", "2")
     }
     assert len(replies) == 1 and "bear on it" in replies.pop()
+
+
+def signs(own: Position | None, first: Offered, second: Offered | None = None) -> Signature:
+    """What a seat with this last answer says to two sentences."""
+    brief = SignBrief(yours=own.answer if own else "", first=first, second=second)
+    signature = ask(turn_shown(CANARY, [FOR], kind="sign", own=own, brief=brief))
+    assert isinstance(signature, Signature)
+    return signature
+
+
+CARRIES = Offered(sentence="Big-bang release", quotation=BIG_BANG)
+
+
+def test_it_signs_what_reads_as_its_own_answer_and_quotes_the_other() -> None:
+    one, two = Offered(sentence="The canary."), Offered(sentence="Big-bang")
+    assert signs(held("Canary"), two, one) == Signature(states="second", differs="Big-bang")
+    assert signs(held("Canary"), one, two) == Signature(states="first", differs="Big-bang")
+
+
+def test_it_signs_another_sentence_on_the_same_passage_alone() -> None:
+    passage = "The auditors recommend the canary."
+    own = peer("the canary, say the auditors", passage)
+    worded = "The canary is what the auditors recommend"
+    assert signs(own, Offered(sentence=worded, quotation=passage)).states == "first"
+    assert signs(own, Offered(sentence=worded, quotation="The canary was safest.")).states == "neither"
+    assert signs(own, Offered(sentence="Not the canary, say the auditors", quotation=passage)).states == "neither"
+
+
+def test_it_signs_neither_of_two_others_and_quotes_the_first() -> None:
+    one, two = Offered(sentence="Big-bang"), Offered(sentence="Blue-green")
+    assert signs(held("Canary"), one, two) == Signature(states="neither", differs="Big-bang")
+
+
+def test_without_an_answer_it_accepts_what_its_quotation_carries() -> None:
+    accepted = signs(None, Offered(sentence="Blue-green"), CARRIES)
+    assert (accepted.states, accepted.reservation) == ("second", ACCEPTED)
+    assert signs(None, Offered(sentence="Big-bang release")).states == "neither", "nothing is quoted for it"

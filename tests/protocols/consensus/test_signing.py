@@ -9,13 +9,15 @@ from parley.coordinator.protocols.consensus.signing import binding
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.protocols.consensus import Conclusion, PanelBrief, Signature, SignBrief
-from parley.schemas.session import Seat
+from parley.schemas.session import Budget, Seat
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, cite, document, says
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
 ABSTAINS = says("", abstains=True)
 ONCE = {"round_limit": 1}
+LONG = "It is Vilnius. The law of 1992 says so"
+"""More than a sentence."""
 
 
 def calls(play: Play) -> int:
@@ -104,6 +106,12 @@ def test_equal_answers_need_nobody() -> None:
     assert play.last("assessment")["source"] == "same_words"
 
 
+def test_equal_answers_of_more_than_a_sentence_need_nobody() -> None:
+    play = Play()
+    play.answers(LONG, LONG, LONG)
+    assert (agreed(play), calls(play), play.outcome["answer"]) == (True, 3, LONG)
+
+
 def test_the_same_in_other_words_takes_six_calls() -> None:
     play = Play()
     play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "It is Vilnius")
@@ -140,10 +148,10 @@ def test_a_lasting_dissent_is_named_and_keeps_its_reason(settings: dict[str, Any
     play = Play(settings)
     for _ in range(rounds):
         play.round(40, "Vilnius", "Vilnius", "Kaunas")
-    assert play.put.asked == ("panelist_3",)
+    assert [*play.put.asked] == ["panelist_3"]
     signs(play)
     words_anew(play, "Vilnius, as most say")
-    assert play.put.asked == ("panelist_1", "panelist_2", "panelist_3")
+    assert [*play.put.asked] == play.panel
     signs(play, "panelist_1", "panelist_2")
     assert (play.result.stop.reason, agreed(play), len(play.posts("put"))) == (reason, False, 2)
     assert stands(play) == ["signed", "signed", "neither"]
@@ -203,9 +211,6 @@ def test_who_parts_equal_words_is_told_the_pair_and_then_words_decide() -> None:
     assert [(g["label"], g["seats"]) for g in told["groups"]] == [
         ("C++", ["panelist_1", "panelist_3"]), ("C#", ["panelist_2"]),
     ]  # fmt: skip
-
-
-LONG = "It is Vilnius. The law of 1992 says so"
 
 
 def test_a_conclusion_for_another_answer_is_refused_once_and_then_a_seats_own_words_are_put() -> None:
@@ -279,6 +284,7 @@ def test_a_seat_that_answered_another_thing_and_died_stays_in_the_share() -> Non
             play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
     assert (play.result.stop.reason, agreed(play), len(play.result.rounds)) == ("incomplete", False, 3)
     assert [(m["seat"], m["answer"]) for m in play.outcome["minority"]] == [("panelist_3", "Kaunas")]
+    assert (stands(play), play.outcome["signatures"][2]["why"]) == (["said", "said", "none"], "model unreachable")
 
 
 def test_a_seat_that_died_still_stands_behind_its_own_words() -> None:
@@ -361,6 +367,15 @@ def test_a_form_missed_twice_is_no_signature_and_hangs_nothing() -> None:
     play.sign("panelist_3")
     assert (agreed(play), stands(play)) == (True, ["said", "none", "signed"])
     assert play.outcome["signatures"][1]["why"]
+
+
+def test_time_over_while_they_sign_counts_what_came() -> None:
+    play = Play({"threshold": 60}, budget=Budget(seconds=5))
+    play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
+    play.compare({"Vilnius": "123"})
+    play.sign("panelist_2")
+    play.expire()
+    assert (play.result.stop.reason, agreed(play), stands(play)) == ("threshold", True, ["said", "signed", "none"])
 
 
 def test_who_takes_the_rival_quotes_what_differs() -> None:
@@ -483,12 +498,13 @@ def test_signing_another_answer_is_a_change_of_that_round() -> None:
     ("quoted", "by"),
     [
         ("Lunch is at noon.", "unexplained"),  # nobody showed it, and it says nothing
+        ("That is what it is.", "unexplained"),
         ("Trakai was the capital before.", "quotation"),  # it bears on the question
         ("The law of 1992 says it.", "quotation"),  # another showed it
     ],
 )
 def test_what_explains_a_change_was_shown_or_bears_on_the_question(quoted: str, by: str) -> None:
-    text = "Lunch is at noon. Trakai was the capital before. The law of 1992 says it."
+    text = "Lunch is at noon. That is what it is. Trakai was the capital before. The law of 1992 says it."
     play = Play(documents=[document("a.md", text, "panelist_2")])
     held = says("Vilnius", citations=(cite("a.md", "The law of 1992 says it."),))
     play.round(40, held, held, "Kaunas")

@@ -60,7 +60,10 @@ LONG = "a is right. So is its other half"
 WORLDS = {
     "round_limit": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(10,)),
     "going on": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(95,), each=True),
-    "stuck": Small({"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True),
+    "stuck": Small(
+        {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
+    ),
+    "too few": Small({"round_limit": 1, "attempts": 1}, answers=("a", "a", "b", "b"), scores=(), panel=4, each=True),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
     "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
     "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
@@ -156,7 +159,8 @@ def rank(session: Session) -> tuple[int, ...]:
 EXPECTED = {
     "round_limit": expect("round_limit", "quorum", "threshold", states=30),
     "going on": expect("round_limit", "quorum", "threshold", states=30),
-    "stuck": expect("quorum", "stuck", "threshold", "incomplete", states=30),
+    "stuck": expect("stuck", "threshold", "round_limit", states=10),
+    "too few": expect("quorum", "incomplete", "threshold", "round_limit", states=30),
     "retries": expect("round_limit", "quorum", "threshold", states=30),
     "three": expect("round_limit", "quorum", "threshold", states=30),
     "one holder": expect("quorum", "threshold", "round_limit", states=30),
