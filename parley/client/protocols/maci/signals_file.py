@@ -234,7 +234,8 @@ def _observation(
         beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in there},
         evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
         crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
-        advocate=seen.advocate, attacks=seen.attacks, arguments=seen.arguments, judges=msgspec.UNSET if seen.judges is None else seen.judges,
+        advocate=seen.advocate, attacks=seen.attacks, arguments=seen.arguments,
+        judges=msgspec.UNSET if seen.judges is None else seen.judges,
     )  # fmt: skip
 
 

@@ -437,7 +437,8 @@ def _few_judges(certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(seated, 'judge')} scored, and {wanted} are wanted: start more, each another queue"
     if len(families) > 1 and len(set(families.values())) == 1:
         family = words(next(iter(families.values())))
-        yield f"All {len(families)} judges are of {f'one model family ({line(family)})' if family else 'no known family'}"
+        of = f"one model family ({line(family)})" if family else "no known family"
+        yield f"All {len(families)} judges are of {of}: they may err alike"
 
 
 def regime_words(regime: Mapping[str, Any]) -> Iterator[str]:
