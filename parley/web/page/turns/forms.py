@@ -11,6 +11,7 @@ import msgspec
 from msgspec import inspect as types
 
 from parley.agents.context import Shown
+from parley.agents.models.human import offered
 from parley.client.protocols import face_of
 from parley.client.show.presenter import Presenter
 from parley.client.text import line
@@ -58,8 +59,10 @@ class _Form:
         made = self._typed(made, field.type, path, deep)
         words = self._shows.choice_words
         if made.choices and not made.words:
-            labels = tuple(words.get(f"{path}.{c}", c.replace("_", " ")) for c in made.choices)
-            made = msgspec.structs.replace(made, words=labels)
+            sentences = offered(self._shown.brief, made.choices)
+            choices = tuple(sentences) or made.choices
+            labels = tuple(sentences.get(c) or words.get(f"{path}.{c}", c.replace("_", " ")) for c in choices)
+            made = msgspec.structs.replace(made, choices=choices, words=labels)
         return made
 
     def _typed(self, made: HumanField, of: types.Type, path: str, deep: int) -> HumanField:
