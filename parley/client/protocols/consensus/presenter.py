@@ -23,6 +23,7 @@ from parley.schemas.text import same
 
 _BRIEF = 70
 """Characters of what is told in passing in a brief view."""
+_REASON = 300
 POSTS = ("position", "assessment", "analysis", "put", "signature", "synthesis")
 """Kinds of posts."""
 Body = Mapping[str, Any]
@@ -266,13 +267,14 @@ class ConsensusPresenter(Presenter):
     def in_short(self, result: Result) -> str:
         """Who said or signed it, how sure they are, who did not and why, and what is open."""
         stands, answer = stands_of(result), self.answer(result)
+        if result.stop.reason == "incomplete":
+            return (
+                f"no consensus: {'; '.join([self.why_stopped(result.stop), *_away(result, stands), f'next: {_NEXT}'])}"
+            )
         if equal := signatures.tied(result):
             held = ", ".join(f"{n} {'holds' if n == 1 else 'hold'} {line(a, _BRIEF)}" for a, n in equal)
             even = "; their weights are equal" if len({n for _, n in equal}) > 1 else ""
             return f"no answer: {held}{even}{_open(result)}"
-        if result.stop.reason == "incomplete":
-            why = f"; {apart}" if (apart := signatures.not_signing(s for s in stands if s.stands == "never")) else ""
-            return f"no consensus: {self.why_stopped(result.stop)}{why}; next: {_NEXT}"
         if not answer or not stands:
             return super().in_short(result)
         parts = [self._behind(result, stands, answer), signatures.weights_told(stands), *signatures.two_ways(result)]
@@ -305,9 +307,10 @@ class ConsensusPresenter(Presenter):
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """Where each seat stands to the answer, and what bears on it."""
         stands = stands_of(result)
-        told = [line(stand_words(s), 300) for s in stands]
-        if self.answer(result) and told:
-            yield "", f"Signatures: {'; '.join(told)}"
+        if self.answer(result) and stands:
+            yield "", signatures.all_stands(stands, _REASON)
+        if told := signatures.reservations(stands):
+            yield "score", told
         for answer, n in signatures.tied(result):
             yield "", f"Tied: {line(answer, 300)} ({count(n, 'seat')})"
         for text in signatures.two_ways(result):
@@ -319,7 +322,7 @@ class ConsensusPresenter(Presenter):
         """Where each seat stands, unless all said the answer themselves; reservations at length."""
         stands = stands_of(result)
         if self.answer(result) and any(s.stands != "said" for s in stands):
-            yield "", f"Signatures: {'; '.join(stand_words(s) for s in stands)}"
+            yield "", signatures.all_stands(stands)
         if told := signatures.reservations(stands):
             yield "score", told
         for answer, n in signatures.tied(result):
@@ -328,8 +331,6 @@ class ConsensusPresenter(Presenter):
     def closing_lines(self, result: Result) -> Iterator[StyledLine]:
         """Who held out, and what the first round's majority was, where it was another."""
         outcome = result.outcome
-        if told := signatures.reservations(stands_of(result)):
-            yield "score", told
         for other in minority(result):
             held = f"{line(words(other.get('seat')))} holds {line(words(other.get('answer')), 300)}"
             yield "", f"Minority: {held} ({number(other.get('confidence')) or 0:.2f})"
@@ -426,7 +427,9 @@ class ConsensusPresenter(Presenter):
         if stands:
             yield "Where each seat stands:"
         for s in stands:
-            yield f"  {line(stand_words(s, 300))}" + (f" [{line(s.binds)}]" if s.binds else "")
+            yield f"  {stand_words(s, _REASON)}" + (f" [{line(s.binds)}]" if s.binds else "")
+        if told := signatures.reservations(stands):
+            yield f"{told}."
         for answer, n in signatures.tied(result):
             yield f"Tied: {line(answer, 300)} ({count(n, 'seat')})."
         yield from (f"{text}." for text in signatures.two_ways(result))
@@ -444,9 +447,7 @@ class ConsensusPresenter(Presenter):
         """Signatures and the minority below the answer."""
         facts: dict[str, Any] = {"minority": [], "signatures": []}
         if result is not None:
-            lines = [text for _, text in self.beside(result)]
-            reserved = signatures.reservations(stands_of(result))
-            facts["signatures"] = [*lines, *([reserved] if reserved else [])]
+            facts["signatures"] = [text for _, text in self.beside(result)]
             facts["minority"] = [{"seat": m["seat"], "answer": m["answer"]} for m in minority(result)]
         return PagePart(template=Path(__file__).with_name("templates") / "consensus.html", facts=facts)
 
@@ -514,6 +515,19 @@ def _dissenting(s: Stand) -> str:
     if s.stands in ("rival", "neither"):
         return f"{held}, and does not sign" + (f": “{line(s.differs, _BRIEF)}”" if s.differs else "")
     return f"{held}, and gave no form" if s.binds else held
+
+
+def _away(result: Result, stands: Sequence[Stand]) -> Iterator[str]:
+    """Seats that never answered, and those that were missing in the last round."""
+    never = [s for s in stands if s.stands == "never"]
+    if told := signatures.not_signing(never):
+        yield told
+    last = mapping(result.rounds[-1] if result.rounds else {})
+    missing = [words(seat) for seat in items(last.get("missing"))]
+    for seat in missing:
+        if seat not in {s.seat for s in never}:
+            why = line(words(mapping(last.get("why_missing")).get(seat, "")), _BRIEF)
+            yield f"{line(seat)} is missing" + (f": {why}" if why else "")
 
 
 def _open(result: Result) -> str:

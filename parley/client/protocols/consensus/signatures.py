@@ -71,7 +71,7 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
         case "signed":
             return f"{seat} signed it"
         case "reserved":
-            return f"{seat} signed it with a reservation: “{line(of.reservation, width)}”"
+            return f"{seat} signed it with a reservation"
         case "abstains":
             return f"{seat} has no answer"
         case "never":
@@ -85,6 +85,11 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
 
 def _why(why: str, width: int) -> str:
     return f": {line(why, width)}" if why else ""
+
+
+def all_stands(stands: Iterable[Stand], width: int = _BRIEF) -> str:
+    """`Signatures: panelist_1 said it; panelist_2 signed it`: where every seat stands."""
+    return f"Signatures: {'; '.join(stand_words(s, width) for s in stands)}"
 
 
 def not_signing(stands: Iterable[Stand]) -> str:
