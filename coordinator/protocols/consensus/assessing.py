@@ -30,7 +30,7 @@ from parley.coordinator.table import View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, Comparison, Position, Side
 from parley.schemas.text import answer_key, same, squeeze, stands_in, tokens
-from parley.schemas.wire import decode, raw
+from parley.schemas.wire import raw
 
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
@@ -179,11 +179,6 @@ def figures(s: State, v: View) -> dict[str, Any]:
         more = {"groups": {g.label: len(g.seats) for g in answer_groups}, "changed": changes_by(s)}
         if s.puts:
             more |= certified(s, v)
-    if v.settings.least and s.rounds and s.rounds[-1].assessment is not None:
-        found = decode(v.posts[s.rounds[-1].assessment].body, Assessment).dimensions
-        more["least"] = {
-            name: {"value": found.get(name, 0.0), "wanted": wanted} for name, wanted in v.settings.least.items()
-        }
     return {
         **more,
         "score": trend[-1] if trend else None,

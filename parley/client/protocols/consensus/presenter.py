@@ -96,7 +96,7 @@ class ConsensusPresenter(Presenter):
         "change.kept": "I keep it",
         "change.partly": "I changed it in part",
         "change.adopted": "I took over another one",
-        "states.neither": "Neither: it says something else than I do",
+        "states.neither": "Neither states it",
     }
     asks: ClassVar[Mapping[str, str]] = {
         "answer": "Answer the question. Nobody sees your answer before this round is over.",

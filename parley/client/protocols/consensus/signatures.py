@@ -165,7 +165,7 @@ def below_least(certificate: Mapping[str, Any]) -> str:
     """`approach 40 is below the least value of 70`; empty: none is, or no least value was set."""
     told = []
     for name, figures in mapping(certificate.get("least")).items():
-        value, wanted = number(mapping(figures).get("value")), number(mapping(figures).get("wanted"))
+        value, wanted = number(mapping(figures).get("value")), number(mapping(figures).get("least"))
         if value is not None and wanted is not None and value < wanted:
             told.append(f"{line(str(name))} {value:g} is below the least value of {wanted:g}")
     return ", ".join(told)
