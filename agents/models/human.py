@@ -28,12 +28,11 @@ END = "."
 
 def offered(brief: Any, options: Iterable[Any]) -> dict[str, str]:
     """Option -> the sentence that the brief has under its name, of a choice among sentences; empty: another choice. An
-    option that stands for none of them is without one, and what the brief leaves out cannot be chosen."""
+    option that stands for none of them is without one, and comes last. What the brief leaves out cannot be chosen."""
     names = [str(option) for option in options]
     sentences = {name: str(getattr(getattr(brief, name, None), "sentence", "")) for name in names}
-    if not any(sentences.values()):
-        return {}
-    return {name: text for name, text in sentences.items() if text or not hasattr(brief, name)}
+    stated = {name: text for name, text in sentences.items() if text}
+    return {**stated, **{name: "" for name in names if not hasattr(brief, name)}} if stated else {}
 
 
 class PersonsTerminal(Protocol):
