@@ -68,7 +68,7 @@ def test_a_reservation_is_counted_in_the_first_line_and_printed_below_the_answer
     play = put(*ALIKE)
     play.sign("panelist_2", reservation="only before noon")
     play.sign("panelist_3")
-    assert short(play) == "all 3 agree (1 said it, 2 signed, 1 with a reservation), 0.80"
+    assert short(play) == "all 3 agree (1 said it, 2 signed, 1 of them with a reservation), 0.80"
     told = "1 with a reservation: panelist_2: “only before noon”"
     for lines in (brief(play), verdicts.verdict(play.result).splitlines(), list(transcript.show(record(play)))):
         assert told in lines
@@ -87,7 +87,7 @@ def test_a_seat_that_does_not_sign_stands_in_the_first_line_and_dissents() -> No
     play.sign("panelist_3", "neither", differs="tea")
     expected = "agreed by 2 of 3; panelist_3 does not sign it: “tea”; 1 said it, 1 signed; confidence 0.53"
     assert short(play) == expected
-    assert dissent(play) == "panelist_3 holds tea with milk, and does not sign: “tea” (0.80)"
+    assert dissent(play) == "panelist_3 holds tea with milk (0.80), and does not sign: “tea”"
 
 
 def test_a_seat_without_an_answer_of_its_own_is_no_nobody() -> None:
@@ -149,7 +149,7 @@ def test_without_agreement_the_best_signed_sentence_stands_with_who_does_not_sig
         play.sign(seat, "neither", differs="some")
     expected = "no consensus: 2 of 3 sign tea, 0.53; 1 said it, 1 signed; panelist_3 does not sign it: “tea”"
     assert short(play) == expected
-    assert dissent(play).startswith("panelist_3 holds tea with milk, and does not sign: “tea”")
+    assert dissent(play).startswith("panelist_3 holds tea with milk (0.80), and does not sign: “tea”")
 
 
 def test_a_seat_that_gave_no_form_is_said_to_have_given_none_once() -> None:

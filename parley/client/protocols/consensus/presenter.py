@@ -260,7 +260,7 @@ class ConsensusPresenter(Presenter):
         sure = {words(m.get("seat", "")): number(m.get("confidence")) or 0.0 for m in minority(result)}
         stands = stands_of(result)
         apart = [s for s in stands if not s.signs and s.stands != "never"]
-        held = [f"{_dissenting(s)} ({sure[s.seat]:.2f})" if s.holds else stand_words(s) for s in apart]
+        held = [_dissenting(s, sure[s.seat]) if s.holds else stand_words(s) for s in apart]
         nobody = result.stop.converged and stands and not apart
         return "; ".join(held) or ("nobody" if nobody else "")
 
@@ -509,9 +509,9 @@ def _own_words(result: Result) -> str:
     return f"The analyst worded this answer. {line(seat)} ({confidence:.2f}) said: “{line(said, 300)}”"
 
 
-def _dissenting(s: Stand) -> str:
-    """`panelist_2 holds Kaunas, and does not sign: “Vilnius”`: a seat with an answer of its own."""
-    held = f"{line(s.seat)} holds {line(s.holds, _BRIEF)}"
+def _dissenting(s: Stand, confidence: float) -> str:
+    """`panelist_2 holds Kaunas (0.80), and does not sign: “Vilnius”`: a seat with an answer of its own."""
+    held = f"{line(s.seat)} holds {line(s.holds, _BRIEF)} ({confidence:.2f})"
     if s.stands in ("rival", "neither"):
         return f"{held}, and does not sign" + (f": “{line(s.differs, _BRIEF)}”" if s.differs else "")
     return f"{held}, and gave no form" if s.binds else held

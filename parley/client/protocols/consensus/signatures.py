@@ -101,15 +101,17 @@ def not_signing(stands: Iterable[Stand]) -> str:
 
 
 def how_signed(stands: Sequence[Stand]) -> str:
-    """`1 said it, 2 signed`; empty where all who are behind it said it themselves."""
+    """`1 said it, 2 signed, 1 of them with a reservation`; empty where all who are behind it said it themselves."""
     n = Counter(s.stands for s in stands if s.signs)
     signed = n["signed"] + n["reserved"]
     if not signed:
         return ""
     told = [f"{n['said']} said it"] if n["said"] else []
-    told.append(f"{signed} signed")
-    if n["reserved"]:
-        told.append(f"{n['reserved']} with a reservation")
+    if n["reserved"] == signed:
+        told.append(f"{signed} signed with a reservation")
+    else:
+        told.append(f"{signed} signed")
+        told += [f"{n['reserved']} of them with a reservation"] if n["reserved"] else []
     return ", ".join(told)
 
 
