@@ -39,7 +39,7 @@ async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> 
     assert names[-1] == "end" and {"seats", "signals", "usage", "refused", "items", "post", "result"} <= set(names)
     result = next(e.data for e in events if e.name == "result")
     assert result["result"]["answer"] == "the agreed answer" and result["result"]["converged"] is True
-    assert result["result"]["stop"] == "the agreement score reached its threshold"
+    assert result["result"]["stop"] == "enough seats signed the same answer"
     assert result["result"]["dissent"] == "nobody"
     assert {e.data["session"] for e in events} == {sid}
 
