@@ -79,7 +79,7 @@ async def test_a_person_speaks_in_a_seat(site: Site) -> None:
     assert dict(zip(later["change"]["choices"], later["change"]["words"], strict=True))["kept"] == "I keep it"
     assert later["answer"]["default"] == "mine <b>alone</b>" and later["change_reason"]["default"] == ""
     (whose, *_) = later["argument"]["fields"]
-    assert whose["item"] == "integer" and all(words.startswith("Model ") for words in whose["words"])
+    assert whose["item"] == "integer" and all(words.startswith("post ") for words in whose["words"])
     mine = [
         e.data["post"] for e in events
         if e.name == "post" and e.data["post"]["kind"] == "position" and e.data["post"]["seat"] == "panelist_1"

@@ -311,16 +311,16 @@ def test_a_blind_round_and_refused_arguments_are_said(somebody: Visitor, there: 
         expect(page.locator(f"#p{post['n']}")).to_contain_text(f"Refused: {post['refused']}")
 
 
-def test_another_setting_is_tried_without_a_call(somebody: Visitor, there: Sessions) -> None:
+def test_another_threshold_is_tried_without_a_call(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open(there.panel)
     calls = there.consensus["usage"]["calls"]
     page.get_by_role("button", name="What if").click()
     dialog = page.get_by_role("dialog", name="What if")
-    dialog.get_by_label("Setting").select_option("round_limit")
-    dialog.get_by_label("Value").fill("1")
+    dialog.get_by_label("Setting").select_option("threshold")
+    dialog.get_by_label("Value").fill("60")
     dialog.get_by_role("button", name="Replay").click()
-    expect(dialog.get_by_role("row", name="The runs part")).to_contain_text("round 1")
-    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("round_limit")
+    expect(dialog.get_by_role("row", name="The runs part")).to_contain_text("never")
+    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("threshold")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert there.gateway.get(f"/api/sessions/{there.consensus['session']}")["usage"]["calls"] == calls

@@ -110,13 +110,13 @@ class _Form:
         return choices or tuple(map(str, schema.get("enum", ())))
 
     def _posts(self) -> dict[str, str]:
-        """Posts of others that were shown: number -> whose, and how it begins."""
+        """Posts of others that were shown: number -> the same in words, and how it begins."""
         beginnings: dict[str, str] = {}
         for other in self._shown.others:
             if other.post >= 0 and other.channel == "public":
                 body = msgspec.to_builtins(other.body)
                 text = body.get("answer") or body.get("text") or "" if isinstance(body, dict) else body
-                beginnings[str(other.post)] = f"{other.label}: {line(str(text), _BRIEF)}"
+                beginnings[str(other.post)] = f"post {other.post}: {line(str(text), _BRIEF)}"
         return beginnings
 
 
