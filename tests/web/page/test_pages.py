@@ -320,7 +320,7 @@ def test_another_threshold_is_tried_without_a_call(somebody: Visitor, there: Ses
     dialog.get_by_label("Value").fill("60")
     dialog.get_by_role("button", name="Replay").click()
     expect(dialog.get_by_role("row", name="The runs part")).to_contain_text("never")
-    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("threshold")
+    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("enough seats signed")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert there.gateway.get(f"/api/sessions/{there.consensus['session']}")["usage"]["calls"] == calls
