@@ -115,7 +115,9 @@ def test_a_session_of_another_protocol_has_its_transcript_stop_and_usage() -> No
     assert "What is the capital of Lithuania?" in shown and "Round 1" in shown and "Kaunas <b>bold</b>" in shown
     assert "converged consensus: enough seats signed the same answer (threshold)" in shown
     assert (
-        "Share of the weight that must sign, in percent 60" in shown and "panelist_1" in shown and "b" not in Reader(text).tags
+        "Share of the weight that must sign, in percent 60" in shown
+        and "panelist_1" in shown
+        and "b" not in Reader(text).tags
     )
     assert "Signals and dials" not in shown
 
