@@ -112,7 +112,8 @@ class StubModel:
         if shown.kind == "sign":
             brief = shown.brief
             mine = [name for name in ("first", "second") if (x := getattr(brief, name)) and AGREED in x.sentence]
-            return Signature(states=mine[0] if mine else "neither", differs=brief.first.sentence)
+            stated = {"states": mine[0] if mine else "neither", "differs": brief.first.sentence}
+            return msgspec.convert(stated, Signature)
         own = AGREED if shown.seat.endswith("_1") else f"{AGREED}, as {shown.seat} words it"
         answer = own if agreed else f"the answer of {shown.seat}"
         moved = shown.kind == "revise" and shown.own is not None and shown.own.answer != answer
