@@ -7,7 +7,7 @@ clock is the turn's: cancelling ends the input.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +24,15 @@ _CHOICES = {"answerer": "answerers", "speaker": "may"}
 """Field of a reply -> field of its brief that lists the allowed values: one line, not words of a speech."""
 END = "."
 """A line with only this ends a text."""
+
+
+def offered(brief: Any, options: Iterable[Any]) -> dict[str, str]:
+    """Option -> the sentence that the brief has under its name, of a choice among sentences; empty: another choice. An
+    option that stands for none of them is without one, and comes last. What the brief leaves out cannot be chosen."""
+    names = [str(option) for option in options]
+    sentences = {name: str(getattr(getattr(brief, name, None), "sentence", "")) for name in names}
+    stated = {name: text for name, text in sentences.items() if text}
+    return {**stated, **{name: "" for name in names if not hasattr(brief, name)}} if stated else {}
 
 
 class PersonsTerminal(Protocol):
@@ -102,7 +111,9 @@ class Human:
         before = self._draft[1] if self._draft is not None and self._draft[0] == key else {}
         words = getattr(shown.brief, "words", None)
         choices = {name: getattr(shown.brief, of, ()) for name, of in _CHOICES.items()}
-        form = _Form(self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices)
+        form = _Form(
+            self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices, shown.brief
+        )
         while True:
             values = await form.struct(shown.reply, before)
             self._draft = key, values
@@ -150,12 +161,14 @@ class _Form:
         words: int | None,
         emit: Emit,
         choices: dict[str, tuple[str, ...]],
+        brief: Any,
     ) -> None:
         self._terminal = terminal
         self._deadline_ns = deadline_ns
         self._words = words
         self._emit = emit
         self._choices = choices
+        self._brief = brief
 
     async def struct(self, wanted: Any, before: dict[str, Any], within: str = "") -> dict[str, Any]:
         """Values of the struct's fields; those left out have their defaults."""
@@ -174,6 +187,10 @@ class _Form:
         optional = "" if required and before is None else ", empty keeps it" if before is not None else ", may be empty"
         if isinstance(kind, inspect.StrType) and name in self._choices:
             return await self._chosen(name, self._choices[name], before)
+        if isinstance(kind, inspect.LiteralType) and (among := offered(self._brief, kind.values)):
+            for option, sentence in among.items():
+                self._terminal.say(f"  {option}: {sentence}" if sentence else f"  {option}")
+            return await self._chosen(name, tuple(among), before)
         if isinstance(kind, inspect.StrType) and required:
             return await self._text(name, before)
         if isinstance(kind, inspect.StructType):

@@ -102,6 +102,8 @@ class Turns:
         """Numbers of the posts that are the last of their transition."""
         self.asks: dict[int, tuple[log.Ask, ...]] = {}
         """Transition -> the turns that it asks for."""
+        self.opened: log.Opened | None = None
+        """How the session was opened, where that was read."""
         self._posts = 0
         self._open: dict[str, Open] = {}
         self._may_see = may_see
@@ -121,6 +123,7 @@ class Turns:
         """Fold one entry."""
         event, missed = entry.event, self._again.missed(entry)
         if isinstance(event, log.Opened):
+            self.opened = event
             self._seats = {s.seat: s for s in event.seats}
             self._face = face_of(event.protocol)
         self._given_back(entry)

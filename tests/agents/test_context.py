@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from parley.agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
-from parley.agents.show_turn import MissingDocument, MissingPost, label, show
+from parley.agents.show_turn import MissingDocument, MissingPost, show
 from parley.schemas.protocols.consensus import PanelBrief, Position
 from parley.schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
 from parley.schemas.wire import Undecodable, encode, raw
@@ -36,10 +36,7 @@ def work(**changes: object) -> Work:
 def test_others_come_in_the_turns_order_without_names() -> None:
     w = work()
     shown = show(w, w.turns[0], [DOCUMENT])
-    assert [(o.label, o.post, o.body.answer) for o in shown.others] == [
-        ("Model A", 5, "answer 5"),
-        ("Model B", 3, "answer 3"),
-    ]
+    assert [(o.label, o.post, o.body.answer) for o in shown.others] == [("", 5, "answer 5"), ("", 3, "answer 3")]
     assert shown.own.answer == "answer 4"
     assert shown.brief == PanelBrief(iteration=2, round_limit=5) and shown.reply is Position
     assert not {"panelist_2", "panelist_3"} & set(repr(shown.others).split("'"))
@@ -58,7 +55,7 @@ def test_two_copies_show_the_same() -> None:
 
 def _plain(w: Work) -> object:
     shown = show(w, w.turns[0], [DOCUMENT])
-    return [shown.question, shown.brief, [[o.label, o.body] for o in shown.others], shown.own, shown.documents]
+    return [shown.question, shown.brief, [[o.post, o.body] for o in shown.others], shown.own, shown.documents]
 
 
 def test_what_is_missing_is_named() -> None:
@@ -70,10 +67,6 @@ def test_what_is_missing_is_named() -> None:
         show(work(), work(kind="juggle").turns[0], [DOCUMENT])
     with pytest.raises(Undecodable, match="PanelBrief"):
         show(work(), work(brief=raw({"iteration": "two"})).turns[0], [DOCUMENT])
-
-
-def test_labels_go_on_after_z() -> None:
-    assert [label(i) for i in (0, 25, 26, 51, 52)] == ["Model A", "Model Z", "Model AA", "Model AZ", "Model BA"]
 
 
 class Word(msgspec.Struct):

@@ -22,7 +22,7 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     Spoken,
 )
-from parley.schemas.protocols.consensus import Position
+from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 from parley.schemas.session import Document
 from parley.schemas.wire import decode, encode
 
@@ -228,3 +228,17 @@ def test_messages_as_lines() -> None:
     assert readable(position) == (
         "answer: Vilnius\nreasoning:\n  It is.\n  So they say.\nconfidence: 0.5\nchange: kept\nabstains: no"
     )
+
+
+async def test_who_signs_sees_the_sentences_beside_the_names_that_stand_for_them() -> None:
+    brief = SignBrief(yours="tea", first=Offered(sentence="It is coffee."), second=Offered(sentence="It is tea."))
+    reply, said = await fills(["second", "", "only hot"], shown(Signature, brief, kind="sign", protocol="consensus"))
+    assert reply == Signature(states="second", reservation="only hot")
+    assert "  first: It is coffee.\n  second: It is tea.\n  neither\n" in said
+    assert "states (first or second or neither)" in said
+
+
+async def test_a_second_sentence_that_is_not_put_cannot_be_chosen() -> None:
+    brief = SignBrief(yours="", first=Offered(sentence="It is tea."))
+    reply, said = await fills(["second", "first", "", ""], shown(Signature, brief, kind="sign", protocol="consensus"))
+    assert reply.states == "first" and "states: got 'second', expected first or neither" in said

@@ -48,7 +48,7 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
         (
             "consensus",
             given("rollout"),
-            ["Answer: Canary", "Dissent: nobody", "2 of 3 agree, 0.62; 1 has no answer;", "check what is quoted"],
+            ["Answer: Canary", "Dissent: nobody", "all 3 agree (2 said it, 1 signed with", "check what is quoted"],
         ),
         (
             "consensus",

@@ -20,9 +20,9 @@ def finished(reasoning: str = "because") -> Play:
     quoted = says(
         "Vilnius", reasoning=reasoning, citations=(Citation(document="a.md", quote="Vilnius is the capital"),)
     )
-    play = Play({"threshold": 50}, documents=[document("a.md", "Vilnius is the capital of Lithuania.")])
+    play = Play({"threshold": 60}, documents=[document("a.md", "Vilnius is the capital of Lithuania.")])
     play.round(55, quoted, says("Vilnius"), says("Kaunas"))
-    play.synthesize("Vilnius")
+    play.sign("panelist_3", "neither")
     return play
 
 

@@ -23,31 +23,44 @@ def test_a_cancelled_session_counts_its_panel_and_not_the_analyst() -> None:
 
 def test_who_had_no_answer_at_first_is_said_to_have_come_to_one() -> None:
     play = Play()
-    play.round(40.0, "tea", "tea", NOTHING)
-    play.round(95.0, "tea", "tea", says("tea", change="kept"))
-    play.synthesize("tea")
-    assert short(play).startswith("all 3 agree, 0.80; 1 came to an answer later")
+    play.round(40.0, "tea", "coffee", NOTHING)
+    play.answers("tea", says("tea", change="adopted", change_reason="so it is"), says("tea", change="kept"))
+    assert short(play).startswith("all 3 agree, 0.80; 1 came to an answer later, one changed its answer")
 
 
 def test_where_nobody_moved_that_is_said() -> None:
-    play = Play()
+    play = Play({"round_limit": 2})
     play.round(40.0, "tea", "tea", "coffee")
     play.round(40.0, "tea", "tea", "coffee")
-    play.round(40.0, "tea", "tea", "coffee")
-    play.synthesize("tea")
+    play.sign_all("neither")
+    play.synthesize("tea, and nothing else")
+    play.sign_all("neither")
+    assert short(play).startswith("no consensus: 2 of 3 hold tea, 0.53; panelist_3 does not sign it: “tea”")
     assert "came to an answer later" not in short(play)
 
 
+def test_who_signs_another_answer_than_its_own_is_said_to_have_changed_it() -> None:
+    play = Play({"threshold": 60})
+    play.round(50.0, "tea", "tea", "coffee")
+    play.sign("panelist_3")
+    told = "all 3 agree (2 said it, 1 signed), 0.80; one changed its answer by signing another answer in round 1"
+    assert short(play) == told
+
+
+LONG = "Tea is what most of us drink here. It is hot. "
+
+
 def test_an_answer_in_the_analysts_words_stands_beside_a_seats_own() -> None:
-    play = Play()
-    play.round(95.0, "tea", says("tea", confidence=0.9), "tea")
-    play.synthesize("Coffee is better by 43 percent")
+    play = Play({"threshold": 60})
+    play.round(95.0, f"{LONG}So tea.", says(f"{LONG}Tea it is.", confidence=0.9), f"{LONG}Tea.")
+    play.synthesize("Tea is better by 43 percent")
+    play.sign_all()
     told = face_of("consensus").present().reasoning(play.result)
-    assert told == "The analyst worded this answer. panelist_2 (0.90) said: “tea”  the panel says so"
+    assert told.startswith("The analyst worded this answer. panelist_2 (0.90) said: “Tea is what most")
+    assert told.endswith("”  the panel says so")
 
 
 def test_an_answer_in_a_seats_own_words_stands_alone() -> None:
     play = Play()
-    play.round(95.0, "tea", "tea", "tea")
-    play.synthesize("Tea.")
+    play.answers("tea", "tea", "Tea.")
     assert "worded" not in face_of("consensus").present().reasoning(play.result)

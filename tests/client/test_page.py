@@ -106,16 +106,18 @@ def test_one_that_is_open_or_ended_at_once_has_a_page_too() -> None:
 
 
 def test_a_session_of_another_protocol_has_its_transcript_stop_and_usage() -> None:
-    play = Play(settings={"threshold": 90})
+    play = Play(settings={"threshold": 60})
     play.round(95, "Vilnius", "Vilnius", "Kaunas <b>bold</b>")
-    play.synthesize("Vilnius")
+    play.sign("panelist_3", "neither")
     record = records.Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
     text = "\n".join(page.html(record))
     shown = Reader(text).words
     assert "What is the capital of Lithuania?" in shown and "Round 1" in shown and "Kaunas <b>bold</b>" in shown
-    assert "converged consensus: the agreement score reached its threshold (threshold)" in shown
+    assert "converged consensus: enough seats signed the same answer (threshold)" in shown
     assert (
-        "Agreement score that was wanted, of 100 90" in shown and "panelist_1" in shown and "b" not in Reader(text).tags
+        "Share of the weight that must sign, in percent 60" in shown
+        and "panelist_1" in shown
+        and "b" not in Reader(text).tags
     )
     assert "Signals and dials" not in shown
 

@@ -83,10 +83,10 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     assert code == 0
     assert f"Answer: {ANSWER}" in out
     why = front.json("explain", sid, "--json")
-    assert (why["stop"], why["words"]) == (asked["stop"], "the agreement score reached its threshold")
+    assert (why["stop"], why["words"]) == (asked["stop"], "enough seats signed the same answer")
     code, out, _ = front.run("explain", str(file))
     assert code == 0
-    assert "threshold of 90" in out
+    assert "wanted are 90 %, and more than half of the seats" in out
     parted = front.json("replay", str(file), "--set", "consensus.threshold=100", "--json")
     assert parted["n"] is None, "its score is 100"
     code, out, _ = front.run("sessions", "export", str(file), "--format", "markdown")

@@ -62,6 +62,8 @@ def write_down(journal: str, shown: Shown) -> None:
 
 
 AGREED = "the agreed answer"
+HOLDS_OUT = "Who holds out?"
+"""The question at which the third panelist signs nothing."""
 
 
 class StubModel:
@@ -105,10 +107,13 @@ class StubModel:
         if shown.kind == "conclude":
             answer, why = AGREED, f"all say so{seen}"
             return Conclusion(group=shown.brief.label, reasoning=why, answer=answer)
+        if shown.kind == "sign" and shown.question == HOLDS_OUT and shown.seat.endswith("_3"):
+            return Signature(states="neither", differs=shown.brief.first.sentence)
         if shown.kind == "sign":
             brief = shown.brief
             mine = [name for name in ("first", "second") if (x := getattr(brief, name)) and AGREED in x.sentence]
-            return Signature(states=mine[0] if mine else "neither", differs=brief.first.sentence)
+            stated = {"states": mine[0] if mine else "neither", "differs": brief.first.sentence}
+            return msgspec.convert(stated, Signature)
         own = AGREED if shown.seat.endswith("_1") else f"{AGREED}, as {shown.seat} words it"
         answer = own if agreed else f"the answer of {shown.seat}"
         moved = shown.kind == "revise" and shown.own is not None and shown.own.answer != answer

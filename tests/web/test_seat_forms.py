@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from parley.agents.turn_kinds.kit import Kit
-from parley.schemas.protocols.consensus import Position
+from parley.schemas.protocols.consensus import Offered, Position, SignBrief
 from parley.web.page.shapes import HumanField
 from parley.web.page.turns.forms import asked, fields_of
 
 PEOPLE = {
-    "consensus": ("answer", "revise", "compare", "conclude"),
+    "consensus": ("answer", "revise", "sign", "compare", "conclude"),
     "critic": ("answer", "critique", "press", "judge", "verdict"),
     "maci": ("blind", "argue", "crit"),
     "competition": ("confer", "speak", "question", "answer", "captain", "bid", "score", "vote"),
@@ -75,6 +75,22 @@ def test_what_was_said_before_stands_there_and_why_it_changed_does_not() -> None
     found = {f.name: f for f in fields_of(shown("consensus", "revise", own))}
     assert (found["answer"].default, found["confidence"].default) == ("tea", 0.4)
     assert (found["change"].default, found["change_reason"].default) == ("kept", "")
+
+
+def signing(brief: SignBrief) -> dict[str, HumanField]:
+    """The fields of a turn to sign."""
+    turn = shown("consensus", "sign")
+    turn.brief = brief
+    return {f.name: f for f in fields_of(turn)}
+
+
+def test_a_person_who_signs_chooses_among_the_sentences_themselves() -> None:
+    tea, coffee = Offered(sentence="It is tea."), Offered(sentence="It is coffee.")
+    found = signing(SignBrief(yours="tea", first=coffee, second=tea))["states"]
+    assert found.choices == ("first", "second", "neither")
+    assert found.words == ("It is coffee.", "It is tea.", "Neither states it")
+    alone = signing(SignBrief(yours="tea", first=tea))["states"]
+    assert (alone.choices, alone.words[0]) == (("first", "neither"), "It is tea."), "there is no second one"
 
 
 def test_documents_that_the_seat_holds_are_suggested() -> None:

@@ -14,6 +14,7 @@ from parley.schemas.session import MAX_QUESTION
 from parley.settings import load
 from parley.web.page.positions import parse_position
 from tests.support.engine import engine, until
+from tests.support.model import HOLDS_OUT
 from tests.web.support import Browser, Event, Hostile, Site, Web, folder_of, posts
 
 BAD: list[tuple[dict[str, object], str]] = [
@@ -39,7 +40,7 @@ async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> 
     assert names[-1] == "end" and {"seats", "signals", "usage", "refused", "items", "post", "result"} <= set(names)
     result = next(e.data for e in events if e.name == "result")
     assert result["result"]["answer"] == "the agreed answer" and result["result"]["converged"] is True
-    assert result["result"]["stop"] == "the agreement score reached its threshold"
+    assert result["result"]["stop"] == "enough seats signed the same answer"
     assert result["result"]["dissent"] == "nobody"
     assert {e.data["session"] for e in events} == {sid}
 
@@ -123,7 +124,7 @@ async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
 
 
 async def test_who_reads_the_session_of_another_cannot_act_in_it(site: Site) -> None:
-    sid = await site.alice.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+    sid = await site.alice.start(HOLDS_OUT, settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
     for path, body in (("cancel", {}), ("decide", {"item": "1", "choice": "emit"}), ("feedback", {"right": True})):
         refused = await site.auditor.post(f"/api/sessions/{sid}/{path}", body, 403)
         assert refused["error"]["field"] == "session" and "opened by somebody else" in refused["error"]["message"]
@@ -260,10 +261,10 @@ async def test_a_session_is_cancelled_and_says_so_to_who_watches(site: Site) -> 
 
 
 async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
-    sid = await site.owner.start(settings={"round_limit": 4})
+    sid = await site.owner.start(HOLDS_OUT, settings={"round_limit": 4})
     await site.owner.watched(sid)
-    found = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 30}})
-    assert found["stop"] == "threshold" and found["round"] == 1 and found["saved_tokens"] > 0
+    found = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 60}})
+    assert found["stop"] == "threshold" and found["round"] == 2 and found["saved_tokens"] > 0
     rows = (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"]
     assert all(r["saved_tokens"] >= 0 and r["round"] is not None for r in rows)
     refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 900}}, 400)
@@ -273,10 +274,10 @@ async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
 
 
 async def test_rules_that_would_have_ended_it_alike_are_one_line_of_the_shadow(site: Site) -> None:
-    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 100})
+    sid = await site.owner.start(HOLDS_OUT, settings={"round_limit": 4, "threshold": 70})
     await site.owner.watched(sid)
     (row,) = [r for r in (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"] if "threshold" in r["settings"]]
-    assert row["label"] == "threshold 75 to 95" and row["saved_tokens"] > 0
+    assert row["label"] == "threshold 52 to 66" and row["saved_tokens"] > 0
     sid = await site.owner.start(settings={"round_limit": 4, "threshold": 30})
     await site.owner.watched(sid)
     found = await site.owner.get(f"/api/sessions/{sid}/shadow")

@@ -42,12 +42,19 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def _replied(browser: Browser, sid: str, events: list[Event], body: dict[str, Any]) -> None:
-    """Watch to the end, and reply to each turn."""
+    """Watch to the end, reply to each turn, and sign nothing."""
     async for event in browser.events(f"/api/sessions/{sid}/events"):
         events.append(event)
         if event.name == "turn" and event.data["turn"]:
-            turn = event.data["turn"]["turn"]
-            await browser.post(f"/api/sessions/{sid}/seats/panelist_1/reply", {"turn": turn, "body": body})
+            asked = event.data["turn"]
+            given = {"turn": asked["turn"], "body": _unsigned(asked) if asked["kind"] == "sign" else body}
+            await browser.post(f"/api/sessions/{sid}/seats/panelist_1/reply", given)
+
+
+def _unsigned(turn: dict[str, Any]) -> dict[str, Any]:
+    """That no sentence of a turn to sign states the person's answer."""
+    (states,) = (f for f in turn["fields"] if f["name"] == "states")
+    return {"states": "neither", "differs": states["words"][0]}
 
 
 async def test_a_person_speaks_in_a_seat(site: Site) -> None:
@@ -72,12 +79,13 @@ async def test_a_person_speaks_in_a_seat(site: Site) -> None:
     assert dict(zip(later["change"]["choices"], later["change"]["words"], strict=True))["kept"] == "I keep it"
     assert later["answer"]["default"] == "mine <b>alone</b>" and later["change_reason"]["default"] == ""
     (whose, *_) = later["argument"]["fields"]
-    assert whose["item"] == "integer" and all(words.startswith("Model ") for words in whose["words"])
+    assert whose["item"] == "integer" and all(words.startswith("post ") for words in whose["words"])
     mine = [
         e.data["post"] for e in events
         if e.name == "post" and e.data["post"]["kind"] == "position" and e.data["post"]["seat"] == "panelist_1"
     ]  # fmt: skip
-    assert [p["position"] for p in mine] == ["mine <b>alone</b>"] * len(turns)
+    spoken = [turn for turn in turns if turn["kind"] != "sign"]
+    assert [p["position"] for p in mine] == ["mine <b>alone</b>"] * len(spoken)
     assert events[-1].name == "end"
 
 

@@ -14,7 +14,7 @@ import msgspec
 from parley.client.protocols import face_of
 from parley.client.records import Record, opening, posts_of, result_of
 from parley.schemas.afterwards.feedback import Feedback, feedback_of
-from parley.schemas.text import normalise
+from parley.schemas.text import answer_key, squeeze
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def question_hash(question: str) -> str:
     """Equal for the same words, whatever their case and white space."""
-    return sha256(normalise(question).encode()).hexdigest()[:16]
+    return sha256(squeeze(question).casefold().encode()).hexdigest()[:16]
 
 
 def verdict(record: Record) -> Verdict | None:
@@ -79,9 +79,9 @@ def verdict(record: Record) -> Verdict | None:
 
 def _right(mine: Iterable[str], result: Iterable[str], said: Feedback) -> bool | None:
     """Whether an answer is right; None: not known. `mine`, `result`: names of the answers, any of which may match."""
-    held, given = ({normalise(name) for name in names if name} for names in (mine, result))
+    held, given = ({answer_key(name) for name in names if name} for names in (mine, result))
     if said.right:
         return bool(held & given)
     if said.answer:
-        return normalise(said.answer) in held
+        return answer_key(said.answer) in held
     return False if held & given else None

@@ -137,9 +137,10 @@ def words(given: Record | Seen) -> Iterator[str]:
     yield from _failures(explained)
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
     yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
-    if session.record is not None:
-        families = [seat.family for seat in opening(session.record).seats if seat.metered]
+    if (record := session.record) is not None:
+        families = [seat.family for seat in opening(record).seats if seat.metered]
         yield from one_family(f"All {len(families)} seats with a language model", families)
+        yield from shaped(lambda: presenter.cautions(opening(record)), lambda: ())
     yield from shaped(lambda: learned_words(result), lambda: learned_figures(result))
     yield from shaped(lambda: presenter.concluded(result), lambda: base.concluded(result))
     yield from feedback_words(feedback_of(session.posts))

@@ -59,6 +59,8 @@ class Teller:
         self._missing: set[str] = set()
         """Seats that were told to be missing since a post last counted them."""
         self._transition = -1
+        self._cautioned = False
+        """Whether it was told what a reader must know of the opening."""
         self._told_once: set[str] = set()
         """Models of which it was said that no price is known."""
 
@@ -89,6 +91,7 @@ class Teller:
     def pieces(self, post: Post, width: int = WIDE) -> Iterator[Piece]:
         """The next post: lines, and blocks of what is said at length."""
         self._look_at(post)
+        yield from self._cautions()
         if post.transition != self._transition:
             yield from self._flags_up_to(self._transition)
             self._transition = post.transition
@@ -129,6 +132,14 @@ class Teller:
         """The hint that says where to see everything that was said."""
         again = "parley ask --verbose shows all of it as it comes"
         return f"parley sessions show {line(result.session)}{self._where}; {again}" if self.kept else again
+
+    def _cautions(self) -> Iterator[StyledLine]:
+        """What a reader must know of the opening, where that may be read: once."""
+        opened = self.turns.opened
+        if opened is not None and not self._cautioned:
+            self._cautioned = True
+            told = shaped(lambda: self._presenter.cautions(opened), lambda: ())
+            yield from (("quiet", text) for text in told)
 
     def _look_at(self, post: Post) -> None:
         """Find the protocol by its posts, where nobody has said it."""

@@ -24,7 +24,7 @@ from parley.client.untrusted import body_of, figures, items, mapping, number, ob
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.result import Result, Stop
-from parley.schemas.text import normalise
+from parley.schemas.text import same
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -194,6 +194,10 @@ class Presenter:
         """Why it ended, in words. `rounds`: the result's, where it is there."""
         return reason_words(stop.reason, stop.converged)
 
+    def cautions(self, opened: log.Opened) -> Iterator[str]:
+        """What a reader must know of how it was opened, before anything was said."""
+        return iter(())
+
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[StyledLine]:
         """What is told of whom a transition asks, after its posts. Nobody asks for it where the log is not to be
         read."""
@@ -294,8 +298,8 @@ class Presenter:
 
     def carried(self, result: Result, held: Mapping[str, tuple[int, str]]) -> tuple[int, ...]:
         """Numbers of the posts that carried the answer. `held`: seat -> (post, position) of what it held last."""
-        answer = normalise(self.answer(result))
-        return tuple(n for n, position in held.values() if answer and normalise(position) == answer)
+        answer = self.answer(result)
+        return tuple(n for n, position in held.values() if answer and same(position, answer))
 
     def in_short(self, result: Result) -> str:
         """What a reader needs, in one sentence: the last line of a brief view."""

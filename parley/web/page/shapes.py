@@ -217,7 +217,9 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
 class Warn(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader must know before believing the answer."""
 
-    kind: Literal["one_family", "weak_evidence", "no_language_model", "estimated", "missing_seats", "left_out"]
+    kind: Literal[
+        "one_family", "weights", "weak_evidence", "no_language_model", "estimated", "missing_seats", "left_out"
+    ]
     text: str
 
 

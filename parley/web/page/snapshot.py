@@ -263,6 +263,9 @@ def _warnings(fold: Fold, view: ResultView | None) -> Iterator[Warn]:
         yield Warn(kind="no_language_model", text="No language model took part.")
     else:
         yield from (Warn(kind="one_family", text=text) for text in one_family(which, families))
+    if (opened := fold.opened) is not None:
+        cautions = shaped(lambda: fold.presenter.cautions(opened), lambda: ())
+        yield from (Warn(kind="weights", text=f"{text[:1].upper()}{text[1:]}.") for text in cautions)
     if view is None or fold.result is None:
         return
     if unanimous(view) and (why := _weak(fold, view)):

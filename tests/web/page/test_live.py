@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from parley.stack.lease import read_running
 from tests.parley.support import Front, until
+from tests.support.model import HOLDS_OUT
 from tests.web.page.site import Gateway, Visitor, needed, serve, visitor
 from tests.web.page.writer import HOSTILE, Gates
 
@@ -102,7 +103,7 @@ def test_a_session_is_watched_from_its_first_words_to_its_answer(
 def test_a_rule_that_would_have_ended_it_is_named_while_it_runs(
     somebody: Visitor, gateway: Gateway, live: Live
 ) -> None:
-    sid = gateway.ask("What is it?", protocol="consensus", settings={"threshold": 100, "round_limit": 4})
+    sid = gateway.ask(HOLDS_OUT, protocol="consensus", settings={"threshold": 70, "round_limit": 4})
     page = somebody.open(f"/s/{sid}")
     live.gates.open(1)
     live.gates.open(2)

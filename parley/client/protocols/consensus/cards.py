@@ -3,13 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.show.cards import Card, Changed, Chip, Series, quotes_of, share
+from parley.client.protocols.consensus.signatures import signature_words
+from parley.client.show.cards import MOST_TEXT, Card, Changed, Chip, Series, quotes_of, share
 from parley.client.untrusted import items, mapping, number, words
 
 BY = {
-    "quotation": "by what was quoted", "argument": "by argument", "unexplained": "without a reason that was found",
+    "quotation": "by what was quoted", "argument": "by argument", "signature": "by signing another answer",
+    "unexplained": "without a reason that was found",
 }  # fmt: skip
 """What moved a seat, in words."""
+SOURCES = {
+    "same_words": "all said the same, no analyst was asked",
+    "lexical_fallback": "words were compared, without an analyst",
+}
+"""Where a score is from that is not the analyst's, in words."""
 _BANDS = {"none": "no agreement"}
 Body = Mapping[str, Any]
 
@@ -25,9 +32,17 @@ def card(kind: str, body: Body) -> Card | None:
             return _assessment(body)
         case "synthesis":
             return Card(
-                place="note", head="words the result", position=words(body.get("answer", "")),
+                place="note", head="words a sentence", position=words(body.get("answer", "")),
                 text=words(body.get("reasoning", "")),
             )  # fmt: skip
+        case "put":
+            asked = ", ".join(words(seat) for seat in items(body.get("asked")))
+            return Card(
+                place="note", head="put to be signed", position=words(body.get("sentence", "")),
+                text=f"Asked: {asked}" if asked else "Nobody need be asked.",
+            )  # fmt: skip
+        case "signature":
+            return Card(place="line", text=signature_words(body, MOST_TEXT))
     return None
 
 
@@ -85,7 +100,8 @@ def _assessment(body: Body) -> Card:
         Chip(text=_BANDS.get(words(body[name]), words(body[name]))) for name in ("band", "direction") if body.get(name)
     ]
     if body.get("source") not in (None, "analyst"):
-        chips.append(Chip(text=words(body["source"]), tone="warn"))
+        source = words(body["source"])
+        chips.append(Chip(text=SOURCES.get(source, source), tone="quiet" if source == "same_words" else "warn"))
     head = "agreement" if score is None else f"agreement {score:g}"
     return Card(place="score", head=head, text="\n\n".join(paragraphs), chips=tuple(chips))
 

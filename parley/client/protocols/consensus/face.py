@@ -3,6 +3,8 @@
 from parley.client.faces.face import Face
 from parley.client.protocols.consensus.presenter import POSTS, ConsensusPresenter
 from parley.client.protocols.consensus.setup import SETUP
+from parley.client.untrusted import object_of
+from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 
@@ -26,6 +28,11 @@ class ConsensusFace(Face):
     def answered(self, result: Result) -> tuple[str, ...]:
         """What the analyst called the answer, and its words."""
         return tuple(name for name in (result.outcome.get("label"), result.outcome.get("answer")) if name)
+
+    def tells_why(self, say: log.Say) -> str:
+        """A seat that gave no form to sign: its post says why."""
+        gave_none = say.kind == "signature" and object_of(say.body).get("states") == "none"
+        return say.seat if gave_none else ""
 
 
 FACE = ConsensusFace(setup=SETUP, presenter=ConsensusPresenter)

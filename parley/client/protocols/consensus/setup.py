@@ -24,7 +24,11 @@ SETUP = ConsensusSetup(
     several=Several(role="panelist", setting="panel", size=3),
     others=("analyst",),
     options=(
-        Option("--threshold", float | None, "Score at which the panel agrees, above 0 to 100. 0.9 is read as 90."),
+        Option(
+            "--threshold",
+            float | None,
+            "Share of the weight, in percent, that must sign an answer, above 0 to 100. 0.9 is read as 90.",
+        ),
         ROUND_LIMIT,
         PANEL,
     ),

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import inspect as types
 
 from parley.agents.context import Shown
+from parley.agents.models.human import offered
 from parley.client.protocols import face_of
 from parley.client.show.presenter import Presenter
 from parley.client.text import line
@@ -58,8 +59,10 @@ class _Form:
         made = self._typed(made, field.type, path, deep)
         words = self._shows.choice_words
         if made.choices and not made.words:
-            labels = tuple(words.get(f"{path}.{c}", c.replace("_", " ")) for c in made.choices)
-            made = msgspec.structs.replace(made, words=labels)
+            sentences = offered(self._shown.brief, made.choices)
+            choices = tuple(sentences) or made.choices
+            labels = tuple(sentences.get(c) or words.get(f"{path}.{c}", c.replace("_", " ")) for c in choices)
+            made = msgspec.structs.replace(made, choices=choices, words=labels)
         return made
 
     def _typed(self, made: HumanField, of: types.Type, path: str, deep: int) -> HumanField:
@@ -107,13 +110,13 @@ class _Form:
         return choices or tuple(map(str, schema.get("enum", ())))
 
     def _posts(self) -> dict[str, str]:
-        """Posts of others that were shown: number -> whose, and how it begins."""
+        """Posts of others that were shown: number -> the same in words, and how it begins."""
         beginnings: dict[str, str] = {}
         for other in self._shown.others:
             if other.post >= 0 and other.channel == "public":
                 body = msgspec.to_builtins(other.body)
                 text = body.get("answer") or body.get("text") or "" if isinstance(body, dict) else body
-                beginnings[str(other.post)] = f"{other.label}: {line(str(text), _BRIEF)}"
+                beginnings[str(other.post)] = f"post {other.post}: {line(str(text), _BRIEF)}"
         return beginnings
 
 

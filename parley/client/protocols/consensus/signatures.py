@@ -1,0 +1,199 @@
+"""Who stands behind a panel's answer, in words: from a result's outcome, and from the posts of those who were asked to
+sign."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from parley.client.text import line
+from parley.client.untrusted import items, mapping, number, words
+from parley.schemas.result import Result
+from parley.schemas.text import same
+
+SIGNS = ("said", "signed", "reserved")
+"""Stands of seats that are behind the answer."""
+_MOST_TOLD = 3
+"""Seats that one sentence tells of, of those that do not sign."""
+_BRIEF = 70
+"""Characters of what is told in passing."""
+Body = Mapping[str, Any]
+
+
+class Stand(msgspec.Struct, frozen=True):
+    """Where a seat stands to the answer."""
+
+    seat: str
+    stands: str
+    """said | signed | reserved | rival | neither | none | abstains | never"""
+    weight: float
+    binds: str
+    """Hash of what it signed, or did not sign; empty: it was not asked."""
+    differs: str
+    reservation: str
+    why: str
+    holds: str
+    """The answer of its own, of a seat that does not sign; empty: it has none."""
+
+    @property
+    def signs(self) -> bool:
+        """Whether it said or signed the answer."""
+        return self.stands in SIGNS
+
+
+def stands_of(result: Result) -> tuple[Stand, ...]:
+    """One for each seat, in the order of the opening."""
+    apart = {words(m.get("seat", "")): words(m.get("answer", "")) for m in minority(result)}
+    given = (mapping(s) for s in items(result.outcome.get("signatures")))
+    return tuple(
+        Stand(
+            seat=words(s.get("seat", "")), stands=words(s.get("stands", "")), weight=number(s.get("weight")) or 0.0,
+            binds=words(s.get("binds", "")), differs=words(s.get("differs", "")),
+            reservation=words(s.get("reservation", "")), why=words(s.get("why", "")),
+            holds=apart.get(words(s.get("seat", "")), ""),
+        )
+        for s in given
+    )  # fmt: skip
+
+
+def minority(result: Result) -> list[Body]:
+    """Seats with an answer that they do not see in the result's."""
+    return [mapping(m) for m in items(result.outcome.get("minority"))]
+
+
+def stand_words(of: Stand, width: int = _BRIEF) -> str:
+    """`panelist_2 does not sign it: “1,000 kg”`: a seat and where it stands."""
+    seat, differs = line(of.seat), f": “{line(of.differs, width)}”" if of.differs else ""
+    match of.stands:
+        case "said":
+            return f"{seat} said it"
+        case "signed":
+            return f"{seat} signed it"
+        case "reserved":
+            return f"{seat} signed it with a reservation"
+        case "abstains":
+            return f"{seat} has no answer"
+        case "never":
+            return f"{seat} never answered{_why(of.why, width)}"
+        case "none" if of.binds:
+            return f"{seat} gave no form{_why(of.why, width)}"
+        case "none":
+            return f"{seat} holds {line(of.holds, width)}" if of.holds else f"{seat} was not asked"
+    return f"{seat} does not sign it{differs}"
+
+
+def _why(why: str, width: int) -> str:
+    return f": {line(why, width)}" if why else ""
+
+
+def all_stands(stands: Iterable[Stand], width: int = _BRIEF) -> str:
+    """`Signatures: panelist_1 said it; panelist_2 signed it`: where every seat stands."""
+    return f"Signatures: {'; '.join(stand_words(s, width) for s in stands)}"
+
+
+def not_signing(stands: Iterable[Stand]) -> str:
+    """Who does not sign, and why; the last ones of many only by their number."""
+    apart = [s for s in stands if not s.signs]
+    told = [stand_words(s) for s in apart[:_MOST_TOLD]]
+    rest = len(apart) - len(told)
+    return "; ".join([*told, *([f"{rest} more do not sign it"] if rest else [])])
+
+
+def how_signed(stands: Sequence[Stand]) -> str:
+    """`1 said it, 2 signed, 1 of them with a reservation`; empty where all who are behind it said it themselves."""
+    n = Counter(s.stands for s in stands if s.signs)
+    signed = n["signed"] + n["reserved"]
+    if not signed:
+        return ""
+    told = [f"{n['said']} said it"] if n["said"] else []
+    if n["reserved"] == signed:
+        told.append(f"{signed} signed with a reservation")
+    else:
+        told.append(f"{signed} signed")
+        told += [f"{n['reserved']} of them with a reservation"] if n["reserved"] else []
+    return ", ".join(told)
+
+
+def reservations(stands: Iterable[Stand]) -> str:
+    """`1 with a reservation: panelist_2: “…”`; empty: none has one."""
+    held = [f"{line(s.seat)}: “{line(s.reservation, 300)}”" for s in stands if s.stands == "reserved"]
+    return f"{len(held)} with a reservation: {'; '.join(held)}" if held else ""
+
+
+def weights_told(stands: Sequence[Stand]) -> str:
+    """`weight 5 against 2`, where weights are not all equal and somebody who was heard does not sign; else empty."""
+    heard = [s for s in stands if s.stands != "never"]
+    against = sum(s.weight for s in heard if not s.signs)
+    if len({s.weight for s in stands}) < 2 or not against:
+        return ""
+    return f"weight {sum(s.weight for s in heard if s.signs):g} against {against:g}"
+
+
+def two_ways(result: Result) -> Iterator[str]:
+    """`1.000 may be read as 1 or as 1000`, of each number of the answer of which that is so."""
+    for given in items(result.outcome.get("two_ways")):
+        text = words(given)
+        whole, digits = text.replace(",", ".").split(".", 1)
+        decimal = f"{whole}.{digits}".rstrip("0").removesuffix(".")
+        yield f"{line(text)} may be read as {line(decimal)} or as {line(whole + digits)}"
+
+
+def tied(result: Result) -> tuple[tuple[str, int], ...]:
+    """(answer, seats that hold it), of answers with equal weight; none: one is in front."""
+    last = held_last(result)
+    found = []
+    for given in items(result.outcome.get("tied")):
+        answer = words(given)
+        labels = {p.get("label") for p in last.values() if same(words(p.get("answer", "")), answer)} - {None}
+        holders = [
+            seat
+            for seat, p in last.items()
+            if not p.get("abstains") and (p.get("label") in labels or same(words(p.get("answer", "")), answer))
+        ]
+        found.append((answer, len(holders)))
+    return tuple(found)
+
+
+def held_last(result: Result) -> dict[str, Body]:
+    """Seat -> what it held at the end, of seats that were heard."""
+    last: dict[str, Body] = {}
+    for played in result.rounds:
+        last |= {str(seat): mapping(p) for seat, p in mapping(played.get("positions")).items()}
+    return last
+
+
+def below_least(certificate: Mapping[str, Any]) -> str:
+    """`approach 40 is below the least value of 70`; empty: none is, or no least value was set."""
+    told = []
+    for name, figures in mapping(certificate.get("least")).items():
+        value, wanted = number(mapping(figures).get("value")), number(mapping(figures).get("least"))
+        if value is not None and wanted is not None and value < wanted:
+            told.append(f"{line(str(name))} {value:g} is below the least value of {wanted:g}")
+    return ", ".join(told)
+
+
+# -- posts
+
+
+def put_words(body: Body, width: int) -> str:
+    """A sentence that is put, and who is asked."""
+    asked = ", ".join(line(words(seat)) for seat in items(body.get("asked")))
+    told = f"asked: {asked}" if asked else "nobody need be asked"
+    return f"put to be signed: “{line(words(body.get('sentence', '')), width)}”; {told}"
+
+
+def signature_words(body: Body, width: int) -> str:
+    """What a seat says to it, without the seat."""
+    differs, reservation = words(body.get("differs", "")), words(body.get("reservation", ""))
+    clause = f": “{line(differs, width)}” differs" if differs else ""
+    match body.get("states"):
+        case "sentence" if reservation:
+            return f"signs with a reservation: {line(reservation, width)}"
+        case "sentence":
+            return "signs"
+        case "rival":
+            return f"does not sign, another sentence states its answer{clause}"
+        case "none":
+            return f"gave no form{_why(words(body.get('why', '')), width)}"
+    return f"does not sign{clause}"
