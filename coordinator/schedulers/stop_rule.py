@@ -135,8 +135,8 @@ def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     yielded = (before.yielded or 0.0) + (last.yielded or 0.0) if stands else None
     return [
         _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
-        _one_mind(last),
         _near(config, last),
+        _one_mind(last),
         _test(
             "admitted arguments of a devil's advocate against it, which all others were shown and answered",
             before.attacks or 0 if stands else 0, ">=", 1,

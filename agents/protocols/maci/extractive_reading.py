@@ -31,6 +31,8 @@ INHERITED = 0.6
 TEMPERATURE = 1.0
 MOST_PROPOSED = 5
 """Outcomes of one debater where they are open."""
+_EQUAL = 1e-9
+"""Probabilities that differ by no more are the same."""
 MOST_GIVEN = 20
 """Outcomes up to which those of which nothing is said keep some probability."""
 
@@ -273,10 +275,14 @@ def _sum(evidence: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) 
 
 
 def shares(outcomes: Sequence[str], p: Sequence[float]) -> tuple[Share, ...]:
-    """As a message, on a grid that is fine enough for an equal share of so many outcomes: what moves by less than that
-    does not move. Equals stay equal, so the sum may miss 1 a little. What is 0 is left out."""
-    decimals = 2 + len(str(len(outcomes)))
+    """As a message, in whole percents (in hundredths of them among many outcomes), together 1: what moves by less than
+    that does not move. The most probable make up the sum, and stay equals where they are. What is 0 is left out."""
+    decimals = 2 if len(outcomes) <= MOST_GIVEN else 4
     rounded = [round(v, decimals) for v in p]
+    best = [i for i, v in enumerate(p) if v >= max(p) - _EQUAL]
+    rest = round(1 - math.fsum(rounded), decimals)
+    for i in best:
+        rounded[i] = round(rounded[i] + rest / len(best), 12)
     return tuple(Share(outcome=o, p=v) for o, v in zip(outcomes, rounded, strict=True) if v > 0)
 
 

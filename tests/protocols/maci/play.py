@@ -184,10 +184,12 @@ class Play(BasePlay):
         return self.last("signals")["signals"]
 
 
-def case(given: Belief, *arguments: Argument, changed: str = "") -> Case:
+def case(given: Belief, *arguments: Argument, changed: str = "as before") -> Case:
     return Case(belief=given, arguments=arguments, changed=changed)
 
 
+GATED = {"q_gate": True}
+"""With the gate on evidence."""
 PAPER = {"reading": "paper"}
 """The readings as they were published."""
 FOR, AGAINST, AGREED = belief(0.9, 0.1), belief(0.1, 0.9), belief(0.95, 0.05)

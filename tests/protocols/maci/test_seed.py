@@ -230,7 +230,7 @@ def test_the_first_that_holds_is_the_reason() -> None:
     [
         ({}, (1, 1), True),
         ({}, (1, 2), False),  # O below tau_O
-        ({"tau_q": 0.85}, (1, 1), False),  # Q below tau_Q: nothing is admitted
+        ({"tau_q": 0.85, "q_gate": True}, (1, 1), False),  # Q below tau_Q: nothing is admitted
         ({"tau_stop": 3}, (1, 1), False),
         ({"plateau": "absolute"}, (1, 1), True),
     ],
