@@ -5,6 +5,7 @@ Checked with the gates that were in force in the round. A certificate names ever
 limit, and carries the history that they were computed from: whoever has it can compute them again.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from operator import ge, gt, le, lt
 from typing import Any
@@ -152,7 +153,8 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     last, recent = rounds[-1], rounds[-config.tau_stop :]
     quiet = sum(silent(config, r) for r in recent)
     if quiet >= config.tau_stop:
-        return [_test("rounds in which nobody had anything to add, and nobody moved", quiet, ">=", config.tau_stop)]
+        silence = _test("rounds in which nobody had anything to add, and nobody moved", quiet, ">=", config.tau_stop)
+        return [silence, _motion(config, recent)]
     tests = [
         _test("rounds with a plateau of information", sum(bool(r.pi_i) for r in recent), ">=", config.tau_stop),
         _test(
@@ -176,17 +178,22 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
 
 
 def _standing(config: Control, rounds: Sequence[Signals]) -> list[Test]:
-    """That nothing moves, of minds: no belief did in this round, and no devil's advocate waits for an answer. None in
-    the paper's reading."""
-    last = rounds[-1]
+    """That minds stand still: no belief moved, and no devil's advocate waits for an answer. None in the paper's
+    reading."""
     if config.reading != "debate":
         return []
-    moved = last.moved if isinstance(last.moved, float) else None
-    waiting = last.attacks or 0 if attacked(config, rounds) else 0
+    waiting = rounds[-1].attacks or 0 if attacked(config, rounds) else 0
     return [
-        _test("farthest move of a debater's belief in this round", moved, "<", config.constants.least_move),
+        _motion(config, rounds[-config.tau_stop :]),
         _test("admitted arguments of a devil's advocate that the others have not answered", waiting, "<", 1),
     ]
+
+
+def _motion(config: Control, recent: Sequence[Signals]) -> Test:
+    """Small moves of several rounds add up: who takes a little in each of them does not stand still."""
+    moves = [r.moved for r in recent if isinstance(r.moved, float)]
+    together = math.fsum(moves) if len(moves) == len(recent) else None
+    return _test("farthest moves of a belief in these rounds, together", together, "<", config.constants.least_move)
 
 
 def _change(rounds: Sequence[Signals], back: int) -> float | None:

@@ -75,7 +75,8 @@ def signals(words: Words, t: int, **more: Any) -> Signals:
     }  # fmt: skip
     if t:
         values |= {
-            "information_gain": 0.1, "r_i": 0.12, "r_d": 0.4, "pi_i": False, "pi_d": t > 1, "crit_variance": 0.004,
+            "information_gain": 0.1, "r_i": 0.12, "r_d": 0.4, "pi_i": False, "pi_d": t > 1, "moved": 0.01,
+            "crit_variance": 0.004,
             "cl": round(0.9 - 0.2 * (t - 1), 2), "tau_q": 0.5, "tau_crit": 0.3,
         }  # fmt: skip
     return Signals(**(values | more))

@@ -221,7 +221,7 @@ def test_nobody_having_anything_to_add_is_a_plateau() -> None:
     assert play.phase == "arguing" and play.signals["pi_i"] and play.signals["pi_d"]
     play.round(case(FOR), case(AGAINST))
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
-    (test,) = play.certificate["stops"]["plateau"]["tests"]
+    test, _ = play.certificate["stops"]["plateau"]["tests"]
     assert (test["test"], test["value"]) == ("rounds in which nobody had anything to add, and nobody moved", 2)
 
 

@@ -292,7 +292,9 @@ def test_flags_exist_from_round_1_on() -> None:
 
 
 def ended() -> Play:
-    play = begun({"round_limit": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF)
+    play = begun(
+        {"q_gate": True, "round_limit": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF
+    )
     play.round(
         case(FOR, argument("x"), argument("weak", q=0.1)), case(HALF, Argument(claim="bare"), argument("y"))
     )  # fmt: skip

@@ -332,8 +332,9 @@ def test_a_stop_shows_the_tests_that_decided() -> None:
     assert re.search(
         r"stop: plateau: .*\n      rounds with a plateau of information: 2, wanted at least 2\n"
         r"      rounds with a plateau of disagreement: 2, wanted at least 2\n"
-        r"      evidence quality: 0.8, wanted at least 0.\d+\n"
         r"      overlap: 1, wanted at least 0.3\n"
+        r"      farthest moves of a belief in these rounds, together: 0, wanted less than 0.05\n"
+        r"      admitted arguments of a devil's advocate that the others have not answered: 0, wanted less than 1\n"
         r"      disagreement 0.7\d*; convergence needs at most 0.1: no\n",
         text,
     )

@@ -310,7 +310,7 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
 _ATTACKED = "admitted arguments of a devil's advocate against it, which all others were shown and answered"
 _YIELDED = "most that a debater took from it in those two rounds"
 _SURE = "least that a debater gives to the answer that all hold"
-_MOVED = "farthest move of a debater's belief in this round"
+_MOVED = "farthest moves of a belief in these rounds, together"
 _UNANSWERED = "admitted arguments of a devil's advocate that the others have not answered"
 UNTESTED = "nobody answered an admitted argument of a devil's advocate, so the agreement was not put to the test"
 _HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
@@ -321,7 +321,7 @@ _SHORT = {
     _SURE: "a debater gives it no more than one half",
     _ATTACKED: "no admitted argument against it has been answered by all others",
     _YIELDED: "a debater took {value} from it",
-    _MOVED: "a debater moved by {value}",
+    _MOVED: "beliefs moved by {value}",
     _UNANSWERED: "a devil's advocate's arguments are not answered",
     "rounds with a plateau of information": "information still moved",
     "rounds with a plateau of disagreement": "disagreement still moved",
