@@ -133,7 +133,7 @@ def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: boo
         return
     for keyword, value in keywords.items():
         at = node
-        while keyword == "enum" and "items" in at:
+        while keyword in ("enum", "maxLength") and "items" in at:
             at = at["items"]
         at[keyword] = value
 
@@ -151,11 +151,9 @@ def _plain(node: Schema) -> None:
 def _deal(node: Schema, chars: float) -> None:
     """Give each text and each list below a share of so many characters: the root of its limit says how large."""
     if "properties" in node:
-        wants = {name: _want(child) for name, child in node["properties"].items()}
-        room = chars - 8 * len(wants) - sum(map(len, wants))
-        total = sum(wants.values()) or 1.0
-        for name, child in node["properties"].items():
-            _deal(child, max(float(_LEAST), room * wants[name] / total))
+        fields = node["properties"]
+        for name, share in _divided(fields, chars - 8 * len(fields) - sum(map(len, fields))).items():
+            _deal(fields[name], max(float(_LEAST), share))
     elif "anyOf" in node:
         for child in node["anyOf"]:
             _deal(child, chars)
@@ -174,6 +172,20 @@ def _deal(node: Schema, chars: float) -> None:
         node.pop("maxLength", None)
         if most <= 3 * _LONGEST:
             node["maxLength"] = int(min(most, _LONGEST))
+
+
+def _divided(fields: Mapping[str, Schema], room: float) -> dict[str, float]:
+    """Each field's share of so many characters. What one cannot use is left to the others."""
+    shares: dict[str, float] = {}
+    left = dict(fields)
+    while left:
+        total = sum(map(_want, left.values())) or 1.0
+        even = {name: room * _want(child) / total for name, child in left.items()}
+        small = {name: most for name, child in left.items() if (most := _most_chars(child)) <= even[name]}
+        shares |= small or even
+        room -= sum(small.values())
+        left = {name: child for name, child in left.items() if name not in shares}
+    return shares
 
 
 def _want(node: Schema) -> float:

@@ -115,14 +115,19 @@ def _speakers(brief: ArgueBrief) -> dict[str, Any]:
 
 
 NO_PASSAGES = "There are no passages: go by what is commonly known, and invent no figure, study or quotation."
+NONE = "an empty list."
+MOST_SPANS, MOST_ARGUED, MOST_REASONS = 5, 3, 3
+"""Pieces of evidence of a blind answer, and of an argument; reasons of an argument: what the prompt asks for, and its
+schema allows."""
+QUOTED, SENTENCE, CHANGED, BELIEF = 200, 240, 300, 1_200
+"""Characters of a quotation, of a claim or a reason, of what moved a belief, and of a belief beside arguments: together
+they fit an answer of three arguments."""
+_AROUND_NAME = 26
+"""Characters of an entry of a belief beside the outcome's name."""
 COPIED = (
     "each with `passage`, the id of a passage (such as p3), and `quote`, words copied from it exactly as they stand "
-    "there, at most 300 characters"
+    f"there, at most {QUOTED} characters"
 )
-NONE = "an empty list."
-MOST_SPANS, MOST_ARGUED, MOST_REASONS, QUOTED = 5, 3, 3, 300
-"""Pieces of evidence of a blind answer, and of an argument; reasons of an argument; characters of a quotation: what the
-prompt asks for, and its schema allows."""
 FINE = sorted({i / 1_000 for i in range(1_001)} | {i / 10_000 for i in range(100)})
 """Probabilities that a reply may name where there are more outcomes than two: an equal share of a thousand is one."""
 _IN_WORDS = {3: "three", 5: "five"}
@@ -225,10 +230,19 @@ def _narrow_blind(shown: Shown) -> dict[str, dict[str, Any]]:
 
 def _narrow_case(shown: Shown) -> dict[str, dict[str, Any]]:
     brief: ArgueBrief = shown.brief
-    most = {"arguments": {"maxItems": brief.most}, "arguments.reasons": {"maxItems": MOST_REASONS}}
+    most = {
+        "arguments": {"maxItems": brief.most},
+        "arguments.claim": {"maxLength": SENTENCE},
+        "arguments.reasons": {"maxItems": MOST_REASONS, "maxLength": SENTENCE},
+        "changed": {"maxLength": CHANGED},
+    }
     named = [{"type": "integer", "enum": list(brief.rebuttable)}] if brief.rebuttable else []
     rebuts = {"anyOf": [*named, {"type": "null"}]}
-    return {**_outcomes(shown), **_passages(shown, "arguments.spans", MOST_ARGUED), **most, "arguments.rebuts": rebuts}
+    outcomes = _outcomes(shown)
+    if brief.outcomes:  # the arguments need the room that a belief over many outcomes would take
+        longest = max(map(len, brief.outcomes))
+        outcomes["belief"] = {"maxItems": min(len(brief.outcomes), max(10, BELIEF // (longest + _AROUND_NAME)))}
+    return {**outcomes, **_passages(shown, "arguments.spans", MOST_ARGUED), **most, "arguments.rebuts": rebuts}
 
 
 def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:

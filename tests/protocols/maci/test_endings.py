@@ -5,6 +5,7 @@ The exit status is that of the stop reason and of `converged` (parley.schemas.st
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parley.agents.openai.held_schema import schema_of
 from parley.agents.protocols import kind_of
-from parley.agents.protocols.maci.kinds import FINE
+from parley.agents.protocols.maci.kinds import FINE, QUOTED
 from parley.client.protocols.maci import brief as screen
 from parley.client.protocols.maci import signals_file, transcript
 from parley.client.protocols.maci.story import unlike_words
@@ -23,10 +25,11 @@ from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.reliability import trust
 from parley.schemas.belief import Belief, Share
 from parley.schemas.control import Control
-from parley.schemas.protocols.maci.messages import Argument, Case
+from parley.schemas.protocols.maci.messages import Argument, BlindBrief, Case
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.stops import STOPS
 from parley.schemas.text import ClosedList
+from parley.schemas.turn import Caps
 from parley.schemas.wire import InvalidValue
 from tests.protocols.maci.play import (
     AGAINST,
@@ -43,11 +46,16 @@ from tests.protocols.maci.play import (
     check_up,
     retrieved,
 )
+from tests.protocols.maci.turns import anchor, numbered, shown
 from tests.research.learned.test_sessions import opened_with, records
 from tests.support.tuned import control
 
 RISING = Path(__file__).parent / "rising.json"
 """Beliefs that draw apart for three rounds: the blind one agrees, then D is .03, .19, .21."""
+
+
+PUBLISHED = Path(__file__).parent / "published.jsonl"
+"""Debates of sessions that were played, with what they brought round by round."""
 
 
 def exit_code(play: Play) -> int:
@@ -103,7 +111,7 @@ def test_over_any_debate_a_rise_flags_nothing_and_no_plateau_ends_a_round_that_m
     debate: list[tuple[Any, Any]], plateau: str
 ) -> None:
     config = control(plateau=plateau, round_limit=50)
-    cited = {"u": ("p1",), "v": ("p1",)}
+    cited: dict[str, tuple[str, ...]] = {"u": ("p1",), "v": ("p1",)}
     states = [begin(config, ("a", "b"), Observation(beliefs=dict(zip("uv", debate[0], strict=True)), q=0.8))]
     for u, v in debate[1:]:
         seen = Observation(beliefs={"u": u, "v": v}, q=0.8, evidence=cited, crit={"u": 0.8, "v": 0.8}, arguments=2)
@@ -116,6 +124,18 @@ def test_over_any_debate_a_rise_flags_nothing_and_no_plateau_ends_a_round_that_m
         ended = verdict(config, now)
         if ended is not None and ended.reason == "plateau":
             assert isinstance(last.moved, float) and last.moved < 0.05
+
+
+@pytest.mark.parametrize("line", PUBLISHED.read_text().splitlines())
+def test_over_recorded_debates_too(line: str, tmp_path: Path) -> None:
+    debate = json.loads(line)["debate"]
+    file = tmp_path / "debate.json"
+    file.write_text(json.dumps({name: debate[name] for name in ("outcomes", "rounds")}))
+    report = signals_file.read_debate(str(file))
+    for before, now in pairwise(report.rounds):
+        assert now.jsd <= before.jsd + 1e-9 or not (now.pi_i or now.pi_d)
+    if report.stop is not None and report.stop.reason == "plateau":
+        assert isinstance(report.rounds[-1].moved, float) and report.rounds[-1].moved < 0.05
 
 
 # ---------------------------------------------------------------- the gate on evidence
@@ -144,8 +164,8 @@ def test_what_judges_passed_and_the_gate_refused_is_shown_as_such_to_debaters_an
     kind = kind_of("maci", "argue")
     assert kind.prompt_post is not None
     body = msgspec.convert(msgspec.json.decode(good.body), kind.posts["refused"])
-    shown = kind.prompt_post(body)
-    assert "judges passed it" in shown["not in the record"] and not body.scores
+    told_of = kind.prompt_post(body)
+    assert "judges passed it" in told_of["not in the record"] and not body.scores
     play.round(case(FOR), case(AGAINST))
     play.plan()
     told = list(unlike_words(play.result.rounds))
@@ -194,7 +214,7 @@ def test_an_answer_is_a_rebuttal_or_a_reason_and_silence_is_asked_again() -> Non
     assert "say why posts" in play.ask(other).error
     (post,) = play.brief(other)["answers"]
     play.reply(other, Case(belief=FOR, arguments=(msgspec.structs.replace(argument("no", 2), rebuts=post),)))
-    assert not play.asks("argue")[-1].error or play.ask(play.signals["advocate"])
+    assert not any(turn.ask.seat == other for turn in play.session.turns.values()), "it is taken"
 
 
 def test_one_shared_answer_by_each_own_belief_and_over_one_half() -> None:
@@ -454,3 +474,22 @@ def test_an_honest_session_ends_with_exit_0(name: str) -> None:
     assert play.result.outcome["answer"] == answer
     untested = list(transcript.untested(play.certificate))
     assert bool(untested) is (reason == "plateau")
+
+
+# ---------------------------------------------------------------- room for a quotation
+
+
+@pytest.mark.parametrize("size", [2, 3, 6, 150])
+def test_the_schema_gives_a_quotation_the_room_that_the_prompt_names(size: int) -> None:
+    names = tuple(f"outcome number {i}" for i in range(size))
+    held = tuple(Share(outcome=name, p=1 / size) for name in names)
+    passages = numbered(*((f"d{i}.md", "Rain fell. " * 30) for i in range(32)))
+    caps = Caps(output_tokens=Settings().max_output_tokens)
+    for kind, brief in (("argue", anchor(names, held)), ("blind", BlindBrief(outcomes=names))):
+        turn = shown(kind, brief, others=[passages], caps=caps)
+        fields: dict[str, Any] = schema_of(turn, bounds=True)["properties"]
+        spans = fields["spans"] if kind == "blind" else fields["arguments"]["items"]["properties"]["spans"]
+        assert spans["items"]["properties"]["quote"]["maxLength"] == QUOTED == 200
+        slots = kind_of("maci", kind).prompt_slots
+        assert slots is not None
+        assert f"at most {QUOTED} characters" in " ".join(slots(turn).values())
