@@ -66,7 +66,7 @@ def exit_code(play: Play) -> int:
 
 def advocate_of(play: Play) -> str:
     """The devil's advocate of the round that runs; empty: nobody."""
-    return play.session.inner.advocate
+    return str(play.session.inner.advocate)
 
 
 def attack(play: Play, beliefs: Sequence[Belief], *arguments: Argument, **more: Any) -> None:
