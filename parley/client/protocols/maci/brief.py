@@ -8,6 +8,7 @@ from parley.client.protocols.maci.story import Story, top, unlike_words
 from parley.client.protocols.maci.transcript import UNTESTED, named, outcome_of, shares, tested, warnings
 from parley.client.show.lines import StyledLine
 from parley.client.text import count, line
+from parley.client.untrusted import mapping
 from parley.schemas.belief import Belief, leading
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import Argument, Blind, Merged, Passages, Round, Ruled
@@ -133,6 +134,8 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
         text = f"{name}, {confidence}"
     elif apart not in ("", "nobody"):
         text = f"no agreement: {name}, {confidence}; {apart}"
+    elif not mapping(result.stop.certificate.get("one_mind")).get("holds", True):
+        text = f"no agreement: {everybody} hold {name} most probable, not each by more than one half, {confidence}"
     elif all(first == answer for first in alone):
         what = "the debate changed nothing"
         if result.stop.reason == "agreement":

@@ -329,7 +329,7 @@ _SHORT = {
     "overlap": "O {value} is below tau_o {limit}",
 }
 """Test of a certificate -> what it means that it failed."""
-_APART = {_HELD, "disagreement"}
+_APART = {_HELD, "disagreement", _SURE}
 _ATTACK = {_ATTACKED, _YIELDED, _SURE}
 
 
@@ -346,7 +346,7 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
     texts = []
     for name, test in failed:
         value, limit = test.get("value"), test.get("limit")
-        if name in _ATTACK and (value is None or _APART & names):
+        if name in _ATTACK and (value is None or (_APART - {name}) & names):
             continue  # there was nothing to be argued against
         if name == _HELD and _TIED in names:
             continue  # nobody holds one answer, so nobody holds another one
