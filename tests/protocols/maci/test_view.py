@@ -280,7 +280,7 @@ def test_an_agreement_names_the_devils_advocate_and_says_that_nobody_gave_way(to
     play = agreement()
     (advocate,) = play.certificate["advocates"]
     text = told(of(play))
-    assert "all hold the same answer, also after they answered arguments against it" in text
+    assert "all hold the same answer, also after they replied to arguments against it" in text
     assert f"all hold dengue; {advocate['seat']} is to argue against it as devil's advocate" in text
     did = "argued as" if told is explained else "was"
     assert f"{advocate['seat']} {did} devil's advocate against what all held; nobody took anything from it" in text

@@ -139,7 +139,7 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
     elif all(first == answer for first in alone):
         what = "the debate changed nothing"
         if result.stop.reason == "agreement":
-            what = "it stood a devil's advocate, whose arguments were answered"
+            what = "it stood a devil's advocate, whose arguments were met"
         elif result.stop.converged and not tested(result.stop.certificate):
             what = UNTESTED
         text = f"{everybody} agreed from the start on {name}, {confidence}; {what}"

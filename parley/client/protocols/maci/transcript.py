@@ -312,17 +312,17 @@ _YIELDED = "most that a debater took from it in those two rounds"
 _SURE = "least that a debater gives to the answer that all hold"
 _MOVED = "farthest moves of a belief in these rounds, together"
 _UNANSWERED = "admitted arguments of a devil's advocate that the others have not answered"
-UNTESTED = "nobody answered an admitted argument of a devil's advocate, so the agreement was not put to the test"
+UNTESTED = "no admitted argument of a devil's advocate was met, so the agreement was not put to the test"
 _HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
 _SHORT = {
     _HELD: "they hold different answers",
     "disagreement": "D {value} is above near_consensus {limit}",
     _TIED: "{value} outcomes are equally likely",
     _SURE: "a debater gives it no more than one half",
-    _ATTACKED: "no admitted argument against it has been answered by all others",
+    _ATTACKED: "no admitted argument against it was met by all others",
     _YIELDED: "a debater took {value} from it",
     _MOVED: "beliefs moved by {value}",
-    _UNANSWERED: "a devil's advocate's arguments are not answered",
+    _UNANSWERED: "a devil's advocate's arguments are still to be met",
     "rounds with a plateau of information": "information still moved",
     "rounds with a plateau of disagreement": "disagreement still moved",
     "evidence quality": "Q {value} is below tau_q {limit}",
