@@ -2,7 +2,7 @@
 
 import difflib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -23,8 +23,10 @@ _PROMPT_TOKENS = 3_000
 """Tokens of a usual prompt."""
 _MOST_TURN_S = 3_600.0
 """Seconds for a turn of a slow model, if nobody asked for more."""
+_SHOWN_SEATS = 3
+SET_A_MODEL = "set LLM_PROVIDER and LLM_MODEL (`parley doctor` says what is missing)"
 _HARMLESS_CONTROLS = frozenset("\n\t")
-_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that reorder what a terminal shows."""
 
 
@@ -49,7 +51,8 @@ def admit(
     Raises
     ------
     Inadmissible
-        Unknown or bad settings, a role without a living worker, an unknown seat.
+        Unknown or bad settings, a role without a living worker, an unknown seat, a seat that needs a language model
+        and has none.
     """
     settings = build_settings(protocol, request.settings)
     named = {s.queue for s in request.seats}
@@ -76,6 +79,7 @@ def admit(
                 "seats",
                 f"role {role.name}: {role.least} needed, {have} there; start one: parley agent {role.name}",
             )
+    check_models(protocol, workers, seats, request.waits)
     own = {r.name for r in protocol.roles} | {s.role for s in seats}
     serving = tuple(w for w in workers if not own.isdisjoint(w.roles))
     return log.Opened(
@@ -88,6 +92,56 @@ def admit(
         waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
         trace=trace or msgspec.UNSET, learned=_learned(protocol, request),
     )  # fmt: skip
+
+
+def without_model(
+    protocol: Protocol,
+    workers: Iterable[Announcement],
+    seats: Sequence[Seat] | None = None,
+    people: Container[str] = (),
+) -> tuple[str, ...]:
+    """Who would play a session of this protocol and cannot, for want of a language model: seats, or queues.
+
+    Parameters
+    ----------
+    seats
+        Those of the session; None: whoever serves a role may play it. Where a task chooses its experts, they lack a
+        model only if none of them has one.
+    people
+        Seats that a person is waited for.
+    """
+    serving: dict[tuple[str, str], list[Announcement]] = {}
+    for worker in workers:
+        for role in protocol.needs_model:
+            if role in worker.roles and not worker.draining:
+                serving.setdefault((role, worker.queue), []).append(worker)
+    lacking = {key for key, copies in serving.items() if all(w.keyless for w in copies)}
+    if protocol.experts or seats is None:
+        of_all = not protocol.experts or len(lacking) == len(serving)
+        return tuple(sorted({queue for _, queue in lacking})) if of_all else ()
+    return tuple(s.seat for s in seats if (s.role, s.queue) in lacking and s.seat not in people)
+
+
+def check_models(
+    protocol: Protocol,
+    workers: Iterable[Announcement],
+    seats: Sequence[Seat] | None = None,
+    people: Container[str] = (),
+) -> None:
+    """Refuse a session in which somebody cannot play for want of a language model. Takes what `without_model` takes.
+
+    Raises
+    ------
+    Inadmissible
+        Names protocol and seats, and says what to set.
+    """
+    lacking = without_model(protocol, workers, seats, people)
+    if not lacking:
+        return
+    shown = ", ".join(lacking[:_SHOWN_SEATS])
+    more = f" and {len(lacking) - _SHOWN_SEATS} more" if len(lacking) > _SHOWN_SEATS else ""
+    have = f"{shown}{more} have none" if len(lacking) > 1 else f"{shown} has none"
+    raise Inadmissible("seats", f"seats: {protocol.name} needs a language model, and {have}: {SET_A_MODEL}")
 
 
 def _learned(protocol: Protocol, request: OpenSession) -> Learned | msgspec.UnsetType:

@@ -456,6 +456,9 @@ class Protocol:
     trusts: str = ""
     """The role whose seats are weighed by their records (`log.Opened.learned`); empty: no record weighs, and none
     enters."""
+    needs_model: tuple[str, ...] = ()
+    """Roles that a language model plays or nobody: the extractive model has no method for their turns
+    (parley.agents.turn_kinds.kit.Kit.extractive), and a session that would be given to it is refused."""
     moves_on: bool = False
     """Others can go on in place of a seat: a turn is then missed as soon as nobody serves its queue. If nobody can, the
     turn waits for a worker until its deadline."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.client.live_feed import View
 from parley.client.rendering import transcript
+from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.coordinator.estimate import Estimate
 from parley.cost import expected, expected_there
@@ -76,7 +76,7 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
         with caller.root("parley ask"):
             result, more = run(ask(request, view))
     except Left as left:
-        print(f"left running; parley sessions watch {left.sid}{options}", file=sys.stderr)
+        warn(f"left running; parley sessions watch {left.sid}{options}")
         return 0, None, {}
     except Lost as lost:
         if request.ephemeral:

@@ -7,11 +7,17 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from parley.client.api import known_protocol
+from parley.client.errors import BadInput
 from parley.client.evidence import Sources
 from parley.client.rendering.told import Result
+from parley.coordinator.admission import check_models
+from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import DEFAULT
 from parley.planned.local_stack import local
 from parley.schemas.session import Budget
+from parley.stack.announce import announced
+from parley.stack.rows import rows_of
 
 if TYPE_CHECKING:
     from parley.client.reliability.learning import LearnReport
@@ -63,6 +69,7 @@ def ask(
 
     async def main() -> Result:
         size = panel if panel is not None else _panel_of(protocol, settings or {})
+        _check_models(protocol, size, model, options)
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
             reliability=reliability, calibration=calibration,
@@ -113,6 +120,17 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     several = setup_of(protocol).several
     size = settings.get(several.setting) if several else None
     return size if isinstance(size, int) else None
+
+
+def _check_models(protocol: str, size: int | None, model: str, options: Mapping[str, Any] | None) -> None:
+    """Raise BadInput where a seat needs a language model and would have none: before a stack starts for it."""
+    known = known_protocol(protocol)
+    if not known.needs_model:
+        return
+    try:
+        check_models(known, announced(rows_of(protocol, size, model=model, options=dict(options or {}))))
+    except Inadmissible as error:
+        raise BadInput(error.field, str(error)) from error
 
 
 def waited(main: Coroutine[Any, Any, T]) -> T:

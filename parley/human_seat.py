@@ -153,7 +153,7 @@ def _told(post: Post, seat: str, terminal: Terminal) -> int:
         return LOST
     result = decode(post.body, Result)
     answer = transcript.answer_of(result)
-    terminal.say(f"\nThe session is over: {transcript.stop_words(result)}" + (f"\n{answer}" if answer else ""))
+    terminal.say("", f"The session is over: {transcript.stop_words(result)}", *([f"  {answer}"] if answer else []))
     return 0
 
 
@@ -162,10 +162,10 @@ async def _leave(connection: Connection, credentials: Credentials, sid: str, ord
     try:
         answer = await sitting.submit(connection, credentials, sid, gone, _LEAVE_S)
     except BusError as error:
-        terminal.say(f"\nYou have left, but no moderator has confirmed it: {error}")
+        terminal.say("", f"You have left, but no moderator has confirmed it: {error}")
         return INTERRUPTED
     if answer.verdict == "accepted":
-        terminal.say(f"\nYou have left seat {order.seat}; its agent goes on.")
+        terminal.say("", f"You have left seat {order.seat}; its agent goes on.")
     else:
-        terminal.say(f"\nYou have left: {answer.why}")
+        terminal.say("", f"You have left: {answer.why}")
     return 0

@@ -8,6 +8,7 @@ from parley.bus.errors import UnknownSession
 from parley.client.errors import Refusal
 from parley.client.people.inbox import Waiting, answer, waiting
 from parley.client.show.open_items import OpenItem, item_lines
+from parley.client.show.printing import say
 from parley.client.show.words import bare
 from parley.client.text import line
 from parley.planned.access import last_stack, place, run
@@ -53,7 +54,7 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
 
 def print_answered(sid: str, item: str, choice: str) -> None:
     """Print that an answer was taken."""
-    print(f"session {line(sid)}: {line(item)} is answered with {line(choice)}")
+    say(f"session {line(sid)}: {line(item)} is answered with {line(choice)}")
 
 
 def words(waiting: Sequence[Waiting], where: str = "") -> Iterator[str]:

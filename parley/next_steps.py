@@ -21,7 +21,7 @@ _GIVEN = ("folder", "code_snippets", "prior_conversation")
 def needed(there: Sequence[Announcement], opening: OpenSession) -> bool:
     """Whether a session had no language model and nothing to read."""
     read = opening.documents or any(opening.settings.get(name) for name in _GIVEN)
-    return bool(there) and not read and all(worker.family == "extractive" for worker in there)
+    return bool(there) and not read and all(worker.keyless for worker in there)
 
 
 async def words(protocol: str, *, answered: bool = False) -> list[str]:

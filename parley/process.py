@@ -78,9 +78,9 @@ def one_thread() -> None:
 
 def report_error(message: str, field: str, code: int, *, json: bool, value: str | None = None) -> int:
     """Say what is wrong: a line on stderr, and with `json` the one document. The exit status."""
-    from parley.client.text import clean
+    from parley.client.text import clean, hung
 
-    _write(sys.stderr, f"parley: {clean(message)}")
+    _write(sys.stderr, hung(f"parley: {message}"))
     if json:
         error = {"field": field, "message": clean(message)}
         if value is not None:
@@ -101,7 +101,8 @@ def unwritable(error: OSError) -> int:
 
 def _write(stream: Any, text: str) -> None:
     try:
-        print(text, file=stream, flush=True)
+        stream.write(f"{text}\n")
+        stream.flush()
     except OSError:  # there is nobody left to tell
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

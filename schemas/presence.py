@@ -11,6 +11,8 @@ from parley.schemas.wire import InvalidValue, decode, in_range, not_empty
 
 ALIVE_S = 15.0
 """Three announcements missed, and a worker counts as gone."""
+EXTRACTIVE = "extractive"
+"""The family of the model that is no language model."""
 
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,11 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     """Which servers of the operator's tools do not start there, and why; absent: all do, or nobody has looked."""
     expert: ExpertSpec | None = None
     """An expert's specification, whose pin stands in the subject."""
+
+    @property
+    def keyless(self) -> bool:
+        """Whether no language model is at work: its model quotes documents."""
+        return self.family == EXTRACTIVE
 
     def __post_init__(self) -> None:
         not_empty("queue", self.queue, 64)

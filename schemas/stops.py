@@ -163,7 +163,7 @@ STOPS: Mapping[str, StopRow] = {
             converged=False,
             status="finished",
             exit_code=UNSETTLED,
-            words="nothing was done; the result is a plan, or what the documents say",
+            words="nothing was done; the result is a plan",
         ),
         StopRow(
             reason="review_limit",

@@ -13,6 +13,21 @@ from functools import lru_cache
 _SPACE = re.compile(r"\s+")
 _LABEL = re.compile(r"(?:final\s+)?answer\s*:\s*(?=\S)", re.IGNORECASE)
 _QUOTED = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "‚": "‘"}
+_REFUSAL = re.compile(
+    r"(?:i'm |i am )?(?:sorry|i apologi[sz]e)\b[^.]{0,40}\b(?:can't|cannot|unable|won't)\b|"
+    r"i (?:can't|cannot|can not|won't|will not|am unable to|am not able to|'m unable to|must decline to) "
+    r"(?:help|assist|answer|comply|provide|fulfil|do that|respond)\b|"
+    r"(?:es tut mir leid, )?(?:aber )?ich kann (?:dabei|damit|darauf|das) nicht\b|"
+    r"(?:je suis désolée?, mais )?je ne peux pas (?:vous aider|répondre|aider)\b"
+)
+_WHO = r"(?:model|member|panelist|post|seat|position|answer)s?(?: number| no\.?)?[ _#]*(?:\d+|[a-z])?"
+_OTHERS = rf"(?:the )?{_WHO}|the others?|everybody|everyone|all|them|that|this|the above"
+_POINTER = re.compile(
+    rf"(?:the )?(?:same|as|see) (?:as )?(?:above|before|{_WHO})|as (?:above|before|stated|said)(?: above| before)?|"
+    rf"(?:i )?(?:fully |entirely )?(?:agree|concur)(?: (?:with|to) (?:{_OTHERS}))?|"
+    rf"ditto|idem|siehe oben|wie oben|voir ci-dessus|(?:what|like) {_WHO} said"
+)
+"""An answer as a whole that only points at another."""
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _TWO_WAYS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}|,\d{3})(?![.,]?\d)")
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -84,6 +99,12 @@ class ClosedList:
 def says_something(answer: str) -> bool:
     """Whether an answer has a letter or a digit."""
     return any(c.isalnum() for c in answer)
+
+
+def names_none(answer: str) -> bool:
+    """Whether an answer names none: signs alone, a refusal, or a word that it is somebody else's."""
+    text = plain(answer).strip(" .!\"'“”*_").replace("’", "'").casefold()
+    return not says_something(text) or bool(_REFUSAL.match(text) or _POINTER.fullmatch(text))
 
 
 def two_ways(answer: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ MAX_BYTES = 64_000
 """Of one file."""
 
 _AT = re.compile(r"(?P<what>.*?)(?: - at `\$?(?P<path>[^`]*)`)?", re.DOTALL)
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Turn text around where it is shown."""
 _TEXT = "a text (in quotes if it looks like a number)"
 _FILES = ("relevantFilePatterns", "relevant_file_patterns")

@@ -134,11 +134,6 @@ def is_reversed(question: str) -> bool:
     return sum(1 for w in set(words(question)) if w in _REVERSED or w in BAD or w in TOPICS) % 2 == 1
 
 
-def is_reversal(word: str) -> bool:
-    """Whether it is a word for ending something: stop, ban, replace."""
-    return word in _REVERSED
-
-
 @lru_cache(maxsize=KEPT)
 def about(text: str, marks: frozenset[str], rivals: frozenset[str]) -> tuple[float, float]:
     """(how far a sentence names something, 0 to 1; how it speaks of it, -1 to 1).

@@ -1,5 +1,5 @@
 """One method of the extractive model, for one kind of turn: what a protocol brings
-(parley.agents.turn_kinds.kit.Kit.extractive)."""
+(parley.agents.turn_kinds.kit.Kit.methods)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -4,7 +4,7 @@ It reads the question's form, weighs sentences by BM25 and by words that praise 
 knows English only, understands nothing, and says in each reasoning that no language model was at work. What it reads is
 data: a sentence that gives instructions to a machine is left out of the evidence, and the reply is flagged `injection`.
 
-How it answers each kind of turn, the turn's protocol says (parley.agents.turn_kinds.kit.Kit.extractive).
+How it answers each kind of turn, the turn's protocol says (parley.agents.turn_kinds.kit.Kit.methods).
 """
 
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Extractive:
 
 def _method(protocol: str, kind: str) -> TurnMethod:
     kit = KITS.get(protocol)
-    methods = {} if kit is None or kit.extractive is None else kit.extractive()
+    methods = {} if kit is None else kit.methods()
     if kind not in methods:
         raise ModelRefused(f"the extractive model has no method for {kind!r} turns of protocol {protocol!r}")
     return methods[kind]

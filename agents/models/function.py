@@ -73,7 +73,7 @@ class Turn:
     brief
         What the moderator asks, as the protocol's own message.
     others
-        What others said, without names: each has a `label`, a `kind` and a typed `body`.
+        What others said, without names: each has the number of its `post`, a `kind` and a typed `body`.
     own
         The seat's own last position; None: it has none.
     documents

@@ -38,8 +38,8 @@ def offered(brief: Any, options: Iterable[Any]) -> dict[str, str]:
 class PersonsTerminal(Protocol):
     """The terminal at which the person sits."""
 
-    def say(self, text: str) -> None:
-        """Show text, made safe."""
+    def say(self, *lines: str) -> None:
+        """Show lines, made safe: what stands behind a line break in one of them is indented."""
 
     def begin(self) -> None:
         """A turn begins: what was typed before does not belong to its reply."""
@@ -76,13 +76,13 @@ class Human:
         """Show the turn, and read its reply."""
         terminal = self._terminal
         terminal.begin()
-        terminal.say("\n".join(turn_words(shown, lambda what: self._new(shown, what))))
+        terminal.say(*turn_words(shown, lambda what: self._new(shown, what)))
         ticking = asyncio.create_task(self._tick(shown.deadline_ns))
         try:
             body = await self._filled(shown, emit)
         except asyncio.CancelledError:
             over = time.time_ns() >= shown.deadline_ns - _EARLY_NS
-            terminal.say("\nThe time for this turn is over." if over else "\nThis turn is no longer needed.")
+            terminal.say("", "The time for this turn is over." if over else "This turn is no longer needed.")
             raise
         finally:
             ticking.cancel()
@@ -95,7 +95,7 @@ class Human:
             remaining_s = (deadline_ns - time.time_ns()) / 1e9
             if remaining_s > mark:
                 await asyncio.sleep(remaining_s - mark)
-                self._terminal.say(f"\n{clock(deadline_ns)} left")
+                self._terminal.say("", f"{clock(deadline_ns)} left")
 
     # -- showing
     def _new(self, shown: Shown, what: int | str) -> bool:
@@ -120,35 +120,34 @@ class Human:
             try:
                 return decode(encode(values), shown.reply)
             except Undecodable as fault:
-                self._terminal.say(
-                    f"\nThat cannot be sent: {fault.why}\nType it again; an empty line keeps what you had."
-                )
+                again = "Type it again; an empty line keeps what you had."
+                self._terminal.say("", f"That cannot be sent: {fault.why}", again)
                 before = values
 
 
 def turn_words(shown: Shown, is_new: Callable[[int | str], bool]) -> Iterator[str]:
-    """A turn as plain text. `is_new`: whether a document, or a post, is shown in full."""
+    """A turn as lines of plain text. `is_new`: whether a document, or a post, is shown in full."""
     head = f"{shown.seat}: {shown.kind}, round {shown.round}, session {shown.session}"
-    yield f"\n=== {head} ===\n{clock(shown.deadline_ns)} for this turn"
-    yield f"\nQuestion\n  {shown.question}"
+    yield from ("", f"=== {head} ===", f"{clock(shown.deadline_ns)} for this turn")
+    yield from ("", "Question", f"  {shown.question}")
     news = [d for d in shown.documents if is_new(d.id)]
     for document in news:
-        yield f"\nDocument {document.name}\n" + _indented(document.text)
+        yield from ("", f"Document {document.name}", *_indented(document.text))
     if len(news) < len(shown.documents):
-        yield "\nYou also hold, shown before: " + ", ".join(d.name for d in shown.documents if d not in news)
+        yield from ("", "You also hold, shown before: " + ", ".join(d.name for d in shown.documents if d not in news))
     fresh = [o for o in shown.others if is_new(o.post)]
     for other in (o for o in fresh if o.channel == "public"):
-        yield _post(other)
+        yield from _post(other)
     aside = [o for o in fresh if o.channel != "public"]
     if aside:
-        yield f"\n--- not in public: {', '.join(dict.fromkeys(o.channel for o in aside))} ---"
+        yield from ("", f"--- not in public: {', '.join(dict.fromkeys(o.channel for o in aside))} ---")
     for other in aside:
-        yield _post(other)
+        yield from _post(other)
     if shown.own is not None:
-        yield "\nYour last position\n" + _indented(readable(shown.own))
-    yield "\nTask\n" + _indented(readable(shown.brief) or shown.kind)
+        yield from ("", "Your last position", *_indented(readable(shown.own)))
+    yield from ("", "Task", *_indented(readable(shown.brief) or shown.kind))
     if shown.error:
-        yield f"\nYour last reply was not taken: {shown.error}"
+        yield from ("", f"Your last reply was not taken: {shown.error}")
 
 
 class _Form:
@@ -357,13 +356,13 @@ def readable(value: Any, depth: int = 0) -> str:
 def _named(name: str, value: Any, depth: int) -> str:
     text = readable(value, depth + 1)
     below = isinstance(value, dict | list | tuple) or "\n" in text
-    return f"{name}:\n{_indented(text)}" if below else f"{name}: {text}"
+    return "\n".join([f"{name}:", *_indented(text)]) if below else f"{name}: {text}"
 
 
-def _indented(text: str) -> str:
-    return "\n".join("  " + row for row in text.split("\n"))
+def _indented(text: str) -> list[str]:
+    return ["  " + row for row in text.split("\n")]
 
 
-def _post(other: Other) -> str:
-    head = other.label if other.post < 0 else f"post {other.post}, {other.kind}, round {other.round}"
-    return f"\n{head}\n" + _indented(readable(other.body))
+def _post(other: Other) -> Iterator[str]:
+    yield from ("", other.label if other.post < 0 else f"post {other.post}, {other.kind}, round {other.round}")
+    yield from _indented(readable(other.body))

@@ -44,6 +44,7 @@ from parley.agents.protocols import kind_of
 from parley.agents.secrets import scrub
 from parley.agents.tokens import BYTES_PER_TOKEN, estimate
 from parley.agents.tools.steps import asking
+from parley.agents.turn_kinds.abstaining import abstention
 from parley.observability import genai
 from parley.schemas.turn import Usage
 
@@ -130,6 +131,10 @@ class StructuredCall:
                 continue
             if answer.refusal or answer.finish == "content_filter":
                 reason = scrub(answer.refusal) or "its provider's filter"
+                body = abstention(self._shown, reason) if answer.refusal else None
+                if body is not None:
+                    flags = ("declined", *self._flags(reply_schema.How.PLAIN, repair))
+                    return Completion(body=body, usage=self.usage, flags=flags)
                 raise ModelRefused(f"{self._model.name} declined: {reason}")
             try:
                 self._notes.clear()

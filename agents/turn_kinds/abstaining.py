@@ -14,3 +14,11 @@ def slots(shown: Shown) -> dict[str, str]:
     """What the prompt says of the field `abstains`."""
     rule = "true only if you have nothing at all to go on; then `answer` may be empty." if shown.documents else "false."
     return {"abstains": rule}
+
+
+def abstention(shown: Shown, why: str) -> Any:
+    """The reply of a model whose provider says in a field of its own that it declines; None: this turn has no
+    abstaining."""
+    if "abstains" not in getattr(shown.reply, "__struct_fields__", ()):
+        return None
+    return shown.reply(answer="", reasoning=f"The model declined: {why}", confidence=0.0, abstains=True)

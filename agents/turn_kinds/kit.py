@@ -72,10 +72,17 @@ class Kit:
     """Kinds of turns."""
     prompts: Path | None = None
     """Folder of `<kind>.md` and heads (agents/prompts/templates.py); None: no language model can be asked."""
+    computed: Callable[[], Mapping[str, "TurnMethod"]] | None = None
+    """How each kind of turn is computed that is asked of no model (Kind.computed). The call imports what that takes
+    (numpy and the reading of documents, 0.2 s)."""
     extractive: Callable[[], Mapping[str, "TurnMethod"]] | None = None
-    """How the extractive model answers each kind, which imports what that takes (numpy and the reading of documents,
-    0.2 s); None: it refuses."""
+    """How the extractive model answers each of the other kinds. The call imports what that takes. None: it plays no
+    seat of this protocol."""
     serve: Serve | None = None
     """Answers a turn with what a worker has, where there is more to it than asking the model. Raises ModelError."""
     hear: Callable[[ExpertSpec], Hear] | None = None
     """Makes what one expert's process does about posts of such sessions; None: nothing."""
+
+    def methods(self) -> dict[str, "TurnMethod"]:
+        """What is answered without a language model, by kind of turn: computed turns, and the extractive model's."""
+        return {kind: method for of in (self.computed, self.extractive) if of for kind, method in of().items()}

@@ -8,7 +8,7 @@ import msgspec
 
 from parley.bus.artifacts import Artifacts
 from parley.bus.connection import Connection
-from parley.coordinator.admission import build_settings, described
+from parley.coordinator.admission import build_settings, check_models, described
 from parley.coordinator.forks.carry import Wanted
 from parley.coordinator.forks.cut import position_of, rounds_of
 from parley.coordinator.machine import Inadmissible, Protocol
@@ -98,6 +98,7 @@ def changed(
         if value != before.get(name)
     ]
     seats = _seats(recorded.seats, request.seats, workers)
+    check_models(protocol, workers, seats, recorded.waits)
     changes += [
         Change(what=f"model of {new.seat}", before=old.model, after=new.model)
         for old, new in zip(recorded.seats, seats, strict=True)

@@ -37,7 +37,7 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
-from parley.cli.output import terminal_width, write_lines, write_prose, wrote
+from parley.cli.output import wrote
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
@@ -53,6 +53,7 @@ from parley.cli.protocol_options import (
 from parley.cli.routing import route
 from parley.cli.sessions import app as sessions_app
 from parley.cli.top import top
+from parley.client.show.printing import give, say, say_all, terminal_width
 
 app = typer.Typer(
     cls=ProtocolGroup, name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False,
@@ -66,9 +67,9 @@ def _print_version(wanted: bool) -> None:
         from importlib import metadata
 
         try:
-            print(f"parley {metadata.version('parley')}")
+            say(f"parley {metadata.version('parley')}")
         except metadata.PackageNotFoundError:
-            print("parley, run from its source, not installed")
+            say("parley, run from its source, not installed")
         raise typer.Exit
 
 
@@ -313,9 +314,9 @@ def replay(
         if json:
             options.print_json(outcome)
         elif differs:
-            write_lines(what_if.comparison_words(outcome), None)
+            say_all(what_if.comparison_words(outcome))
         else:
-            print(what_if.replayed_words(outcome))
+            say(what_if.replayed_words(outcome))
 
 
 @app.command()
@@ -349,7 +350,7 @@ def explain(
         if json:
             options.print_json(figures(record))
         else:
-            write_prose(words(record))
+            say_all(words(record), terminal_width())
 
 
 @app.command()
@@ -406,7 +407,7 @@ def doctor(
         if json:
             options.print_json(report)
         else:
-            write_lines(screen.words(report, terminal_width()), None)
+            say_all(screen.words(report, terminal_width()))
     raise typer.Exit(0 if report.ok else 1)
 
 
@@ -431,7 +432,7 @@ def init(
         if json:
             options.print_json({"written": written, "next": steps})
         else:
-            print("\n".join([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in steps)]))
+            say_all([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in steps)])
 
 
 @app.command()
@@ -446,7 +447,7 @@ def completion(shell: Annotated[completing.Shell, typer.Argument(help="Which she
       parley completion zsh >> ~/.zshrc
       parley completion fish > ~/.config/fish/completions/parley.fish
     """
-    print(completing.script(shell))
+    give(completing.script(shell))
 
 
 def main() -> None:

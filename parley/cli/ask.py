@@ -1,6 +1,5 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -24,7 +23,6 @@ from parley.cli.options import (
     Verbose,
     WaitForHuman,
 )
-from parley.cli.output import write_lines
 from parley.cli.protocol_options import (
     NOTHING,
     Given,
@@ -37,6 +35,7 @@ from parley.cli.protocol_options import (
     takes,
     without_controls,
 )
+from parley.client.show.printing import say_all, warn
 
 
 @takes("options")
@@ -159,7 +158,7 @@ def ask(
             if json and not expected.shortfall:
                 options.print_json(_noted(estimate.document(expected), notes))
             elif not json:
-                write_lines(estimate.table(expected), None)
+                say_all(estimate.table(expected))
             estimate.refuse(expected)
             return
         from parley.asking import ask_command
@@ -171,7 +170,7 @@ def ask(
 
 
 def _note(text: str) -> None:
-    print(f"parley: {text}", file=sys.stderr)
+    warn(f"parley: {text}")
 
 
 def _noted(document: Any, notes: list[str], more: Mapping[str, Any] | None = None) -> Any:

@@ -1,6 +1,5 @@
 """The command line's `bus` group: each command parses, calls one function, prints."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +7,8 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import CommandGroup, Humans, Json
-from parley.cli.output import write_lines
 from parley.cli.protocol_options import NOTHING, Given, ProtocolCommand, takes
+from parley.client.show.printing import give, say, say_all, warn
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -128,7 +127,7 @@ def bus_config(
         if json:
             options.print_json(written)
         else:
-            write_lines((f"{name:14} {path}" for name, path in written.items()), None)
+            say_all((f"{name:14} {path}" for name, path in written.items()))
 
 
 def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
@@ -197,7 +196,7 @@ def bus_check(
         if json:
             options.print_json(check.document(url, rows))
         else:
-            write_lines(check.table(rows), None)
+            say_all(check.table(rows))
         if not check.good(rows):
             raise typer.Exit(1)
 
@@ -219,7 +218,7 @@ def bus_certificates(folder: Keys, json: Json = False) -> None:
         if json:
             options.print_json(rows)
         else:
-            write_lines((f"{r['server']:12} until {r['until']}  {r['file']}" for r in rows), None)
+            say_all(f"{r['server']:12} until {r['until']}  {r['file']}" for r in rows)
 
 
 @app.command("replicas")
@@ -247,13 +246,12 @@ def bus_replicas(
 
         rows = replicas(_address(nats, folder), folder, wanted, spread=spread)
         if not rows:
-            print("parley: the bus has no streams yet; the first moderator that starts makes them", file=sys.stderr)
+            warn("parley: the bus has no streams yet; the first moderator that starts makes them")
         if json:
             options.print_json(rows)
         else:
-            write_lines(
+            say_all(
                 (f"{r['stream']:10} {r['current']} of {r['replicas']} complete  {r['leader'] or '-'}" for r in rows),
-                None,
             )
 
 
@@ -294,7 +292,7 @@ def bus_leaf(
         if json:
             options.print_json(written)
         else:
-            write_lines((f"{what:14} {path}" for what, path in written.items()), None)
+            say_all((f"{what:14} {path}" for what, path in written.items()))
 
 
 @app.command("move")
@@ -320,7 +318,7 @@ def bus_move(
         if json:
             options.print_json(rows)
         else:
-            write_lines((f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in rows), None)
+            say_all(f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in rows)
 
 
 @app.command("revoke")
@@ -343,7 +341,7 @@ def bus_revoke(
         if json:
             options.print_json(done)
         else:
-            print(f"{done['revoked']} is out: {done['configuration']}, read again by {', '.join(done['servers'])}")
+            say(f"{done['revoked']} is out: {done['configuration']}, read again by {', '.join(done['servers'])}")
 
 
 @app.command("token")
@@ -374,5 +372,5 @@ def bus_token(
         if json:
             options.print_json(token)
         else:
-            print(token["token"])
-            print(f"parley: the token of {name}, shown this once; its digest is in {token['kept']}", file=sys.stderr)
+            give(token["token"])
+            warn(f"parley: the token of {name}, shown this once; its digest is in {token['kept']}")

@@ -7,7 +7,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
-from parley.cli.output import write_lines
+from parley.client.show.printing import say_all
 
 app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Check, enroll and list experts of tasks."
@@ -52,7 +52,7 @@ def experts_enroll(
         if json:
             options.print_json(done)
         else:
-            write_lines(enrol.enroll_words(done), None)
+            say_all(enrol.enroll_words(done))
 
 
 @app.command("list")
@@ -80,7 +80,7 @@ def experts_list(
         if json:
             options.print_json({"experts": rows})
         else:
-            write_lines(enrol.list_words(rows), None)
+            say_all(enrol.list_words(rows))
 
 
 @app.command("check")
@@ -100,7 +100,7 @@ def experts_check(paths: Given, json: Json = False) -> None:
         if json:
             options.print_json(report)
         else:
-            write_lines(expert_files.check_words(report), None)
+            say_all(expert_files.check_words(report))
         if not report["ok"]:
             raise typer.Exit(2)
 
@@ -126,6 +126,6 @@ def experts_import(
         if json:
             options.print_json(report)
         else:
-            write_lines(expert_import.import_words(report), None)
+            say_all(expert_import.import_words(report))
         if not report["ok"]:
             raise typer.Exit(2)

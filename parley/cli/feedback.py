@@ -7,6 +7,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Config, Creds, Json, Nats, Sid, State
+from parley.client.show.printing import say
 
 
 class Verdict(StrEnum):
@@ -44,5 +45,5 @@ def feedback(
         if json:
             options.print_json({"session": session, "feedback": verdict.value, "answer": answer, "note": note})
         else:
-            print(f"session {session}: its result is {verdict.value}, as you say")
-            print("parley reliability learn takes it into the records, for sessions that open afterwards")
+            say(f"session {session}: its result is {verdict.value}, as you say")
+            say("parley reliability learn takes it into the records, for sessions that open afterwards")

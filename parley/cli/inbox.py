@@ -6,7 +6,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, Sid, State
-from parley.cli.output import write_lines
+from parley.client.show.printing import say_all
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -47,7 +47,7 @@ def inbox(
         if json:
             options.print_json({"items": waiting})
         else:
-            write_lines(items.words(waiting, bus_options(settings)), None)
+            say_all(items.words(waiting, bus_options(settings)))
 
 
 @app.command("answer")

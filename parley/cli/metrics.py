@@ -6,6 +6,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Config, Creds, Host, Json, Level, Port, ServiceNats
+from parley.client.show.printing import give
 
 
 def metrics(
@@ -43,7 +44,7 @@ def metrics(
             if json:
                 options.print_json(outcomes.document(counted))
             else:
-                print(outcomes.exposition(counted), end="")
+                give(outcomes.exposition(counted).removesuffix("\n"))
             return
         from parley.planned import foreground
 

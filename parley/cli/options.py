@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from parley.cli import completing
+from parley.client.show.printing import give, warn
 from parley.process import INTERRUPTED, report_error, unwritable
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def print_json(value: object) -> None:
     """The one document."""
     import msgspec
 
-    print(msgspec.json.encode(value).decode(), flush=True)
+    give(msgspec.json.encode(value).decode())
 
 
 def print_each(documents: Iterable[object]) -> int:
@@ -181,13 +182,13 @@ def print_each(documents: Iterable[object]) -> int:
         if isinstance(document, BadLine):
             bad += 1
             why = clean(document.why)
-            print(f"parley: {why}", file=sys.stderr)
+            warn(f"parley: {why}")
             print_json({"line": document.number, "error": {"field": clean(document.field), "message": why}})
         else:
             good += 1
             print_json(document)
     if not good:
-        print("parley: it has no line that can be read", file=sys.stderr)
+        warn("parley: it has no line that can be read")
     return (1 if bad else 0) if good else 2
 
 

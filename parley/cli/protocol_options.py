@@ -6,7 +6,6 @@ long as the rest of one.
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -16,6 +15,7 @@ from typer._click.exceptions import ClickException
 from typer.core import TyperCommand
 
 from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, read_question
+from parley.client.show.printing import warn
 from parley.schemas import rooms
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def without_controls(motion: "Motion", settings: Mapping[str, Any], of: Of) -> "
         cleaned[setting], more = cleaned_values(settings[setting], setting)
         notes += more
     for note in notes:
-        print(f"parley: {note}", file=sys.stderr)
+        warn(f"parley: {note}")
     return Cleaned(motion._replace(question=question), cleaned, notes)
 
 

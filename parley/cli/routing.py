@@ -8,7 +8,7 @@ import typer
 from parley import process
 from parley.cli import options
 from parley.cli.options import Json
-from parley.cli.output import write_lines
+from parley.client.show.printing import say_all
 
 Experts = Annotated[
     Path | None, typer.Option("--experts", metavar="DIR", help="Folder of specifications (default: the shipped ones).")
@@ -60,4 +60,4 @@ def route(
         if json:
             options.print_json(routed)
         else:
-            write_lines(words(routed), None)
+            say_all(words(routed))

@@ -1,7 +1,6 @@
 """The work of `parley route`, after its arguments are read."""
 
 import asyncio
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import msgspec
 from parley.cli.options import read_question
 from parley.client.errors import BadInput
 from parley.client.faces.routing import Route
+from parley.client.show.printing import give, warn
 from parley.client.text import clean, count
 from parley.routing.many import route_many
 from parley.routing.route import Line, Wanted, read_prompts, route_one, specs_of, task_of
@@ -32,7 +32,7 @@ def route(prompt: str | None, files: Sequence[str], experts: Path | None, *, key
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
     for note in notes:
-        print(f"parley: task: {note}", file=sys.stderr)
+        warn(f"parley: task: {note}")
     routed = asyncio.run(route_one(task, specs_of(experts), keyword=keyword))
     return msgspec.structs.replace(routed, cleaned=notes)
 
@@ -54,7 +54,7 @@ def route_file(path: str, experts: Path | None, *, keyword: bool) -> int:
     asyncio.run(_print(lines, specs, keyword))
     bad = sum(one.task is None for one in lines)
     if bad:
-        print(f"parley: file: {count(bad, 'line')} of {len(lines):,} bad, the others are answered", file=sys.stderr)
+        warn(f"parley: file: {count(bad, 'line')} of {len(lines):,} bad, the others are answered")
     return 1 if bad else 0
 
 
@@ -65,7 +65,7 @@ async def _print(lines: Sequence[Line], specs: Sequence[ExpertSpec], keyword: bo
         assert one is not None, "a route for each task"
         if one.cleaned:
             route = encode(msgspec.structs.replace(decode(route, Route), cleaned=one.cleaned))
-        print(route.decode(), flush=True)
+        give(route.decode())
     _bad_ones(left)
 
 
@@ -75,6 +75,6 @@ def _bad_ones(left: Iterator[Line]) -> Line | None:
         if one.task is not None:
             return one
         why = clean(one.why)
-        print(f"parley: file: {why}", file=sys.stderr)
-        print(encode({"line": one.number, "error": {"field": "file", "message": why}}).decode(), flush=True)
+        warn(f"parley: file: {why}")
+        give(encode({"line": one.number, "error": {"field": "file", "message": why}}).decode())
     return None

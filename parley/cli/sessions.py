@@ -1,6 +1,5 @@
 """The command line's `sessions` group: each command parses, calls one function, prints."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +20,8 @@ from parley.cli.options import (
     Subject,
     Verbose,
 )
-from parley.cli.output import confirm, terminal_width, write_lines, write_prose
+from parley.cli.output import confirm, write_document
+from parley.client.show.printing import say, say_all, terminal_width, warn
 
 app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="List, show, follow, export and end sessions."
@@ -56,11 +56,11 @@ def sessions_list(
         if json:
             options.print_json({"sessions": listed.rows, "whole": listed.whole})
         else:
-            write_lines(sessions_table(listed.rows, terminal_width()), None)
+            say_all(sessions_table(listed.rows, terminal_width()))
             if still := open_words(listed.rows, bus_options(settings)):
-                print(f"parley: {still}", file=sys.stderr)
+                warn(f"parley: {still}")
             if not listed.whole:
-                print(f"parley: {NOT_WHOLE}; parley sessions rebuild-index{bus_options(settings)}", file=sys.stderr)
+                warn(f"parley: {NOT_WHOLE}; parley sessions rebuild-index{bus_options(settings)}")
 
 
 @app.command("rebuild-index")
@@ -89,10 +89,8 @@ def sessions_rebuild_index(
         if json:
             options.print_json(sessions.rebuild_index(settings, lambda piece, count: None))
         else:
-            rebuilt = sessions.rebuild_index(
-                settings, lambda piece, count: print(rebuilding(piece, count), file=sys.stderr, flush=True)
-            )
-            write_lines(rebuilt_lines(rebuilt), None)
+            rebuilt = sessions.rebuild_index(settings, lambda piece, count: warn(rebuilding(piece, count)))
+            say_all(rebuilt_lines(rebuilt))
 
 
 @app.command("search")
@@ -125,7 +123,7 @@ def sessions_search(
         if json:
             options.print_json(results)
         else:
-            write_lines(found_lines(results, terminal_width()), None)
+            say_all(found_lines(results, terminal_width()))
 
 
 @app.command("show")
@@ -153,7 +151,7 @@ def sessions_show(
         if json:
             options.print_json(documents.document(record))
         else:
-            write_prose(transcript.show(record))
+            say_all(transcript.show(record), terminal_width())
 
 
 @app.command("watch")
@@ -214,7 +212,7 @@ def sessions_cancel(
         from parley.client.errors import Refusal
         from parley.planned.access import bus_options
 
-        done = sessions.cancel(settings, wanted, reason, lambda text: print(f"parley: {text}", file=sys.stderr))
+        done = sessions.cancel(settings, wanted, reason, lambda text: warn(f"parley: {text}"))
         if len(wanted) == 1 and not done[0].cancelled:
             raise Refusal("session", done[0].why)
         if json:
@@ -224,9 +222,9 @@ def sessions_cancel(
             for one in done:
                 if one.cancelled:
                     shown = f"parley sessions show {one.session}{where}"
-                    print(f"session {one.session} is cancelled; to read what was said: {shown}")
+                    say(f"session {one.session} is cancelled; to read what was said: {shown}")
                 else:
-                    print(f"parley: {one.why}", file=sys.stderr)
+                    warn(f"parley: {one.why}")
     raise typer.Exit(0 if all(one.cancelled for one in done) else 2)
 
 
@@ -267,7 +265,7 @@ def sessions_export(
 
         wanted = "html" if html else "trace" if trace else form or "jsonl"
         record = sessions.view(settings, session, everything=everything)
-        write_lines(sessions.export(record, wanted), output)
+        write_document(sessions.export(record, wanted), output)
 
 
 @app.command("apply")
@@ -334,9 +332,7 @@ def sessions_results(
         if json:
             options.print_json(written)
         else:
-            write_lines(
-                iter(written.files or ("Nothing to write: the record holds every result of a tool as a whole.",)), None
-            )
+            say_all(written.files or ("Nothing to write: the record holds every result of a tool as a whole.",))
 
 
 @app.command("erase")
@@ -368,6 +364,5 @@ def sessions_erase(
         if json:
             options.print_json(erased)
         else:
-            print(f"session {session} is erased; what remains:")
-            for text in erased["remains"]:
-                print(f"  {text}")
+            say(f"session {session} is erased; what remains:")
+            say_all(f"  {text}" for text in erased["remains"])

@@ -6,7 +6,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Config, Json, State
-from parley.cli.output import write_lines
+from parley.client.show.printing import say_all
 
 
 def top(
@@ -44,6 +44,6 @@ def top(
         if json:
             options.print_json(asyncio.run(running.once(urls)))
         elif once:
-            write_lines(lines(asyncio.run(running.once(urls)), 200), None)
+            say_all(lines(asyncio.run(running.once(urls)), 200))
         else:
             asyncio.run(running.follow(urls, interval))

@@ -9,7 +9,7 @@ from parley.client.records import Record, opening, result_of
 from parley.client.rendering.transcript import answer_of, stop_words
 from parley.client.session_view import seen
 from parley.client.show.presenter import Presenter
-from parley.client.text import clean, line
+from parley.client.text import line, rows
 from parley.client.untrusted import object_of, shaped
 from parley.schemas.post import Post
 from parley.schemas.result import Result
@@ -36,7 +36,7 @@ def document_of(sid: str, question: str, result: Result | None, posts: Sequence[
     """The same from the posts that somebody may read. Raises BadInput where there is no result yet."""
     if result is None:
         raise BadInput("continue", f"session {sid} is not finished; watch it, or cancel it first")
-    text = "\n".join(_page(sid, question, result, posts)) + "\n"
+    text = "\n".join(row for told in _page(sid, question, result, posts) for row in rows(told)) + "\n"
     if len(text) > MOST:
         text = text[: MOST - len(_CUT)] + _CUT
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -47,9 +47,9 @@ def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Ite
     presenter = face_of(result.protocol).present()
     yield f"# What an earlier session found ({sid})"
     yield ""
-    yield f"Question: {clean(question)}"
+    yield f"Question: {question}"
     answer = answer_of(result)
-    yield f"Answer: {clean(answer)}" if answer else "There was no answer."
+    yield f"Answer: {answer}" if answer else "There was no answer."
     yield f"It ended: {stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
     quotes = list(_quotes(posts, result, presenter))

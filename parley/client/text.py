@@ -1,16 +1,27 @@
-"""Text that others wrote, made safe to show: control characters and terminal escapes become visible text."""
+"""Text that others wrote, made safe to show: what a terminal would obey becomes visible text, what nobody sees is
+dropped, and no line break in it begins a row at the edge.
 
+A text that is yielded, told or printed as a line is one line of Parley's. A line break in it is somebody else's, so
+whatever follows it stands in a margin (`rows`).
+"""
+
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from parley.schemas.wire import figure
 
-_KEPT = frozenset("\n\t\u200c\u200d")
-"""Line feed and tab; the joiners, without which some scripts and emoji fall apart."""
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Controls (C0, C1), format characters (bidi overrides, zero width, tags), surrogates, private use, unassigned,
-separators."""
+_KEPT = frozenset(
+    "\n\t\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+"""Line feed and tab; the joiners, without which some scripts and emoji fall apart; signs before numbers that are seen
+(parley/web/static/js/dom.js has the same list)."""
+_UNSEEN = "Cf"
+"""Direction marks, overrides and isolates, zero width, byte order mark, soft hyphen, tags."""
+_MARGIN = "│ "
+"""Before what follows a line break of somebody else's."""
+_INDENT = re.compile(f" *(?:{_MARGIN})?")
 
 
 def _visible(char: str) -> str:
@@ -21,21 +32,24 @@ def _visible(char: str) -> str:
 
 
 def clean(text: str) -> str:
-    r"""The text with every character that a terminal would obey, or hide, written out.
+    r"""The text with every character that a terminal would obey written out, and without those that nobody sees.
 
-    ESC becomes the four characters `\x1b`, a right-to-left override `\u202e`; line feeds and tabs stay, CR LF is a
-    line feed. Nothing is removed, so that what was tried can be seen. Markup is not touched: show it as plain text.
+    ESC becomes the four characters `\x1b`, so that what was tried can be seen; direction marks and other invisible
+    format characters are dropped alike; line feeds and tabs stay, CR LF is a line feed. Markup is not touched: show it
+    as plain text.
     """
     if text.isascii() and text.isprintable():
         return text
-    text = text.replace("\r\n", "\n")
-    return "".join(
-        c if c in _KEPT or (c.isprintable() and unicodedata.category(c) not in _HIDDEN) else _shown(c) for c in text
-    )
+    return "".join(map(_shown, text.replace("\r\n", "\n")))
 
 
 def _shown(char: str) -> str:
-    return char if unicodedata.category(char) == "Zs" else _visible(char)
+    if char in _KEPT or char.isprintable():
+        return char
+    category = unicodedata.category(char)
+    if category == _UNSEEN:
+        return ""
+    return char if category == "Zs" else _visible(char)
 
 
 def line(text: str, width: int = 0) -> str:
@@ -75,13 +89,31 @@ def wrapped(text: str, width: int) -> Iterator[str]:
         yield row
 
 
-def hung(text: str, width: int) -> str:
-    """A line in rows of at most `width` columns, further ones below its first word; 0, or one that fits: as it is."""
-    bare = text.lstrip(" ")
-    if not width or not bare or "\n" in text or columns(text) <= width:
-        return text
-    indent = text[: len(text) - len(bare)]
-    return "\n".join(indent + row for row in wrapped(bare, width - len(indent)))
+def rows(text: str, width: int = 0) -> Iterator[str]:
+    """A line of Parley's in rows, of at most `width` columns where that is not 0. Only the first can begin at the edge:
+    the others are indented as it is, by two blanks at least, and what follows a line break has a bar before it."""
+    first, *broken = clean(text).rstrip("\n").split("\n")
+    own = _INDENT.match(first)[0]  # type: ignore[index]  # it matches nothing, too
+    under = own if len(own) > 1 else "  "
+    yield from _row(first, own, under, width)
+    under = under if under.endswith(_MARGIN) else under + _MARGIN
+    for row in broken:
+        yield from _row(under + row, under, under, width)
+
+
+def _row(text: str, own: str, under: str, width: int) -> Iterator[str]:
+    """A text that begins with the indent `own`, wrapped; further rows have the indent `under`."""
+    if not width or columns(text) <= width or not text[len(own) :].strip():
+        yield text.rstrip()
+        return
+    for row in wrapped(text[len(own) :], width - len(under)):
+        yield own + row
+        own = under
+
+
+def hung(text: str, width: int = 0) -> str:
+    """The same as one text."""
+    return "\n".join(rows(text, width))
 
 
 def beside(head: str, text: str, width: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from parley.client.text import beside, count, line
+from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.report import ModelFound, Report, RoleFound
 
@@ -59,7 +60,9 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     else:
         yield "", f"Parley has everything that it needs{besides}."
     if report.models and all(m.model == "extractive" for m in report.models):
+        needing = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if protocol.needs_model))
         yield "", "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
+        yield "", f"Without one there is no {needing}."
 
 
 def _there(role: RoleFound) -> str:

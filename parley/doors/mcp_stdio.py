@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import anyio
 from parley.bus.errors import BusError
 from parley.client.api import Parley
 from parley.client.errors import ParleyError, StackFailed
+from parley.client.show.printing import warn
 from parley.doors.offers import offers_of
 from parley.doors.options import root_of
 from parley.observability.setup import setup_tracing
@@ -89,4 +89,4 @@ class _WhenAsked:
 
 
 def _tell(text: str) -> None:
-    print(f"parley: {text}", file=sys.stderr, flush=True)
+    warn(f"parley: {text}")

@@ -6,7 +6,6 @@ import hmac
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -21,6 +20,7 @@ from parley.bus.accounts import PROBE, Credentials, load_credentials
 from parley.bus.errors import BadKeyFile
 from parley.client.errors import BadInput
 from parley.client.protocols import SETUPS
+from parley.client.show.printing import give, say, warn
 from parley.doors.browser import open_browser
 from parley.doors.health import look
 from parley.doors.offers import offers_of
@@ -142,7 +142,7 @@ async def _serve(wanted: Serve, options: Options) -> int:
             finally:
                 telling.cancel()
             if server.started:
-                print("The web page ends.", file=sys.stderr, flush=True)
+                warn("The web page ends.")
     return 0 if server.started else 1
 
 
@@ -207,20 +207,18 @@ async def _tell(
     link = f"{address}/login?code={principals.link()}" if principals else ""
     token = principals.local_token() if principals else ""
     if wanted.json:
-        print(
-            msgspec.json.encode({"url": address, "link": link, "token": token, "metrics": metrics}).decode(), flush=True
-        )
+        give(msgspec.json.encode({"url": address, "link": link, "token": token, "metrics": metrics}).decode())
         return
-    print(f"parley serves {address}", flush=True)
+    say(f"parley serves {address}")
     if link:
-        print(f"open this link once, within ten minutes: {link}", flush=True)
+        say(f"open this link once, within ten minutes: {link}")
         if wanted.open:
             open_browser(link)
-        print(f"programs: OpenAI-compatible at {address}/v1, MCP at {address}/mcp", flush=True)
-        print(f"  with the key (Authorization: Bearer): {token}", flush=True)
+        say(f"programs: OpenAI-compatible at {address}/v1, MCP at {address}/mcp")
+        say(f"  with the key (Authorization: Bearer): {token}")
     else:
-        print("sign in there with a token (parley bus token)", flush=True)
-    print("Ctrl-C ends it.", file=sys.stderr, flush=True)
+        say("sign in there with a token (parley bus token)")
+    warn("Ctrl-C ends it.")
 
 
 def address_of(listening: socket.socket) -> str:
@@ -271,8 +269,9 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
         yield settings.nats.url, own, local, cookie_key(path)
         return
     less = served_less(wanted.plan)
-    if less:
-        print(f"parley: {less}", file=sys.stderr, flush=True)
+    lacking = "" if read_running(settings.state or default_state()) else wanted.plan.without_model()
+    for told in filter(None, (less, lacking)):
+        warn(f"parley: {told}")
     async with front(wanted.plan, any_stack=bool(less)) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"

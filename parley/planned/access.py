@@ -2,13 +2,13 @@
 
 import asyncio
 import shlex
-import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from parley.client.api import CONNECT_S, Parley, connect, connect_s, connected
 from parley.client.errors import BadInput
+from parley.client.show.printing import warn
 from parley.planned.local_stack import LocalParley
 from parley.planned.plan import Plan
 from parley.settings import NatsSection, Settings
@@ -133,7 +133,7 @@ class Waiting:
 
 
 def _say(text: str) -> None:
-    print(f"parley: {text}", file=sys.stderr, flush=True)
+    warn(f"parley: {text}")
 
 
 @asynccontextmanager

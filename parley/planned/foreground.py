@@ -12,6 +12,7 @@ import msgspec
 from parley.bus import accounts
 from parley.bus.errors import BadKeyFile, BusError
 from parley.client.errors import BadInput, Unreachable
+from parley.client.show.printing import warn
 from parley.planned.access import bus_options
 from parley.planned.plan import Plan
 from parley.settings import Settings
@@ -36,7 +37,7 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     stack = replace(
         plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
     )
-    told = (unpriced_words(stack.agents), wishes_words(stack.agents))
+    told = (unpriced_words(stack.agents), wishes_words(stack.agents), plan.without_model())
     if "servers" in settings.stack.model_fields_set:
         servers.check_size(state, stack.servers)
     servers.check_stores(state, stack.servers)
@@ -45,7 +46,7 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     check_models(stack.agents)
     check_tools(stack.agents, stack.env)
     for text in filter(None, (*told, servers.empty_words(state))):
-        print(text, file=sys.stderr, flush=True)
+        warn(text)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         (state / "logs").mkdir(exist_ok=True, mode=0o700)
@@ -123,7 +124,7 @@ def agent(
     except NotEnrolled as error:
         raise BadInput("spec", str(error)) from error
     for told in filter(None, (wish_words([agent_spec]), shared_words(settings, agent_spec.queue))):
-        print(told, file=sys.stderr, flush=True)
+        warn(told)
     return _serve(agent_spec.queue, make, url, credentials, host, port, log_level)
 
 

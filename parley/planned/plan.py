@@ -11,8 +11,9 @@ import msgspec
 from parley.client.api import known_protocol, whole_settings
 from parley.client.errors import BadInput
 from parley.client.protocols import SETUPS, Setup, setup_of
-from parley.coordinator.admission import build_settings
+from parley.coordinator.admission import SET_A_MODEL, build_settings, without_model
 from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.presence import Announcement
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
 from parley.stack.announce import announced
@@ -90,6 +91,15 @@ class Plan:
         return (
             [msgspec.structs.replace(a, no_run=why) if a.tools else a for a in announcements] if why else announcements
         )
+
+    def without_model(self) -> str:
+        """One line that names the protocols whose sessions the embedded stack refuses for want of a language model;
+        empty: there are none. Raises BadInput."""
+        served = tuple(SETUPS) if self.every else (self.protocol,)
+        names = [name for name in served if without_model(PROTOCOLS[name], self.announced)]
+        need = "needs" if len(names) == 1 else "need"
+        told = f"{', '.join(names)} {need} a language model, and sessions are refused until there is one: {SET_A_MODEL}"
+        return told if names else ""
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""

@@ -7,6 +7,7 @@ import signal
 import sys
 
 from parley.client.live_feed import View
+from parley.client.show.printing import warn
 
 
 class Interrupts:
@@ -67,7 +68,8 @@ class Interrupts:
         if interactive:
             self._view.pause()
         with contextlib.suppress(OSError):
-            print(f"\nThe session is running: {keys}Ctrl-C again cancels it and ends.", file=sys.stderr, flush=True)
+            warn("")
+            warn(f"The session is running: {keys}Ctrl-C again cancels it and ends.")
         if interactive:
             self._reading = True
             self._loop.add_reader(sys.stdin.fileno(), self._on_key)

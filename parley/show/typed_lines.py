@@ -7,7 +7,7 @@ import sys
 import termios
 from typing import Self
 
-from parley.client.text import clean
+from parley.client.text import hung, line
 
 _PIECE = 65_536
 
@@ -39,9 +39,9 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)
 
-    def say(self, text: str) -> None:
-        """Show text, with whatever a terminal would obey written out."""
-        self._print(clean(text) + "\n")
+    def say(self, *lines: str) -> None:
+        """Show lines, with whatever a terminal would obey written out, and what stands behind a line break indented."""
+        self._print("".join(f"{hung(text)}\n" for text in lines))
 
     def begin(self) -> None:
         """Drop what was typed on a terminal before the turn; a pipe's lines wait for their turn."""
@@ -51,7 +51,7 @@ class Terminal:
 
     async def line(self, prompt: str) -> str | None:
         """The next line; None where Ctrl-D was typed, and from the end of all input on."""
-        self._print(clean(prompt))
+        self._print(line(prompt) + " ")
         if self._ended and self._lines.empty():
             return None
         return await self._lines.get()
@@ -62,7 +62,8 @@ class Terminal:
 
     def _print(self, text: str) -> None:
         try:
-            print(text, end="", flush=True)
+            sys.stdout.write(text)
+            sys.stdout.flush()
         except OSError:  # nobody reads it
             self.gone.set()
 

@@ -1,7 +1,6 @@
 """What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
 
 import asyncio
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -15,8 +14,9 @@ from parley.client.show.frames import framed, shown_line
 from parley.client.show.lines import Block, Piece, StyledLine
 from parley.client.show.live_seats import Scene
 from parley.client.show.open_items import item_lines
+from parley.client.show.printing import give, say, say_all, terminal_width, warn
 from parley.client.show.words import WHOLE, bare, opening_lines
-from parley.client.text import clean, hung, line, line_end
+from parley.client.text import clean, line, line_end
 from parley.client.turns import Turns
 from parley.schemas.post import Live, Post
 from parley.schemas.result import Result
@@ -88,7 +88,7 @@ class QuietView:
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
-        print(clean(text), file=sys.stderr, flush=True)
+        warn(text)
 
     def result(self, result: Result) -> None:
         """It is over; where it failed, why turns came to nothing."""
@@ -113,12 +113,13 @@ class AnswerView(QuietView):
     def result(self, result: Result) -> None:
         """Shows the result: the session is over."""
         answer, reason = clean(transcript.answer_of(result)), transcript.stop_words(result)
+        if answer and STOPS[result.stop.reason].exit_status(result.stop.converged):
+            say_all([f"Not settled: {reason}", f"Found so far: {answer}"])
+        else:
+            give(answer)
         if not answer:
             self.note(f"parley: no answer: {reason}")
             super().result(result)
-        elif STOPS[result.stop.reason].exit_status(result.stop.converged):
-            answer = f"Not settled: {reason}\nFound so far: {answer}"
-        print(answer, flush=True)
         if unread := transcript.read_by_nobody(result):
             self.note(f"parley: {unread}")
 
@@ -149,9 +150,8 @@ class PlainView(QuietView):
         self._print([("", ""), *self._teller.end(result)])
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
         for _, text in lines:
-            print(hung(text, width), flush=True)
+            say(text, terminal_width())
 
 
 class LiveView(PlainView):
@@ -198,7 +198,7 @@ class LiveView(PlainView):
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
-        self._print([("score", clean(text))])
+        self._print([("score", text)])
 
     def result(self, result: Result) -> None:
         """Shows the result: the session is over."""
@@ -224,7 +224,7 @@ class LiveView(PlainView):
             if isinstance(piece, Block):
                 self._console.print(framed(piece, presenter.colours, width))
             else:
-                self._console.print(shown_line(piece, presenter.colours))
+                self._console.print(shown_line(piece, presenter.colours, width))
 
     def _changed(self) -> None:
         """The rows are drawn anew soon. Not by a thread of their own, as rich would: it may draw between the moment at

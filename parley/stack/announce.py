@@ -66,7 +66,7 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
         announcements = [_announced(row) for row in rows]
     else:
         announcements = [_plainly(row) for row in rows]  # without the imports
-    uses = (tools and a.queue.startswith(QUEUE) and a.metered and a.family != "extractive" for a in announcements)
+    uses = (tools and a.queue.startswith(QUEUE) and a.metered and not a.keyless for a in announcements)
     return [msgspec.structs.replace(a, tools=may) for a, may in zip(announcements, uses, strict=True)]
 
 

@@ -4,13 +4,13 @@ loads little.
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.client.show.printing import give, say_all, warn
 from parley.process import open_streams, report_error
 from parley.schemas.session import human_queue, is_human
 from parley.stack.lease import OTHER, OWNER, Order, Running, Shown
@@ -25,7 +25,10 @@ def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], N
     state = Path(order.state)
 
     def on_ready(running: Running) -> None:
-        print(_addresses(running, state, shown), flush=True)
+        if shown.json:
+            give(msgspec.json.encode(running).decode())
+        else:
+            say_all(_addresses(running, state, shown))
         if shown.before:
             _tell_earlier(running, state, shown.options)
 
@@ -49,14 +52,12 @@ def _tell_earlier(running: Running, state: Path, options: str) -> None:
             async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
                 text = earlier_words(await open_sessions(client, state), options)
                 if text:
-                    print(text, file=sys.stderr, flush=True)
+                    warn(text)
 
     asyncio.run(main())
 
 
-def _addresses(running: Running, state: Path, shown: Shown) -> str:
-    if shown.json:
-        return msgspec.json.encode(running).decode()
+def _addresses(running: Running, state: Path, shown: Shown) -> list[str]:
     lines = [f"bus          {running.url}", f"state        {state}"]
     lines += [f"credentials  {user:12} {path}" for user, path in running.credentials.items()]
     lines += [f"service      {name:16} pid {s.pid}  {s.metrics}" for name, s in running.services.items()]
@@ -68,4 +69,4 @@ def _addresses(running: Running, state: Path, shown: Shown) -> str:
     bus = f"--nats {running.url} --creds {running.credentials[OWNER]}"
     protocol = f"--protocol {shown.protocol} " if shown.protocol else ""
     lines.append(f'ask          parley ask {protocol}{bus} "..."')
-    return "\n".join(lines)
+    return lines

@@ -30,6 +30,7 @@ import msgspec
 from parley.bus import accounts
 from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
 from parley.client.errors import BadInput
+from parley.client.show.printing import warn
 from parley.stack import keys
 from parley.stack.child_environment import NATS_SERVER, matching, take
 from parley.stack.lease import (
@@ -237,8 +238,7 @@ class Supervisor:
             with contextlib.suppress(ImportError):
                 importlib.import_module("parley.agents.models.extractive")
                 for kit in kits:
-                    if kit.extractive is not None:
-                        kit.extractive()
+                    kit.methods()
         gc.collect()
         gc.freeze()
 
@@ -430,7 +430,9 @@ def _same(value: Any) -> Any:
 def _say(what: object = "") -> None:
     """To standard error, which may be a file on a full disk: then it is not said."""
     with contextlib.suppress(OSError):
-        print(what, end="\n" if what else "", file=sys.stderr, flush=True)
+        if what:
+            warn(str(what))
+        sys.stderr.flush()
 
 
 def _how(code: int) -> str:

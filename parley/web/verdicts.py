@@ -10,7 +10,7 @@ from parley.client.rendering import transcript
 from parley.client.rendering.transcript import Teller, brief_result
 from parley.client.show.presenter import Presenter
 from parley.client.show.words import WIDE, bare
-from parley.client.text import clean
+from parley.client.text import clean, hung
 from parley.client.untrusted import shaped
 from parley.schemas.post import Post
 from parley.schemas.result import Result
@@ -46,9 +46,10 @@ def dissent(result: Result) -> str:
 def verdict(result: Result) -> str:
     """The words. The first line is the answer where they converged, and else says that they did not, and why it ended.
     What it rests on, who dissents and what was used follow."""
-    lines = list(bare(brief_result(result)))
+    lines = [hung(text) for _, text in brief_result(result)]
     answer = answer_of(result)
     if result.stop.converged and answer:
+        answer = hung(answer)
         return "\n".join([answer, "", *_behind(lines, answer)])
     head = _OTHERWISE.get(result.status, NOT_AGREED)
     return "\n".join([f"{head}: {stop_words(result)}.", "", *lines])
@@ -56,7 +57,7 @@ def verdict(result: Result) -> str:
 
 def _behind(lines: list[str], answer: str) -> list[str]:
     """Without the line that is the answer, where it is the first."""
-    return lines[1:] if lines and lines[0].endswith(answer.split("\n")[0]) else lines
+    return lines[1:] if lines and lines[0].endswith(answer) else lines
 
 
 def figures(result: Result) -> dict[str, Any]:
@@ -90,4 +91,4 @@ class PostTexts:
 
 
 def _lines(teller: Teller, post: Post, width: int) -> Iterator[str]:
-    return (text.rstrip() for _, text in teller.lines(post, width) if text.strip())
+    return (text for text in bare(teller.lines(post, width)) if text.strip())

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.citation import Citation
-from parley.schemas.text import says_something
+from parley.schemas.text import names_none
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
@@ -95,8 +95,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def speaks(self) -> bool:
-        """Whether it holds an answer: it does not abstain, and the answer has a letter or a digit."""
-        return not self.abstains and says_something(self.answer)
+        """Whether it holds an answer: it does not abstain, and the answer names one."""
+        return not self.abstains and not names_none(self.answer)
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
@@ -345,11 +345,11 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     group: Annotated[str, chars(200, least=1)]
     """The label of the answer that it words."""
     reasoning: Annotated[str, chars(40_000)]
-    answer: Annotated[str, chars(10_000, least=1)]
+    answer: Annotated[str, chars(2_000, least=1)]
 
     def __post_init__(self) -> None:
         not_empty("group", self.group, 200)
-        not_empty("answer", self.answer, 10_000)
+        not_empty("answer", self.answer, 2_000)
         at_most("reasoning", self.reasoning, 40_000)
 
 
@@ -381,7 +381,7 @@ class SignedShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A position that did not prevail, kept in the result."""
+    """A seat with an answer that neither said nor signed the result's: its position, kept in the result."""
 
     seat: str
     answer: str

@@ -93,6 +93,6 @@ def test_a_protocol_from_outside_is_added_and_its_posts_are_plain_json() -> None
 
 
 def test_every_kind_has_a_schema_of_its_reply() -> None:
-    assert set(KITS["consensus"].kinds) == {"answer", "revise", "compare", "conclude"}
+    assert set(KITS["consensus"].kinds) == {"answer", "revise", "sign", "compare", "conclude"}
     for protocol, kind in ((p, k) for p, kit in KITS.items() for k in kit.kinds):
         assert "$ref" in reply_schema(protocol, kind) or "properties" in reply_schema(protocol, kind)

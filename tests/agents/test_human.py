@@ -42,8 +42,8 @@ class Script:
         self._lines = list(lines)
         self._types = types
 
-    def say(self, text: str) -> None:
-        self.said += text + "\n"
+    def say(self, *lines: str) -> None:
+        self.said += "".join(f"{text}\n" for text in lines)
 
     def begin(self) -> None:
         self.said += "<begin>\n"
@@ -93,8 +93,8 @@ async def test_a_speech_is_typed_with_words_and_time_told() -> None:
 
 
 async def test_what_was_shown_is_not_shown_again_and_the_own_team_stands_apart() -> None:
-    post = Other(label="Model A", post=1, kind="speech", round=1, body={"text": "theirs"})
-    note = Other(label="Model B", post=2, kind="note", round=1, channel="team_pro", body={"text": "our plan"})
+    post = Other(post=1, kind="speech", round=1, body={"text": "theirs"})
+    note = Other(post=2, kind="note", round=1, channel="team_pro", body={"text": "our plan"})
     document = Document(id="d", name="a.md", text="Vilnius.")
     script = Script(["x", ".", ""] * 2)
     human = Human(script)

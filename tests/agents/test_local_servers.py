@@ -107,7 +107,7 @@ def test_a_question_without_model_and_documents_ends_with_what_to_do_next(tmp_pa
     for row, said in zip(rows[1:], ("LLM_PROVIDER and LLM_MODEL", "--evidence FOLDER", "parley init"), strict=True):
         assert said in row
     env = {"PARLEY_LOCAL_PORTS": NOBODY}
-    _, _, err = front.run("ask", QUESTION, "--protocol", "madp", "--plain", env=env)
+    _, _, err = front.run("ask", QUESTION, "--plain", env=env)
     assert "listens" not in err and "  1. name a model" in err
     code, _, err = front.run("ask", QUESTION, "--evidence", str(front.evidence), "--plain", env=env)
     assert (code, err) == (0, "")

@@ -5,27 +5,19 @@ from pathlib import Path
 import pytest
 
 from parley.agents.protocols.competition import personas
-from parley.agents.protocols.competition.extractive_reading import STYLES, style_of
 from parley.agents.protocols.competition.personas import PersonalityError, load, parse
 from parley.schemas.protocols.competition.messages import Settings
 from tests.protocols.competition.simulate import format_named
-from tests.protocols.competition.turns import me
 
 GOOD = "quiet:\n  name: Quiet\n  characteristics: You say little.\n"
 
 
 def test_the_five_of_the_seed_are_there_and_settings_take_them() -> None:
     five = load()
-    assert list(five) == ["logical", "emotional", "data_driven", "aggressive", "diplomatic"] == list(STYLES)
+    assert list(five) == ["logical", "emotional", "data_driven", "aggressive", "diplomatic"]
     assert all(len(p.characteristics) > 100 and "\n" not in p.characteristics for p in five.values())
     settings = Settings(format=format_named("four_stage"), personalities=five, styles={"pro_1": "logical"})
     assert settings.personalities["logical"].name == "Logical"
-
-
-@pytest.mark.parametrize("style", list(STYLES))
-def test_the_extractive_model_knows_each_by_its_words(style: str) -> None:
-    assert style_of(me("pro_1", style)) == style
-    assert style_of(me("pro_1")) == ""
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:

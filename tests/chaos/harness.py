@@ -50,9 +50,9 @@ from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
 
 MODEL = "tests.chaos.model:make"
-SCORES = (40.0, 60.0, 95.0)
-TURNS = 13
-"""Three rounds of three positions and a score, and the synthesis."""
+SCORES = (40.0, 50.0, 95.0)
+TURNS = 14
+"""Three rounds of three positions and a score, and two signatures."""
 PANEL = ("panelist_1", "panelist_2", "panelist_3")
 DEBATE = ("debater_1", "debater_2", "judge", "helper")
 QUEUES = (*PANEL, *DEBATE, "analyst")

@@ -1,5 +1,5 @@
-"""The model of the kill tests: the stub for consensus, the extractive one for maci, critic and the competition, what is
-written down for tasks, with the same latency and journal.
+"""The model of the kill tests: the stub for consensus, the extractive one for maci and critic, the debater's for the
+competition, what is written down for tasks, with the same latency and journal.
 
 What a seat of these says in words that nobody counts on holds a hash of everything that it was shown, as the stub's
 replies do: two runs say the same only if every seat saw the same.
@@ -22,24 +22,26 @@ from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Tests
 from parley.schemas.turn import Usage
 from tests.chaos import tasks
 from tests.chaos.verify import AT_ONCE
+from tests.support.debater import Debater
 from tests.support.model import StubModel, fingerprint, write_down
 
 replace = msgspec.structs.replace
 
 
 class Played(StubModel):
-    """The stub, and beside it the extractive model."""
+    """The stub, and beside it the extractive model and the debater's."""
 
     computes = True
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         self._extractive: Model | None = None
+        self._debater = Debater()
         self.steps = bool(options.get("tools", False))
         """It works with tools, in steps, of which the last is written down."""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """The fixed answer, or what the extractive model says, after the latency."""
+        """The fixed answer, or what the model of its protocol says, after the latency."""
         if shown.protocol not in ("maci", "competition", "madp", "critic"):
             return await super().reply(shown, emit)
         if self.steps and shown.kind == "work" and isinstance(step := tasks.edits(shown), WorkStep):
@@ -52,14 +54,14 @@ class Played(StubModel):
         if shown.protocol == "madp":
             await asyncio.sleep(self.latency_s)
             return Completion(body=await _of_task(shown), usage=Usage(calls=1))
+        await asyncio.sleep(self.latency_s)
+        if shown.protocol == "competition":
+            done = await self._debater.reply(shown, emit)
+            return replace(done, body=_said(done.body, heard(shown)))
         if self._extractive is None:
             self._extractive = make_model("extractive")
-        await asyncio.sleep(self.latency_s)
         done = await self._extractive.reply(shown, emit)
-        if shown.protocol == "critic":
-            return done
-        mark = _marked(done.body, fingerprint(shown)) if shown.protocol == "maci" else _said(done.body, heard(shown))
-        return replace(done, body=mark)
+        return done if shown.protocol == "critic" else replace(done, body=_marked(done.body, fingerprint(shown)))
 
 
 async def _of_task(shown: Shown) -> Any:

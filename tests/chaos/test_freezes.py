@@ -12,7 +12,7 @@ import pytest
 from parley.schemas.session import Seat
 from parley.stack.rows import AgentRow
 from tests.chaos.faults import read_metrics
-from tests.chaos.harness import Rig, calm_arrivals, make_stack, pause, shown, until
+from tests.chaos.harness import SEEDS, TURNS, Rig, calm_arrivals, make_stack, pause, shown, until
 from tests.support import crash
 from tests.support.model import read_journal
 
@@ -81,7 +81,7 @@ async def test_the_log_refuses_a_moderator_that_slept(tmp_path: Path) -> None:
 
 async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
     """One of four copies, frozen between model and submission: another does the turn, its own reply is not taken."""
-    arrival = 8 * 13 + 2  # in the first round of what comes after the calm sessions: a panelist's
+    arrival = SEEDS * TURNS + 2  # in the first round of what comes after the calm sessions: a panelist's
     stack = make_stack(tmp_path, agents=FOUR_COPIES, latency_s=0.4, crash=f"replied:{arrival}:stop")
     async with Rig(tmp_path, stack) as rig:
         await rig.learn(seats=SEATS)

@@ -1,6 +1,7 @@
 """One screen by default: the shipped example of every protocol, and what a running round may still take."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +17,8 @@ from parley.show.view import PlainView
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play, says
+from tests.support.debater import panel
+from tests.support.expert_model import expert_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINES, ROWS = 36, 45
@@ -23,8 +26,10 @@ LINES, ROWS = 36, 45
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Front:
-    return Front(tmp_path)
+def fresh(tmp_path: Path) -> Iterator[Front]:
+    panel(tmp_path)
+    with expert_model() as env:
+        yield Front(tmp_path, env=env)
 
 
 TITLE = "add JWT authentication to the API"
@@ -38,7 +43,7 @@ def given(folder: str) -> tuple[str, ...]:
     return ((path / "question.txt").read_text(), "--evidence", str(path / "evidence"), *more)
 
 
-TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
+TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport", "--panel-file", "debaters.yaml")
 
 
 @pytest.mark.slow
@@ -61,7 +66,7 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport")
             given("diagnosis"),
             ["Answer: Fusarium wilt", "Dissent: nobody", "now holds", "changed the mind of 1 de"],
         ),
-        ("competition", TOPIC, ["Verdict: Proposition wins", "stop: played", "that is little"]),
+        ("competition", TOPIC, ["Verdict: Opposition wins", "stop: played", "that is little"]),
         (
             "madp",
             (TITLE,),

@@ -13,24 +13,34 @@ HOSTILE = [
     ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
     ("\x1b]8;;http://evil\x1b\\click\x1b]8;;\x1b\\", "\\x1b]8;;http://evil\\x1b\\click\\x1b]8;;\\x1b\\"),
     ("a\x9b2Jb", "a\\x9b2Jb"),
-    ("safe\u202etxt.exe", "safe\\u202etxt.exe"),
-    ("a\u2066b\u2069", "a\\u2066b\\u2069"),
+    ("safe\u202etxt.exe", "safetxt.exe"),
+    ("a\u2066b\u2069", "ab"),
     ("over\rwritten", "over\\x0dwritten"),
     ("bell\x07 back\x08 null\x00 del\x7f", "bell\\x07 back\\x08 null\\x00 del\\x7f"),
     ("a\u2028b\u2029c", "a\\u2028b\\u2029c"),
-    ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
-    ("tag\U000e0041", "tag\\U000e0041"),
+    ("zero\u200bwidth\ufeff", "zerowidth"),
+    ("tag\U000e0041", "tag"),
     ("half\ud800", "half\\ud800"),
+    ("\u200ea\u200fb\u061cc\u202ad\u202be\u202cf\u202dg\u202eh\u2066i\u2067j\u2068k\u2069", "abcdefghijk"),
+    ("soft\u00adhyphen \u2060\ufff9", "softhyphen "),
 ]
 
 
 @pytest.mark.parametrize(("text", "shown"), HOSTILE)
-def test_what_a_terminal_would_obey_or_hide_is_written_out(text: str, shown: str) -> None:
+def test_what_a_terminal_would_obey_is_written_out_and_what_nobody_sees_is_dropped(text: str, shown: str) -> None:
     assert clean(text) == shown
 
 
 @pytest.mark.parametrize(
-    "text", ["plain", "two\nlines\tand a tab", "ąčęėį šų 中文 العربية 👩‍👩‍👧", "no\u00a0break", "[bold]x[/]"]
+    "text",
+    [
+        "plain",
+        "two\nlines\tand a tab",
+        "\u0601\u0661\u06dd",
+        "ąčęėį šų 中文 العربية 👩‍👩‍👧",
+        "no\u00a0break",
+        "[bold]x[/]",
+    ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert clean(text) == text
@@ -87,6 +97,23 @@ def test_a_limit_is_told_in_words(what: str, words: str) -> None:
 def test_a_line_that_is_too_long_keeps_its_indent_in_every_row() -> None:
     assert hung("    one two three", 12) == "    one two\n    three"
     assert hung("  short", 12) == hung("  short", 0) == "  short"
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("Answer: yes\nDissent: nobody\n\n", 0, "Answer: yes\n  │ Dissent: nobody"),
+        ("Answer: yes\n\n  - one\r\n- two", 0, "Answer: yes\n  │\n  │   - one\n  │ - two"),
+        ("    why\nand more", 0, "    why\n    │ and more"),
+        ("Answer: one two six\nthree four five", 15, "Answer: one\n  two six\n  │ three four\n  │ five"),
+        ("  │ three four five", 15, "  │ three four\n  │ five"),
+        ("\nDissent: nobody", 0, "\n  │ Dissent: nobody"),
+        ("", 20, ""),
+    ],
+)
+def test_what_somebody_else_broke_off_stands_in_a_margin(text: str, width: int, shown: str) -> None:
+    assert hung(text, width) == shown
+    assert "\n".join(hung(row, width) for row in shown.split("\n")) == shown, "told again it stays"
 
 
 def test_a_row_goes_on_below_the_beginning_of_its_text() -> None:

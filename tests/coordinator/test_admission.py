@@ -117,7 +117,7 @@ def test_documents_refused(documents: tuple[Document, ...], text: str) -> None:
     ("given", "field", "text"),
     [
         ({"panel": 1}, "consensus.panel", "consensus.panel: got 1, allowed is 2 to 16"),
-        ({"zzz": 1}, "consensus.zzz", "known are attempts"),
+        ({"zzz": 1}, "consensus.zzz", "known are absent"),
         ({"quorun": 1}, "consensus.quorun", "did you mean consensus.quorum?"),
         ({"round_limit": 2.5}, "consensus.round_limit", "(got 2.5)"),
     ],

@@ -20,7 +20,7 @@ from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
-from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison
+from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, Signature, SignBrief
 from parley.schemas.session import Budget, Seat
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import decode, encode
@@ -183,6 +183,9 @@ def test_no_run_passes_its_budget(
             body = Comparison(groups=(together,), approach=share, priority=share)
         elif ask.kind == "conclude":
             body = play.conclusion("a0")
+        elif ask.kind == "sign":
+            brief = decode(ask.brief, SignBrief)
+            body = Signature(states="first" if share % 3 else "neither", differs=(brief.second or brief.first).sentence)
         if move == "expire" or ask.deadline_ns <= play.now_ns + SECOND:
             play.expire()
         elif move == "redeliver":
@@ -204,8 +207,8 @@ def test_no_run_passes_its_budget(
 
 
 def test_another_try_needs_another_reservation() -> None:
-    """Six turns of 500 fit, three are out, one is held back for the end: two more tries, and no third."""
-    play = Play(CAPS, there=workers(3, metered=True), budget=Budget(tokens=6 * 500))
+    """Eight turns of 500 fit, three are out, three are held back for the end: two more tries, and no third."""
+    play = Play(CAPS, there=workers(3, metered=True), budget=Budget(tokens=8 * 500))
     for seat, lost in (("panelist_1", 500), ("panelist_1", 1_000)):
         entry = play.redeliver(seat)
         assert entry.commands == () and play.session.ledger.lost.tokens == lost and len(play.session.turns) == 3
@@ -216,14 +219,17 @@ def test_another_try_needs_another_reservation() -> None:
     assert replay(PROTOCOLS.get, "s1", play.log).session == play.session
 
 
-def test_the_final_turn_is_not_begun_twice_on_what_is_held_back_for_it_once() -> None:
-    """The panel's answer comes from another source then, and the result says so."""
-    play = Play({**CAPS, "round_limit": 1}, there=workers(3, metered=True), budget=Budget(tokens=4 * 500))
-    for seat in play.panel:
-        play.reply(seat, says("x"), usage=Usage(input_tokens=500, calls=1))
-    assert play.turn("analyst").ask.final
-    play.redeliver("analyst")
-    assert play.session.closed and play.session.ledger.used().tokens + play.session.ledger.lost.tokens == 4 * 500
+def test_a_final_turn_is_not_begun_again_beyond_what_is_held_back_for_the_end() -> None:
+    """Three signatures are held back for, and one is asked: it may be tried three times. Then it is missing."""
+    play = Play({**CAPS, "round_limit": 1}, there=workers(3, metered=True), budget=Budget(tokens=6 * 500))
+    for seat, answer in zip(play.panel, ("x", "x", "y"), strict=True):
+        play.reply(seat, says(answer), usage=Usage(input_tokens=500, calls=1))
+    for _ in range(2):
+        assert play.turn("panelist_3").ask.final
+        play.redeliver("panelist_3")
+    play.redeliver("panelist_3")
+    assert play.session.closed and play.session.ledger.used().tokens + play.session.ledger.lost.tokens == 6 * 500
+    assert [x["stands"] for x in play.result.outcome["signatures"]] == ["said", "said", "none"]
 
 
 def test_who_pays_nothing_needs_no_leave_for_another_try() -> None:
@@ -239,13 +245,14 @@ def test_who_pays_nothing_needs_no_leave_for_another_try() -> None:
 
 
 def test_the_final_turn_is_held_back_for() -> None:
-    """Whatever a round uses, the wording of the result can still be paid."""
+    """Whatever a round uses, the signatures can still be paid."""
     there = workers(3, metered=True)
-    play = Play(CAPS, there=there, budget=Budget(tokens=4 * 500))
-    for seat in play.panel:
-        play.reply(seat, says("x"), usage=Usage(input_tokens=500, calls=1))
-    assert play.stop["reason"] == "budget"
-    assert play.turn("analyst").ask.kind == "conclude"
+    play = Play(CAPS, there=there, budget=Budget(tokens=6 * 500))
+    for seat, answer in zip(play.panel, ("x", "x", "y"), strict=True):
+        play.reply(seat, says(answer), usage=Usage(input_tokens=500, calls=1))
+    assert play.turn("panelist_3").ask.kind == "sign" and play.session.stopped is None
+    play.sign("panelist_3")
+    assert play.stop["reason"] == "threshold"
 
 
 def test_what_leaves_nothing_for_another_session_is_said_in_whole_figures() -> None:

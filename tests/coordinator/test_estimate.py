@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 
 from parley.coordinator.budget import reservation, total
@@ -50,31 +51,30 @@ def fails_first(play: critic_play.Play, seat: str) -> None:
 
 
 def test_consensus_one_round() -> None:
+    """The answers, and a signature of each seat, which is held back for; a panel that says the same uses less."""
     play = consensus({"attempts": 1})
-    play.round(95, "x", "x", "x")
-    play.synthesize("x")
     found = of(play)
-    turns, tokens, cost = asked(play)
-    assert (found.shortest_most.turns, found.shortest_most.tokens, found.shortest_most.calls) == (
-        sum(turns.values()),
-        tokens,
-        10,
-    )
-    assert found.shortest_most.cost_usd == pytest.approx(cost)
-    assert {s.seat: s.shortest_most.turns for s in found.seats} == turns
-    assert found.shortest_most.tokens == 5 * TURN and found.shortest_most.cost_usd == pytest.approx(5 * PRICE)
+    assert (found.shortest_most.turns, found.shortest_most.tokens, found.shortest_most.calls) == (6, 6 * TURN, 12)
+    assert found.shortest_most.cost_usd == pytest.approx(6 * PRICE)
+    assert {s.seat: s.shortest_most.turns for s in found.seats} == dict.fromkeys(play.panel, 2) | {"analyst": 0}
+    play.round(95, "x", "x", "x")
+    assert play.session.closed and asked(play)[:2] == (Counter(play.panel), 3 * TURN)
 
 
 def test_consensus_the_dearest_run() -> None:
     play = consensus({"attempts": 2, "round_limit": 3, "threshold": 100, "stuck_rounds": 50})
-    for _ in range(3):
+    for n in (1, 2, 3):
         for seat in play.panel:
-            play.reply(seat, None, error="model unreachable")
-            play.reply(seat, says("x"))
-        play.reply("analyst", None, error="model unreachable")
-        play.score(50)
-    play.reply("analyst", None, error="model unreachable")
-    play.synthesize("x")
+            play.fail(seat, times=1)
+            play.reply(seat, says(f"It is x. {seat} says so in round {n}"))
+        play.fail("analyst", times=1)
+        play.compare({"x": "123"}, near=100)
+        for again in (False, True) if n == 1 else (False,):
+            play.fail("analyst", times=1)
+            play.synthesize(f"x as of round {n}{', again' * again}")
+            for seat in play.panel:
+                play.fail(seat, times=1)
+                play.sign(seat, "neither")
     assert play.stop["reason"] == "round_limit"
     found = of(play)
     turns, tokens, cost = asked(play)
@@ -134,8 +134,8 @@ def test_critic_the_dearest_run(rounds: int, early: int) -> None:
 def test_unmetered_models_cost_no_tokens_but_calls() -> None:
     play = consensus_play.Play({"round_limit": 2, "attempts": 1})
     found = of(play)
-    assert (found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortest_most.calls) == (0, 0.0, 10)
-    assert (found.most.turns, found.most.calls) == (9, 18)
+    assert (found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortest_most.calls) == (0, 0.0, 12)
+    assert (found.most.turns, found.most.calls) == (20, 40)
     assert not any(s.metered for s in found.seats)
 
 
@@ -146,14 +146,14 @@ def test_a_budget_of_exactly_one_round_is_taken_and_one_below_is_refused(name: s
     play = consensus({"attempts": 1}, budget=Budget(**{name: exact}))
     check(PROTOCOLS["consensus"], play.session.opened)
     all_of_it = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=PRICE)
-    for seat in play.panel:
-        play.reply(seat, says("x"), usage=all_of_it)
-    play.reply("analyst", play.comparison(60), usage=all_of_it)
-    assert play.stop["reason"] == "budget", "the second round does not fit"
-    play.reply("analyst", play.conclusion("x"), usage=all_of_it)
-    assert len(play.result.rounds) == 1
+    for seat, answer in zip(play.panel, ("x", "x", "y"), strict=True):
+        play.reply(seat, says(answer), usage=all_of_it)
+    assert play.turns().keys() == {"panelist_3"} and play.turn("panelist_3").ask.final
+    play.sign("panelist_3", "rival")
+    assert play.stop["reason"] == "budget", "neither a comparison nor a second round fits"
+    assert [r["source"] for r in play.result.rounds] == ["lexical_fallback"]
     below = exact * 0.999 if name == "cost_usd" else exact - 1
-    short = consensus({"attempts": 1}, budget=Budget(**{name: below}))
+    short = msgspec.structs.replace(play.session.opened, budget=Budget(**{name: below}))
     with pytest.raises(Inadmissible, match=rf"^budget\.{name}: limit [\d.]+, one round may take [\d.]+$") as caught:
-        check(PROTOCOLS["consensus"], short.session.opened)
+        check(PROTOCOLS["consensus"], short)
     assert caught.value.field == f"budget.{name}"

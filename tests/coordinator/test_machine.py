@@ -57,13 +57,13 @@ def test_a_turn_is_answered_once() -> None:
 def test_a_withdrawn_turn_is_not_open() -> None:
     play = Play(budget=Budget(seconds=5))
     late = replied(play, "panelist_1", says("Vilnius"))
-    play.round(95, "Vilnius", "Vilnius", "Vilnius")
+    play.answers("Vilnius", "Vilnius", "Kaunas")
     with pytest.raises(Illegal, match="is not open"):
         play.event(late)
-    synthesis = replied(play, "analyst", None)
+    score = replied(play, "analyst", None)
     play.cancel()
     with pytest.raises(Illegal, match="the session is closed"):
-        play.event(synthesis)
+        play.event(score)
 
 
 def test_a_late_reply_is_refused() -> None:
@@ -166,7 +166,7 @@ def test_deadlines_end_with_the_budget_of_seconds() -> None:
     play.answers("Vilnius", "Kaunas", "Riga")
     assert play.turn("analyst").ask.deadline_ns == end
     play.score(95)
-    assert play.turn("analyst").ask.deadline_ns == end
+    assert {(a.kind, a.deadline_ns) for a in play.turns().values()} == {("sign", end)}
 
 
 def test_no_turn_is_asked_when_time_is_over() -> None:
@@ -174,7 +174,7 @@ def test_no_turn_is_asked_when_time_is_over() -> None:
     play.reply("panelist_1", says("Vilnius"))
     play.reply("panelist_2", says("Vilnius"))
     play.now_ns = START_NS + 10 * SECOND
-    play.event(replied(play, "panelist_3", says("Vilnius")), after_s=0)
+    play.event(replied(play, "panelist_3", says("Kaunas")), after_s=0)
     assert play.session.closed
     assert play.result.stop.reason == "budget"
     assert play.result.stop.certificate["what"] == "budget.seconds: limit 10 s"
@@ -235,7 +235,7 @@ def test_posts_are_numbered_over_the_session_and_by_channel() -> None:
     play = Play()
     play.round(50, "Vilnius", "Kaunas", "Riga")
     play.round(95, "Vilnius", "Kaunas", "Riga")
-    play.synthesize("Vilnius")
+    play.sign_all()
     assert [p.n for p in play.session.posts] == list(range(len(play.session.posts)))
     for channel in ("public", "control"):
         assert [p.k for p in play.session.posts if p.channel == channel] == list(
@@ -258,17 +258,17 @@ def test_the_stop_is_told_and_withdraws_what_was_asked() -> None:
 
 def test_the_result() -> None:
     play = Play(there=workers(3, metered=True, usd_per_million_output=10.0))
-    for seat in play.panel:
-        play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=10, output_tokens=5, calls=1, cost_usd=0.01))
+    for seat, answer in zip(play.panel, ("Vilnius", "Vilnius", "Vilnius, the city"), strict=True):
+        play.reply(seat, says(answer), usage=Usage(input_tokens=10, output_tokens=5, calls=1, cost_usd=0.01))
     play.reply("analyst", None, error="down", usage=Usage(input_tokens=3))
     play.reply("analyst", play.comparison(95), usage=Usage(input_tokens=4, calls=2, estimated=True))
-    play.synthesize("Vilnius")
+    play.sign("panelist_3")
     got = play.result
     assert (got.session, got.protocol, got.status) == ("s1", "consensus", "finished")
     assert (got.usage.turns, got.usage.calls, got.usage.input_tokens, got.usage.output_tokens) == (5, 6, 37, 15)
     assert got.usage.estimated
     assert got.usage.cost_usd == pytest.approx(0.03)
-    assert got.usage.by_seat["analyst"].turns == 2
+    assert got.usage.by_seat["analyst"].turns == 1 and got.usage.by_seat["panelist_3"].turns == 2
     assert got.duration_s == pytest.approx(0.6)
     assert STOPS[got.stop.reason].status == got.status
 
@@ -276,25 +276,27 @@ def test_the_result() -> None:
 def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
     caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1}
     there = workers(3, metered=True)
-    play = Play(caps, there=there, budget=Budget(tokens=8_000))
-    for seat in play.panel:
-        play.reply(seat, says("Vilnius"), usage=Usage(input_tokens=1_000, calls=1))
+    play = Play(caps, there=there, budget=Budget(tokens=12_000))
+    for seat, answer in zip(play.panel, ("Vilnius", "Vilnius", "Kaunas"), strict=True):
+        play.reply(seat, says(answer), usage=Usage(input_tokens=1_000, calls=1))
     play.reply("analyst", play.comparison(60), usage=Usage(input_tokens=1_000, calls=1))
-    assert play.stop["reason"] == "round_limit"
-    assert play.turn("analyst").ask.final
-    with pytest.raises(Inadmissible, match=r"the first turns do not fit: budget\.tokens: limit 7999") as refused:
-        Play(caps, there=there, budget=Budget(tokens=7_999))
+    assert play.turn("panelist_3").ask.final
+    play.sign("panelist_3")
+    assert play.stop["reason"] == "threshold"
+    with pytest.raises(Inadmissible, match=r"the first turns do not fit: budget\.tokens: limit 11999") as refused:
+        Play(caps, there=there, budget=Budget(tokens=11_999))
     assert refused.value.field == "budget"
 
 
 def test_what_is_held_back_counts_once() -> None:
-    """While the final turn is out, its retry needs one reservation, not two."""
+    """While a final turn is out, its retry needs one reservation, and not what is held back for the end as well."""
     caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1}
-    play = Play(caps, there=workers(3, metered=True), budget=Budget(tokens=8_000))
-    play.answers("Vilnius", "Vilnius", "Kaunas")
-    play.score(50)
-    play.reply("analyst", None, error="down", usage=Usage(input_tokens=2_000, calls=2))
-    assert play.turn("analyst").ask.attempt == 2
+    play = Play(caps, there=workers(3, metered=True), budget=Budget(tokens=12_000))
+    all_of_it = Usage(input_tokens=2_000, calls=2)
+    for seat, answer in zip(play.panel, ("Vilnius", "Vilnius", "Kaunas"), strict=True):
+        play.reply(seat, says(answer), usage=all_of_it)
+    play.reply("panelist_3", None, error="down", usage=all_of_it)
+    assert play.turn("panelist_3").ask.attempt == 2
 
 
 # ---------------------------------------------------------------- broken protocols are ours
@@ -315,7 +317,7 @@ def phase(inner: Any, name: str) -> Any:
 
 def test_what_cannot_be_paid_is_not_asked() -> None:
     """A protocol that goes on without the turns that it could not have."""
-    play = Play(budget=Budget(calls=8))
+    play = Play(budget=Budget(calls=12))
     ask = AskSeat(seat="panelist_1", kind="answer", round=1, brief=raw({}), caps=Caps(calls=9))
     row = {
         Answered: to(lambda s, e, v: (s, (ask,)), play.session.inner.phase),

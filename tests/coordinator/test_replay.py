@@ -18,19 +18,29 @@ ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
 
 
 def recorded() -> Play:
-    """Two rounds with a retry, a missing seat and a moved one; converged."""
+    """Two rounds with a retry, a missing seat and a moved one, which signs; converged."""
     play = Play({"threshold": 90}, documents=[document("a.md", "Vilnius has been the capital since 1323.")])
     play.reply("panelist_1", says("Vilnius"))
     play.reply("panelist_2", None, error="down")
     play.reply("panelist_2", says("Kaunas"))
     play.reply("panelist_3", says("Vilnius"))
-    play.score(72, "the city")
+    play.compare({"Vilnius": "13", "Kaunas": "2"}, near=90, key_disagreements=("the city",))
     play.reply("panelist_1", says("Vilnius"))
-    play.reply("panelist_2", says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)))
+    play.reply("panelist_2", says("It is Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)))
     play.expire()  # early
     play.expire()
     play.score(95)
-    play.synthesize("Vilnius")
+    play.sign("panelist_2")
+    return play
+
+
+def signed_by_two(threshold: float) -> Play:
+    """One round in which the third seat signs neither sentence: two of three stand behind it."""
+    play = Play({"threshold": threshold})
+    play.answers("Vilnius", "It is Vilnius", "Vilnius, for now")
+    play.compare({"Vilnius": "123"}, near=95)
+    play.sign("panelist_2")
+    play.sign("panelist_3", "neither")
     return play
 
 
@@ -121,23 +131,46 @@ def what(**overrides: Any) -> Parting:
     return what_if(PROTOCOLS.get, "s1", LOG, overrides)
 
 
-def test_a_lower_threshold_stops_earlier() -> None:
-    got = what(threshold=0.7)
+def test_a_lower_threshold_puts_a_sentence_earlier() -> None:
+    got = what(threshold=60)
     assert got.n == 5
     assert got.how == (
-        "after round 1 (score 72): recorded run asks round 2 (revise), this one stops: threshold and asks round 1 "
-        "(conclude); the wording of its result was not recorded: the record carries it no further"
+        "after round 1 (score 56): recorded run asks round 2 (revise), this one posts put on public and asks round 1 "
+        "(sign); the answer to what it asks from here on was not recorded: the record carries it no further"
     )
-    assert (got.stop, got.result, got.carried) == ("threshold", None, 6)
-    assert "stops: threshold" in got.this
+    assert (got.stop, got.result, got.carried) == (None, None, 6)
+    assert "asks round 1 (sign)" in got.this
     assert "asks round 2 (revise)" in got.recorded
 
 
-def test_a_higher_threshold_goes_on() -> None:
-    got = what(threshold=99)
-    assert "after round 2 (score 95): recorded run stops: threshold" in got.how
-    assert "this one asks round 3 (revise); the answer to what it asks from here on was not recorded" in got.how
-    assert got.stop is None
+def test_a_lower_threshold_counts_the_recorded_signatures_anew() -> None:
+    play = signed_by_two(90)
+    assert not play.session.closed and play.asked() == [("analyst", "conclude")]
+    got = what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 60})
+    assert got.stop == "threshold" and got.result is not None
+    assert (got.result.outcome["answer"], got.result.outcome["agree"]) == ("Vilnius", 2)
+    assert [x["stands"] for x in got.result.outcome["signatures"]] == ["said", "signed", "neither"]
+    assert got.how.endswith("this run ends here, and its result is complete")
+
+
+def test_a_higher_threshold_is_not_met_by_the_recorded_signatures() -> None:
+    play = signed_by_two(60)
+    assert play.stop["reason"] == "threshold"
+    got = what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 90})
+    assert "recorded run stops: threshold" in got.how and "this one asks round 1 (conclude)" in got.how
+    assert (got.stop, got.result) == (None, None)
+
+
+def test_a_log_of_signatures_recomputes_to_itself_after_every_entry() -> None:
+    play = signed_by_two(90)
+    play.synthesize("Vilnius, as of today")
+    play.sign_all()
+    assert play.stop["reason"] == "threshold"
+    for n in range(1, len(play.log) + 1):
+        again = replay(PROTOCOLS.get, "s1", play.log[:n])
+        assert [encode(e) for e in again.entries] == play.log[:n]
+    whole = replay(PROTOCOLS.get, "s1", play.log)
+    assert whole.session == play.session and whole.result == play.result
 
 
 def test_settings_that_change_nothing() -> None:
@@ -160,7 +193,7 @@ def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:
     got = what(stuck_progress=50)
     assert got.how.startswith(
         "after round 2 (score 95): both runs take the same steps, but do not show or say the same: posts assessment on "
-        "public; the wording of its result was not recorded"
+        "public; the answer to what it asks from here on was not recorded"
     )
 
 

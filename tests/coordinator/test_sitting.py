@@ -121,7 +121,7 @@ def test_only_turns_asked_afterwards_are_the_persons() -> None:
 def test_a_persons_reply_counts_as_the_seats() -> None:
     play = second_round()
     play.round(95, "Vilnius", "Kaunas", "Riga")
-    play.synthesize("Vilnius")
+    play.sign_all()
     assert play.session.closed and play.session.ledger.by_seat["panelist_1"].turns == 2
     recomputes(play)
 
@@ -286,3 +286,45 @@ def test_nobody_is_seated_on_a_persons_queue_by_himself() -> None:
 def test_seconds_have_limits(seconds: float) -> None:
     with pytest.raises(InvalidValue, match=r"sit\.seconds"):
         Sit(id="1", seat="pro_1", seconds=seconds)
+
+
+def signing_with_a_person(then: str, **given: Any) -> Play:
+    """The second round is over: the person at the first seat and the third seat's agent are asked to sign."""
+    play = second_round(then, **given)
+    play.answers(says("It is Vilnius"), says("Vilnius", confidence=0.9), says("Vilnius, for now"))
+    play.compare({"Vilnius": "123"}, near=95)
+    assert play.put.sentence == "Vilnius" and play.put.asked == ("panelist_1", "panelist_3")
+    return play
+
+
+def test_a_persons_turn_to_sign_waits_as_the_seat_does() -> None:
+    play = signing_with_a_person("wait", timeout_s=30.0)
+    mine = play.turn("panelist_1").ask
+    assert (mine.kind, mine.queue) == ("sign", HUMAN) and mine.deadline_ns > START_OF_THE_DAY
+    play.fail("panelist_3")
+    assert play.asked() == [("panelist_1", "sign")] and not play.session.closed
+    play.event(log.TimerFired(), "in:9", after_s=3_600)
+    play.sign("panelist_1")
+    assert play.asked() == [("analyst", "conclude")], "two of three are too few, so that another sentence is asked for"
+    assert [p.seat for p in play.posts("signature")] == ["panelist_1", "panelist_3"]
+    recomputes(play)
+
+
+def test_a_persons_signature_counts_as_the_seats() -> None:
+    play = signing_with_a_person("wait")
+    play.sign("panelist_1", reservation="until 2030")
+    play.sign("panelist_3")
+    assert play.stop["reason"] == "threshold"
+    assert [x["stands"] for x in play.result.outcome["signatures"]] == ["reserved", "said", "signed"]
+    recomputes(play)
+
+
+def test_where_a_person_is_late_to_sign_the_agent_is_asked_the_same_signature() -> None:
+    play = signing_with_a_person("agent")
+    theirs = play.turn("panelist_1")
+    play.sign("panelist_3")
+    again = asked(late(play, theirs))
+    assert [(a.seat, a.kind, a.queue, a.brief) for a in again] == [("panelist_1", "sign", "", theirs.ask.brief)]
+    play.sign("panelist_1")
+    assert play.stop["reason"] == "threshold"
+    recomputes(play)

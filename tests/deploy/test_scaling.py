@@ -103,7 +103,7 @@ async def test_copies_that_are_taken_away_finish_or_give_back(tmp_path: Path) ->
         for n in range(SESSIONS):
             result = decode((await stack.closed(f"s{n}", 30.0)).body, Result)
             assert result.status == "finished" and result.stop.reason == "threshold"
-            assert result.usage.turns == 9, "no turn was missed"
+            assert result.usage.turns == 10, "no turn was missed"
 
 
 def _agent(folder: Path, url: str, *options: str) -> "subprocess.Popen[bytes]":
@@ -145,4 +145,4 @@ async def test_a_service_goes_on_with_its_turn_for_as_long_as_it_is_told(tmp_pat
             process.wait()
         await stack.worker("panelist_1")
         result = decode((await stack.closed("s", 30.0)).body, Result)
-        assert result.status == "finished" and result.usage.turns == 9
+        assert result.status == "finished" and result.usage.turns == 10

@@ -13,10 +13,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from parley.stack.lease import read_running
 from tests.docs.blocks import ROOT, Block, blocks
+from tests.support.expert_model import expert_model
 from tests.support.forks import ABLE, Kept
 
 PATIENCE_S = 55.0
@@ -45,7 +47,7 @@ def masked(text: str) -> str:
 
 
 class Page:
-    """One page, while it is run. A context manager."""
+    """One page, while it is run. A context manager. Experts have a language model, since tasks need one."""
 
     def __init__(self, page: str, folder: Path, root: Path = ROOT) -> None:
         self._blocks = blocks(page, (root / page).read_text())
@@ -69,6 +71,8 @@ class Page:
             "PATH": f"{self._home / 'bin'}:{binaries}:{os.environ['PATH']}", "HOME": str(self._home),
             "PARLEY_STATE": str(self._home / "state"), "LANG": "C.UTF-8", "PYTHONPATH": str(self.folder),
         }  # fmt: skip
+        self._experts = ExitStack()
+        self._environ |= self._experts.enter_context(expert_model())
         self._kept: Kept | None = None
         if ABLE and (self.folder / "tests" / "support" / "forks.py").is_file():
             self._kept = Kept(self.folder, self._environ)
@@ -81,6 +85,7 @@ class Page:
         self._end_stack()
         if self._kept is not None:
             self._kept.close()
+        self._experts.close()
 
     @property
     def _door(self) -> tuple[int, ...]:

@@ -49,9 +49,9 @@ work_subject: dict[tuple[str, str], tuple[Connection, str]] = {}
 
 
 async def say(engine: Engine, queue: str, work: Work, told: Turn, lane: str, **reply: Any) -> Answer:
-    """Reply to a turn by hand."""
+    """Reply to a turn by hand, unlike every other seat."""
     connection, _ = work_subject[work.session, work.turns[0].id]
-    body = {"answer": "42", "reasoning": "r", "confidence": 0.5}
+    body = {"answer": f"42 by {queue}", "reasoning": "r", "confidence": 0.5}
     message = Reply(**{"turn": told.id, "token": told.token, "body": raw(body), **reply})
     subject = subjects.say(lane, work.channel, queue, work.session)
     return decode((await connection.request(subject, encode(message), 5.0)).data, Answer)
@@ -239,7 +239,7 @@ async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> 
         await bare.open(sid)
         await bare.closed(sid)
         assert moderator._metrics.checks.labels(open="yes").value == len(workers)
-    assert len(journal(tmp_path / "journal")) == 18
+    assert len(journal(tmp_path / "journal")) == 20
 
 
 async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engine) -> None:
@@ -499,5 +499,5 @@ async def test_a_shared_message_is_settled_when_all_its_turns_are(tmp_path: Path
         seats = [Seat(seat=f"p{i}", role="panelist", queue="panelist") for i in range(3)]
         await bare.open("s1", seats=(*seats, Seat(seat="analyst", role="analyst", queue="analyst")))
         result = decode((await bare.closed("s1")).body, Result)
-        assert result.usage.turns == 9
-        assert len(journal(tmp_path / "journal")) == 9
+        assert result.usage.turns == 10
+        assert len(journal(tmp_path / "journal")) == 10

@@ -17,7 +17,8 @@ async def test_a_session_runs_to_its_stop(stack: Engine) -> None:
     assert result.stop.reason == "threshold" and result.stop.converged
     assert result.outcome["answer"] == "the agreed answer"
     assert [r["score"] for r in result.rounds] == [40.0, 95.0]
-    assert result.usage.turns == 9, "two rounds of three positions and a score, and the synthesis"
+    assert result.usage.turns == 10, "two rounds of three positions and a score, and two signatures"
+    assert [x["stands"] for x in result.outcome["signatures"]] == ["said", "signed", "signed"]
 
 
 async def test_the_log_has_one_message_a_transition_and_replays(stack: Engine) -> None:
@@ -26,7 +27,7 @@ async def test_the_log_has_one_message_a_transition_and_replays(stack: Engine) -
     await stack.closed("s1")
     entries = await stack.entries("s1")
     assert [e.n for e in entries] == list(range(len(entries)))
-    assert len(entries) == 10, "the opening and nine replies"
+    assert len(entries) == 11, "the opening and ten replies"
     assert len({e.cause for e in entries}) == len(entries)
     assert entries[0].cause.startswith("in:") and all(e.cause.startswith("turn:") for e in entries[1:])
     assert replay(PROTOCOLS.get, "s1", await stack.log("s1")).session.closed
@@ -121,7 +122,7 @@ async def test_two_moderators_share_sessions(bare: Engine) -> None:
         result = decode((await bare.closed(f"s{i}")).body, Result)
         assert result.stop.reason == "threshold"
         entries = await bare.entries(f"s{i}")
-        assert [e.n for e in entries] == list(range(10))
+        assert [e.n for e in entries] == list(range(11))
 
 
 async def test_sessions_are_listed_with_their_end(stack: Engine) -> None:
@@ -141,11 +142,11 @@ async def test_series_of_workers_and_queues_say_which_queue(bare: Engine) -> Non
     get = analyst._link._metrics.registry.get_sample_value
     by_turn = {"queue": "analyst", "role": "analyst"}
     assert get("parley_worker_room", by_turn) == 4
-    assert get("parley_worker_turns_total", {**by_turn, "outcome": "accepted"}) == 3, "two scores and the synthesis"
+    assert get("parley_worker_turns_total", {**by_turn, "outcome": "accepted"}) == 2, "two scores"
     assert get("parley_worker_turns_total", {**by_turn, "outcome": "failed"}) == 0, "it is there before it happens"
     assert get("parley_redeliveries_total", {"queue": "analyst"}) == 0
     get = moderator._metrics.registry.get_sample_value
     assert get("parley_queue_workers", {"queue": "analyst"}) == 1
-    assert get("parley_transitions_total", {"event": "replied"}) == 9
-    assert get("parley_effects_total", {"kind": "ask"}) == 9
+    assert get("parley_transitions_total", {"event": "replied"}) == 10
+    assert get("parley_effects_total", {"kind": "ask"}) == 10
     assert get("parley_turns_total", {"role": "analyst", "outcome": "missed"}) == 0

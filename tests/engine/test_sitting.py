@@ -14,7 +14,6 @@ import msgspec
 import pytest
 from nats.aio.msg import Msg
 
-from parley.agents.models import make_model
 from parley.bus import subjects
 from parley.bus.errors import BusError, Denied
 from parley.schemas.log import Ask, Entry, Replied, Sat
@@ -26,6 +25,7 @@ from parley.schemas.turn import Answer, Sit
 from parley.schemas.wire import decode, encode
 from tests.engine.test_rules import announce, asked, say
 from tests.protocols.competition.play import exchange, small, speech
+from tests.support.debater import Debater
 from tests.support.engine import Engine, until
 
 pytestmark = pytest.mark.slow
@@ -90,7 +90,7 @@ class Hall(Engine):
 
     async def let_in(self, *queues: str) -> None:
         for queue in queues or AGENTS:
-            await self.worker(queue, model=make_model("extractive"))
+            await self.worker(queue, model=Debater())
 
     async def sits(self, folder: Path, *more: str, user: str = HUMAN, tty: bool = False, sid: str = "s1") -> Person:
         creds = folder / f"{user}.json"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from parley.client.protocols import all_setups
 from parley.stack.lease import read_running
 from tests.observability.receiver import Receiver, attributes
 from tests.parley.support import QUESTION, Front, until
+from tests.support.debater import panel
+from tests.support.expert_model import expert_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASKED = {
@@ -25,7 +28,8 @@ ASKED = {
     "critic": ("Which medium?", "--evidence", f"{EXAMPLES}/critic-archive/evidence"),
     "maci": ("Why do they wilt?", "--evidence", f"{EXAMPLES}/diagnosis/evidence",
              "--outcomes", f"{EXAMPLES}/diagnosis/outcomes.txt"),
-    "competition": ("--topic", f"{EXAMPLES}/competition/topics.yaml#free_transport"),
+    "competition": ("--topic", f"{EXAMPLES}/competition/topics.yaml#free_transport",
+                    "--panel-file", "debaters.yaml", "--state", "debaters"),
     "madp": ("add JWT authentication to the API gateway and refactor the backend code",),
     "single": ("In which year did the Suez Canal open?", "--evidence", f"{EXAMPLES}/factual/evidence"),
 }  # fmt: skip
@@ -99,8 +103,10 @@ def check(spans: list[Span], session: str, protocol: str) -> Span:
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Front:
-    return Front(tmp_path, protocol="")
+def front(tmp_path: Path) -> Iterator[Front]:
+    panel(tmp_path)
+    with expert_model() as env:
+        yield Front(tmp_path, protocol="", env=env)
 
 
 @pytest.mark.slow

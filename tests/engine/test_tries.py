@@ -16,7 +16,8 @@ from tests.support.engine import Engine
 TURN = 2 * (16_000 + 1_500)
 """Tokens that one turn reserves, and that each of the panel's uses."""
 METERED = {"metered": True, "usd_in": 1.0, "usd_out": 1.0}
-PANELIST = METERED | {"tokens": TURN // 2}
+PANELIST = METERED | {"tokens": 2 * 16_000}
+"""It uses all that its turn reserves: more than is booked of its output."""
 
 
 async def opened(engine: Engine, tokens: int | None, *, metered: bool = True, calls: int | None = None) -> Work:
@@ -64,7 +65,7 @@ async def test_no_model_is_paid_where_another_try_does_not_fit(bare: Engine, tmp
     assert len(tries) == 2 and journal(tmp_path / "journal") == []
     assert (result.usage.unaccounted_turns, result.usage.unaccounted_tokens) == (2, 2 * TURN)
     assert (
-        result.usage.by_seat["panelist_2"].input_tokens == TURN // 2 and result.usage.by_seat["panelist_1"].calls == 0
+        result.usage.by_seat["panelist_2"].input_tokens == 2 * 16_000 and result.usage.by_seat["panelist_1"].calls == 0
     )
     assert result.usage.input_tokens + result.usage.output_tokens + 2 * TURN <= 5 * TURN
     assert result.stop.reason == "round_limit", "the analyst is held to what is left, which is enough for a score"

@@ -21,7 +21,6 @@ TRIO = ("answerer", "critic", "judge")
 OBJECTION = "The price of a sheet was never compared."
 _MEASURED = "It was measured on three printers, and none of them jammed. " * 6
 _COMPARED = {"agreements": [], "key_disagreements": ["the size"], "comment": "", "argued": []}
-_SETTLED = {"group": "A4", "answer": "A4"}
 _POSITION = {
     "confidence": 0.75,
     "citations": [],
@@ -55,14 +54,11 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
     )
     answerer, critic = "A critic looks for what is wrong", "You are a sceptic"
     apart = [{"label": "A4", "posts": [0, 2]}, {"label": "Legal", "posts": [1]}]
-    together = [{"label": "A4", "posts": [5, 6, 7]}]
     answer = {**_ANSWER, "answer": "A4", "addresses": []}
     met = {**answer, "addresses": [{"objection": 1, "how": "A sheet costs the same."}]}
     nothing = {"objection": "NO_NEW_OBJECTION", "citations": []}
     return [
-        _reply("", analyst, {"groups": together, "approach": 90, "priority": 85, **_COMPARED}, '"iteration": 2'),
         _reply("", analyst, {"groups": apart, "approach": 50, "priority": 50, **_COMPARED}, "Compare the positions"),
-        _reply("", analyst, {"reasoning": _MEASURED, **_SETTLED}, "The panel has ended its debate", **slow),
         _reply("panelist_2", panelist, legal, "you answer alone"),
         _reply("", panelist, a4, "you answer alone"),
         _reply("panelist_2", panelist, moved, "This is round 2", **slow),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,8 @@ APART = json.dumps({**COMPARED, "groups": [{"label": "A4", "posts": [0, 2]}, {"l
 ALIKE = json.dumps({**COMPARED, "groups": [{"label": "A4", "posts": [5, 6, 7]}]})
 CONCLUSION = json.dumps({"group": "A4", "answer": "A4, as measured", "reasoning": "r"})
 LETTER = json.dumps({**FULL, "answer": "letter"})
+STAYS = json.dumps({**FULL, "answer": "letter", "change_reason": "It was not measured."})
+NEITHER = json.dumps({"differs": "A4", "states": "neither", "reservation": ""})
 MOVED = json.dumps({**FULL, "change": "partly", "change_reason": "the measurement"})
 LONG = json.dumps({**FULL, "reasoning": "It is measured, twice. " * 20})
 
@@ -68,10 +71,13 @@ FIXTURES = [
     fixture("stalled", LONG, latency=5_000),
     fixture("panel", ALIKE, match={"systemMessage": "the analyst of a panel", "userMessage": '"iteration": 2'}),
     fixture("panel", APART, match={"userMessage": "Compare the positions"}),
-    fixture("panel", CONCLUSION, match={"userMessage": "The panel has ended its debate"}),
+    fixture("panel", CONCLUSION, match={"userMessage": "A sentence is wanted"}),
     fixture("panel", MOVED, match={"userMessage": "This is round 2"}),
-    fixture("panel", LETTER, match={"systemMessage": "answers alone first", "userMessage": "Letter was"}),
+    fixture("panel", NEITHER, match={"systemMessage": "which sentence states your answer"}),
     fixture("panel"),
+    fixture("lonely", STAYS, match={"userMessage": "This is round 2"}),
+    fixture("lonely", NEITHER, match={"systemMessage": "which sentence states your answer"}),
+    fixture("lonely", LETTER),
 ]
 
 
@@ -184,25 +190,30 @@ class Everybody:
     metered = True
     usd_per_million_input = usd_per_million_output = 0.0
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, answers_as: str) -> None:
         self._url = url
+        self._answers_as = answers_as
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The reply, without a deadline."""
-        async with model(self._url, model="panel") as made:
+        async with model(self._url, model=self._answers_as) as made:
             return await made.reply(msgspec.structs.replace(shown, deadline_ns=0), emit)
 
 
 def test_a_whole_session_of_every_kind_of_turn(server: Aimock) -> None:
     held = [document(f"{n}.md", f"{n} was measured.", f"panelist_{i}") for i, n in enumerate(("A4", "Letter", "A5"), 1)]
-    everybody = dict.fromkeys(["panelist_1", "panelist_2", "panelist_3", "analyst"], Everybody(server.url))
+    everybody = {
+        seat: Everybody(server.url, "lonely" if seat == "panelist_2" else "panel")
+        for seat in ("panelist_1", "panelist_2", "panelist_3", "analyst")
+    }
     ended = run("A4 or letter?", held, everybody, round_limit=2)
     assert ended.answers(1) == {"panelist_1": "A4", "panelist_2": "letter", "panelist_3": "A4"}
-    assert set(ended.answers(2).values()) == {"A4"} and ended.scores == [20, 60]
-    assert ended.result.outcome["answer"] == "A4, as measured" and not ended.result.stop.converged
-    kinds = {s.kind for s in ended.shown}
-    assert kinds == {"answer", "revise", "compare", "conclude"} and len(ended.replies) == 9
-    assert ended.result.usage.calls == 9 and ended.result.usage.input_tokens > 0
+    assert ended.answers(2) == ended.answers(1) and ended.scores == [20, 60]
+    assert ended.result.outcome["answer"] == "A4" and not ended.result.stop.converged
+    assert [x["stands"] for x in ended.result.outcome["signatures"]] == ["said", "neither", "said"]
+    kinds = Counter(s.kind for s in ended.shown)
+    assert kinds == {"answer": 3, "revise": 3, "compare": 2, "conclude": 1, "sign": 4} and len(ended.replies) == 13
+    assert ended.result.usage.calls == 13 and ended.result.usage.input_tokens > 0
 
 
 async def test_many_at_once(server: Aimock) -> None:

@@ -43,7 +43,7 @@ def streamed(requests: list[dict[str, Any]]) -> Counter[tuple[str, bool]]:
     [
         (
             "consensus", PANEL, "threshold",
-            {("answer", False): 3, ("compare", False): 2, ("revise", True): 3, ("conclude", True): 1},
+            {("answer", False): 3, ("compare", False): 1, ("revise", True): 3},
         ),
         (
             "critic", TRIO, "objections_exhausted",
@@ -102,18 +102,11 @@ async def test_text_is_live_before_its_reply_is_taken_and_never_in_the_blind_rou
     blind = [t for t, a in asked.items() if a.kind == "answer"]
     assert len(blind) == 3 and not [x for x in texts if x.turn in blind], "nothing of a blind answer is shown"
     # Those of the first turns may be over before anybody listens.
-    later = {t for t, a in asked.items() if a.kind in ("revise", "conclude")}
+    later = {t for t, a in asked.items() if a.kind == "revise"}
     assert {x.turn for x in heard.order if isinstance(x, Live) and x.state == "thinking"} >= later and later
-    for kind in ("revise", "conclude"):
-        for turn in (t for t, a in asked.items() if a.kind == kind):
-            mine = [
-                i for i, x in enumerate(heard.order) if isinstance(x, Live) and x.turn == turn and x.state == "text"
-            ]
-            said = "".join(x.text for x in texts if x.turn == turn)
-            taken = next(
-                i for i, x in enumerate(heard.order)
-                if isinstance(x, Post) and (x.kind == "closed" if kind == "conclude" else x.round == 2)
-            )  # fmt: skip
-            assert len(mine) > 5 and mine[5] < taken, "it comes while the model still writes"
-            first = "" if kind == "conclude" else "A4\n"  # a conclusion is reasoned before it is worded
-            assert said.startswith(f"{first}It was measured on three printers"), said[:80]
+    for turn in later:
+        mine = [i for i, x in enumerate(heard.order) if isinstance(x, Live) and x.turn == turn and x.state == "text"]
+        said = "".join(x.text for x in texts if x.turn == turn)
+        taken = next(i for i, x in enumerate(heard.order) if isinstance(x, Post) and x.round == 2)
+        assert len(mine) > 5 and mine[5] < taken, "it comes while the model still writes"
+        assert said.startswith("A4\nIt was measured on three printers"), said[:80]

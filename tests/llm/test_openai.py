@@ -173,9 +173,15 @@ async def test_two_different_replies_in_one_text_are_not_chosen_from() -> None:
     assert "2 different JSON objects" in server.requests[1].prompt and completion.body.answer == "A4"
 
 
-async def test_a_refusal_is_not_repaired() -> None:
-    error, server = await fault(says("", refusal="I cannot help with that"))
-    assert isinstance(error, ModelRefused) and "cannot help" in error.why and len(server.requests) == 1
+async def test_a_refusal_in_the_endpoints_own_field_is_an_abstention_and_not_repaired() -> None:
+    completion, server = await once(says("", refusal="I cannot help with that"))
+    assert completion.body.abstains and completion.body.reasoning == "The model declined: I cannot help with that"
+    assert "declined" in completion.flags and len(server.requests) == 1
+
+
+async def test_what_a_providers_filter_stops_is_a_failure() -> None:
+    error, server = await fault(says("", finish="content_filter"))
+    assert isinstance(error, ModelRefused) and "its provider's filter" in error.why and len(server.requests) == 1
 
 
 # -- learning

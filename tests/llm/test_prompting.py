@@ -50,7 +50,7 @@ def test_what_anybody_says_stands_in_fences_and_in_no_other_place() -> None:
     fenced = inside(text)
     for name in ("question", "other", "own", "document", "error"):
         assert text.count(f"MARK-{name}") == sum(p.count(f"MARK-{name}") for p in fenced) == 1, name
-    assert "Model A" in text and "(cut" not in text
+    assert "post 0, position, round 1]]" in text and "(cut" not in text
 
 
 def test_a_seat_is_told_how_many_rounds_there_may_be() -> None:

@@ -3,7 +3,8 @@
 python -m tests.old_logs.record     writes tests/old_logs/1
 python -m tests.old_logs.record 2   writes tests/old_logs/2
 
-The extractive model answers, so nothing is asked of a network.
+The extractive model answers, in the competition the debater's, and experts say that all is done, so nothing is asked of
+a network.
 """
 
 import argparse
@@ -12,14 +13,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from parley.agents.models import make_model
+from parley.agents.context import Shown
+from parley.agents.model.base import Completion, Emit
+from parley.agents.models.extractive import Extractive
 from parley.agents.specs import load
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.records import Record, write
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.schemas.session import ForkSession
+from tests.support.debater import Debater
 from tests.support.engine import Engine, until
+from tests.support.madp import Actor
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -52,6 +57,18 @@ def asked(protocol: str) -> dict[str, Any]:
     return {"question": question, "evidence": folder / "evidence", "settings": settings}
 
 
+class Player(Extractive):
+    """The extractive model, and in a competition the debater's."""
+
+    name = family = "sample"
+
+    async def reply(self, shown: Shown, emit: Emit) -> Completion:
+        """The reply of the model for its protocol."""
+        if shown.protocol == "competition":
+            return await Debater().reply(shown, emit)
+        return await super().reply(shown, emit)
+
+
 async def record(folder: Path) -> None:
     """Write the records of all protocols into the folder."""
     folder.mkdir(exist_ok=True)
@@ -62,7 +79,7 @@ async def record(folder: Path) -> None:
         async with Engine(Path(bus), queues=roles, pins=pins) as engine:
             await engine.moderator()
             for queue, spec in specs.items():
-                await engine.worker(queue, spec=spec, model=make_model("extractive", {}))
+                await engine.worker(queue, spec=spec, model=Actor() if queue in EXPERTS else Player())
             client = Client(engine.owner, "owner")
 
             async def gathered() -> bool:

@@ -23,6 +23,7 @@ from tests.outcomes.prometheus import MISSING, PROMETHEUS, exemplars, query, sta
 from tests.outcomes.test_bus_state import free_port
 from tests.parley.support import Front, until
 from tests.stack.test_every_protocol import ASKED, EXAMPLES
+from tests.support.expert_model import expert_model
 from tests.support.gateway import Served
 from tests.support.gateway import copy as copying
 
@@ -85,10 +86,12 @@ def watched(gateway: Served) -> str:
 
 def played(folder: Path, monitor: int, traces: Receiver) -> None:
     """A stack with two judges, a session of each protocol, and what Prometheus and the traces say of them."""
-    front = Front(folder, protocol="")
     rows = (*rows_of_all({}), AgentRow(queue="judge_2", spec="judge", process=SHARED))
     with ExitStack() as held:
-        stack = held.enter_context(Lease(Stack(agents=rows, counting=Counting()), front.state, wait_ready=True))
+        env = held.enter_context(expert_model())
+        front = Front(folder, protocol="", env=env)
+        order = Stack(agents=rows, counting=Counting(), env=env)
+        stack = held.enter_context(Lease(order, front.state, wait_ready=True))
         creds = stack.credentials("metrics")
         where = ("--nats", stack.url, "--creds", str(creds), "--monitor", f"http://127.0.0.1:{monitor}")
         own = free_port()

@@ -1,4 +1,4 @@
-"""The extractive model, with a mark in everything that it says where only its team, or the judge, may read."""
+"""The debater's model, with a mark in everything that it says where only its team, or the judge, may read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,17 +7,17 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
-from parley.agents.models import extractive
 from parley.schemas.protocols.competition.messages import Bid, Decision, Marks, Note
+from tests.support.debater import Debater
 
 MARK = "xyzzy"
 
 
-class Marked(extractive.Extractive):
+class Marked(Debater):
     """Notes, bids, directions and the judge's comments begin with the mark and the seat's name."""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """The extractive reply, marked."""
+        """The debater's reply, marked."""
         found = await super().reply(shown, emit)
         replace, mark = msgspec.structs.replace, f"{MARK} {shown.seat} "
         match found.body:

@@ -31,10 +31,12 @@ ANSWER = "Vilnius is the capital of Lithuania."
 
 class Front:
     """Runs commands with a state directory and a mark in the environment that all their descendants carry. Where
-    neither the command nor a file names a protocol, the environment names this one; empty: nobody does."""
+    neither the command nor a file names a protocol, the environment names this one; empty: nobody does. `env`: of every
+    command."""
 
-    def __init__(self, folder: Path, protocol: str = "consensus") -> None:
+    def __init__(self, folder: Path, protocol: str = "consensus", env: Mapping[str, str] | None = None) -> None:
         self.protocol = protocol
+        self.env = env or {}
         self.state = folder / "state"
         self.folder = folder
         self.journal = folder / "journal"
@@ -49,7 +51,8 @@ class Front:
     def environment(self) -> dict[str, str]:
         """This process's, but for settings of Parley and for files of certificates, which each agent would read."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PARLEY", "SSL_CERT_"))}
-        return {**kept, MARK: self.mark, "PARLEY_STATE": str(self.state), "PYTHONPATH": str(ROOT)}
+        own = {MARK: self.mark, "PARLEY_STATE": str(self.state), "PYTHONPATH": str(ROOT)}
+        return {**kept, **own, **self.env}
 
     def environment_for(self, *arguments: str) -> dict[str, str]:
         """That of a command, with the protocol where it is to be named."""

@@ -14,6 +14,7 @@ from parley.follow import exit_code
 from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.stops import STOPS
 from tests.parley.support import Front
+from tests.support.expert_model import expert_model
 from tests.support.forks import run
 
 ROOT = Path(__file__).parents[2]
@@ -88,11 +89,12 @@ RUNS = {
 @pytest.mark.parametrize("reason", RUNS)
 def test_the_command_ends_as_the_page_says(tmp_path: Path, reason: str) -> None:
     """Exit status, JSON and the explanation of real sessions."""
-    front = Front(tmp_path)
     name, *options = RUNS[reason]
     example = ROOT / "examples" / name
     question = (example / "question.txt").read_text().strip()
-    code, out, err = front.run("ask", question, "--evidence", str(example / "evidence"), *options, "--json")
+    with expert_model() as env:
+        front = Front(tmp_path, env=env)
+        code, out, err = front.run("ask", question, "--evidence", str(example / "evidence"), *options, "--json")
     result = json.loads(out)
     stop = result["stop"]
     (row,) = (r for r in stops_page() if (r.reason, r.converged) == (stop["reason"], stop["converged"]))

@@ -34,6 +34,7 @@ from parley.stack.rows import AgentRow, rows_of
 from parley.stack.services import spec_of
 from tests.parley.support import Front, until
 from tests.security.test_revoke import serve
+from tests.support.expert_model import expert_model
 
 GARDENER = """\
 agent:
@@ -403,7 +404,8 @@ def test_before_a_stack_ever_ran(tmp_path: Path) -> None:
     assert states(front) == {"gardener": ("enrolled", "")}
     with Lease(Stack(agents=(AgentRow(queue="analyst"),)), front.state) as lease:
         assert asyncio.run(taken(lease.url, Path(done["enrolled"][0]["credentials"])))
-    code, _, err = front.run("ask", "Which roses stand shade?", "--protocol", "madp", "--plain")
+    with expert_model() as env:
+        code, _, err = front.run("ask", "Which roses stand shade?", "--protocol", "madp", "--plain", env=env)
     assert "parley: enrolled, but not running, and so no candidates: gardener" in err, err
     assert f"parley agent SPEC --nats URL --creds {done['enrolled'][0]['credentials']}" in err and "parley up" in err
     code, _, err = front.run("experts", "enroll", str(tmp_path / "absent.yaml"))

@@ -28,6 +28,7 @@ from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
 from tests.parley.support import ANSWER, QUESTION, TEXTS, until
 from tests.support.engine import until as comes_true
+from tests.support.expert_model import expert_model
 
 MODEL = "tests.support.model:make"
 LATENCY = {"latency_s": 0.05}
@@ -70,9 +71,12 @@ async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> No
         assert (await asking).status == "finished"
 
 
-async def test_a_task_that_names_no_protocol_goes_to_the_experts_it_calls_for() -> None:
-    async with parley.local() as p:
-        result = await p.ask("add JWT authentication to the API")
+async def test_a_task_that_names_no_protocol_goes_to_the_experts_it_calls_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with expert_model() as env:
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        async with parley.local() as p:
+            result = await p.ask("add JWT authentication to the API")
     assert (result.protocol, result.status, result.stop.reason) == ("madp", "finished", "planned")
     assert result.outcome["consensus"]["outcome"]["lead"]["agent_id"] == "security-architect"
 

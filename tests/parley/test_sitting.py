@@ -76,7 +76,7 @@ def test_a_person_sits_in_a_session_that_was_asked_with_a_seat_for_him(front: Fr
     assert sitting.returncode == 0, said
     assert "panelist_1: revise, round 2" in said
     assert "confidence: got 'maybe', expected a number" in said, said
-    assert result["stop"]["reason"] == "threshold" and "\nthe agreed answer" in said
+    assert result["stop"]["reason"] == "threshold" and "\n  the agreed answer" in said
     document = json.loads(front.run("sessions", "export", result["session"], "--format", "json")[1])
     models = {e["event"].get("model") for e in document["entries"] if e["event"]["t"] == "replied"}
     assert "human" in models, said

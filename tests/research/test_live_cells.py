@@ -131,7 +131,8 @@ def test_a_competition_a_task_and_the_dial_are_held_scored_and_taken_up(server: 
 def test_a_dry_run_starts_nothing_and_says_which_questions_are_passed_over(tmp_path: Path) -> None:
     asked(tmp_path, {**LINE, "id": "q1", "options": ["A4", "Letter", "Legal"]})
     cells = ("--cell", "competition", "--cell", "madp")
-    code, out, err = Front(tmp_path).run("eval", "live", "q.jsonl", *SETS, *cells, "--dry-run")
+    env = {"LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m"}
+    code, out, err = Front(tmp_path).run("eval", "live", "q.jsonl", *SETS, *cells, "--dry-run", env=env)
     assert code == 0, err
     assert (
         "competition: questions passed over, because they cannot be asked: 1." in err

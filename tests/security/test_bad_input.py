@@ -10,6 +10,7 @@ from parley.agents import strict_yaml
 from parley.client.errors import BadInput
 from parley.client.records import read_record, record_of
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
+from tests.support.debater import panel
 from tests.support.forks import run as command
 
 RECORD = Path(__file__).parents[1] / "old_logs" / "1" / "consensus.jsonl"
@@ -193,7 +194,11 @@ def test_every_file_of_json_ends_in_words(reader: tuple[str, ...], text: bytes, 
 # ---------------------------------------------------------------- what is pasted
 
 
-def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(tmp_path: Path) -> None:
+def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLM_BASE_URL", "http://127.0.0.1:9/v1")  # a task needs a model, and a dry run asks none
+    monkeypatch.setenv("LLM_MODEL", "m")
     (tmp_path / "a.log").write_bytes(b"\x1b[31mred\x1b[0m\r\nb\0\n")
     (tmp_path / "said.jsonl").write_bytes(b'{"role": "user", "text": "a\\u0007b"}\r\n')
     code, out, err = command(
@@ -213,13 +218,13 @@ def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(tmp_path: 
 
 def test_nothing_is_noted_of_a_question_that_is_plain(tmp_path: Path) -> None:
     code, out, err = command(
-        "ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "competition", "--state", str(tmp_path / "state")
+        "ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "critic", "--state", str(tmp_path / "state")
     )
     assert code == 0 and "cleaned" not in json.loads(out) and "removed" not in err
 
 
 def test_what_was_pasted_is_asked_without_it(tmp_path: Path) -> None:
     """Competitions refuse a motion with control characters: this one has none any more when it is opened."""
-    state = ("--protocol", "competition", "--state", str(tmp_path / "state"))
+    state = ("--panel-file", str(panel(tmp_path)), "--state", str(tmp_path / "state"))
     code, out, err = command("ask", "\x1b[1mThis house would\x07\r\n", "--dry-run", "--json", *state)
     assert code == 0 and len(json.loads(out)["cleaned"]) == 3, err

@@ -15,9 +15,11 @@ from parley.stack.lease import Order, Stack, complete, read_running
 from parley.stack.rows import SHARED, rows_of_all
 from tests.outcomes.test_command import fetch
 from tests.parley.support import Front, until
+from tests.support.expert_model import expert_model
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+NEEDS_A_MODEL = ("--protocol", "competition", "--topic", f"{EXAMPLES}/competition/topics.yaml#free_transport")
 MOST_PROCESSES, MOST_MB = 11, 800
 ASKED = (
     ("--protocol", "consensus", "In which year did the Suez Canal open?", "--evidence", EXAMPLES / "factual/evidence"),
@@ -25,7 +27,6 @@ ASKED = (
     ("--protocol", "critic", "Which medium?", "--evidence", EXAMPLES / "critic-archive/evidence"),
     ("--protocol", "maci", "Why do they wilt?", "--evidence", EXAMPLES / "diagnosis/evidence",
      "--outcomes", EXAMPLES / "diagnosis/outcomes.txt"),
-    ("--protocol", "competition", "--topic", f"{EXAMPLES}/competition/topics.yaml#free_transport"),
     ("add JWT authentication to the API",),
 )  # fmt: skip
 
@@ -33,10 +34,16 @@ ASKED = (
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_one_stack_serves_every_protocol_with_eleven_processes_and_800_mb(tmp_path: Path) -> None:
-    front = Front(tmp_path, protocol="")
+    with expert_model() as env:
+        _serves_every_protocol(Front(tmp_path, protocol="", env=env))
+
+
+def _serves_every_protocol(front: Front) -> None:
     up = front.start("up")
     running = until(lambda: (r := read_running(front.state)) and r.ready and r, "it is not up", 30)
-    assert len({a[1] if len(a) > 1 else "madp" for a in ASKED}) == len(all_setups())
+    assert len({a[1] if len(a) > 1 else "madp" for a in (*ASKED, NEEDS_A_MODEL)}) == len(all_setups())
+    code, out, err = front.run("ask", *NEEDS_A_MODEL)
+    assert (code, out) == (2, "") and "competition needs a language model, and pro_1, pro_2, pro_3 and 6 more" in err
     results = []
     for asked in ASKED:
         code, out, err = front.run("ask", *map(str, asked), "--json")
@@ -51,8 +58,8 @@ def test_one_stack_serves_every_protocol_with_eleven_processes_and_800_mb(tmp_pa
     assert len(running.queues) > 30
     assert running.services["team-pro-1"].pid != running.services["team-con-1"].pid
     up.terminate()
-    up.communicate(timeout=20)
-    assert up.returncode == 0
+    _, told = up.communicate(timeout=20)
+    assert up.returncode == 0 and "competition needs a language model, and sessions are refused until " in told
     front.assert_nothing_left()
 
 

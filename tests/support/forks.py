@@ -307,8 +307,7 @@ def _load() -> None:
     services.load_once()
     assert all(protocol.name for protocol in services.PROTOCOLS.values())
     for kit in services.kits():
-        if kit.extractive is not None:
-            kit.extractive()
+        kit.methods()
     assert threading.active_count() == 1, "a thread would be lost with the first fork"
     gc.collect()
     gc.freeze()

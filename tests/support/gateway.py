@@ -32,8 +32,8 @@ def panel(path: Path, **options: Any) -> None:
 @contextmanager
 def serving(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Served]:
     """One on a free port, over a stack of its own; gone at the end, and nothing of it is left."""
-    front = Front(folder, protocol="")
-    with copy(front, *arguments, env=env) as served:
+    front = Front(folder, protocol="", env=env)
+    with copy(front, *arguments) as served:
         yield served
     front.assert_nothing_left()
 

@@ -111,9 +111,10 @@ class StubModel:
             return Signature(states="neither", differs=shown.brief.first.sentence)
         if shown.kind == "sign":
             brief = shown.brief
-            mine = [name for name in ("first", "second") if (x := getattr(brief, name)) and AGREED in x.sentence]
-            stated = {"states": mine[0] if mine else "neither", "differs": brief.first.sentence}
-            return msgspec.convert(stated, Signature)
+            if AGREED in brief.first.sentence:
+                return Signature(states="first")
+            second = brief.second is not None and AGREED in brief.second.sentence
+            return Signature(states="second" if second else "neither", differs=brief.first.sentence)
         own = AGREED if shown.seat.endswith("_1") else f"{AGREED}, as {shown.seat} words it"
         answer = own if agreed else f"the answer of {shown.seat}"
         moved = shown.kind == "revise" and shown.own is not None and shown.own.answer != answer

@@ -15,7 +15,6 @@ import pytest
 
 from parley.agents.context import Shown
 from parley.agents.model.base import ModelError, ModelRefused, ModelUnavailable
-from parley.agents.models import make_model
 from parley.agents.prompts.prompting import build
 from parley.agents.protocols.madp.expert_worker import fitting
 from parley.agents.protocols.madp.kinds import ReviewReply, ReviewStep, SupportStep, WorkReply, WorkStep
@@ -33,6 +32,7 @@ from parley.schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
 from tests.support.artifacts import FolderArtifacts
 from tests.support.engine import until
+from tests.support.madp import Actor
 from tests.tools.support import DONE, ROOT, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
 
 APP = packed(app_dot_py="print('hi')\n")
@@ -70,10 +70,8 @@ async def test_a_model_edits_files_and_hands_in_folder_diff_and_calls(tmp_path: 
 
 def test_who_may_use_tools_is_announced() -> None:
     assert WorkerModel(Scripted(DONE), SPEC, files_list()).tools
-    assert (
-        not WorkerModel(Scripted(DONE), SPEC).tools
-        and not WorkerModel(make_model("extractive"), SPEC, files_list()).tools
-    )
+    assert not WorkerModel(Scripted(DONE), SPEC).tools
+    assert not WorkerModel(Actor(), SPEC, files_list()).tools, "it takes no steps"
 
 
 PATCH = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-print('hi')\n+print('hello')\n"
@@ -164,7 +162,7 @@ async def test_the_diff_of_a_task_that_began_empty_has_every_file(tmp_path: Path
     artifacts = FolderArtifacts(tmp_path)
     now = await artifacts.put(APP)
     brief = work(folder=now.id, base="")
-    for expert in (WorkerModel(Scripted(DONE), SPEC), WorkerModel(make_model("extractive"), SPEC)):
+    for expert in (WorkerModel(Scripted(DONE), SPEC), WorkerModel(Actor(), SPEC)):
         found = (await expert.reply(asked("work", brief), silent, artifacts)).body
         assert "new file mode" in found.diff and "+print('hi')" in found.diff and found.folder is None
 

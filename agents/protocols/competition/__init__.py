@@ -1,1 +1,1 @@
-"""What agents do in the competition protocol: its kinds of turns, prompts, and answers without a language model."""
+"""What agents do in the competition protocol: its kinds of turns, prompts, and personalities."""

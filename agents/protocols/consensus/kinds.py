@@ -75,7 +75,7 @@ def _signer(shown: Shown) -> dict[str, str]:
     mine = "Your own last answer stands there as `yours`."
     if not brief.yours:
         mine = "You gave no answer of your own. You may accept one of these if what you know or were shown carries it."
-    both = 'the clause of the sentence that you do not choose (of either one, for "neither")'
+    both = 'of the sentence that you do not choose (of either, for "neither"), the clause'
     return {
         "mine": mine,
         "which": '"first", "second" or "neither"' if brief.second else '"first" or "neither"',

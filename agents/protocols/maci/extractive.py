@@ -1,12 +1,11 @@
-"""How the extractive model answers each kind of turn of the MACI protocol."""
+"""How the extractive model answers the turns of the MACI protocol that are asked of models."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from parley.agents.context import Shown
-from parley.agents.extractive.turn_method import Live, TurnMethod, compares, reads
+from parley.agents.extractive.turn_method import Live, TurnMethod, reads
 from parley.agents.protocols.maci.extractive_debater import argue, blind
-from parley.agents.protocols.maci.extractive_helper import measure, retrieve
 from parley.agents.protocols.maci.extractive_judge import crit, merge, plan
 
 
@@ -16,8 +15,6 @@ def _reads(read: Callable[[Shown], tuple[Any, bool]], live: Live) -> TurnMethod:
 
 
 METHODS: Mapping[str, TurnMethod] = {
-    "retrieve": compares(retrieve, lambda body: f"{len(body.passages)} passages"),
-    "measure": compares(measure, lambda body: f"{len(body.similar.dots)} quotations measured"),
     "blind": _reads(blind, lambda body: str(body.reasoning)),
     "argue": _reads(argue, lambda body: "\n".join([*(a.claim for a in body.arguments), body.changed])),
     "crit": _reads(

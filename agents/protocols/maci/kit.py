@@ -11,10 +11,16 @@ if TYPE_CHECKING:
     from parley.agents.extractive.turn_method import TurnMethod
 
 
+def _computed() -> "Mapping[str, TurnMethod]":
+    from parley.agents.protocols.maci.computed import METHODS  # numpy: for the helper alone
+
+    return METHODS
+
+
 def _extractive() -> "Mapping[str, TurnMethod]":
     from parley.agents.protocols.maci.extractive import METHODS  # numpy: for the extractive model alone
 
     return METHODS
 
 
-KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts", extractive=_extractive)
+KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts", computed=_computed, extractive=_extractive)

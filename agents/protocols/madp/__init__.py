@@ -1,1 +1,1 @@
-"""What agents do in the madp protocol: its kinds of turns, prompts, and answers without a language model."""
+"""What agents do in the madp protocol: its kinds of turns, prompts, and what is computed."""

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from parley.agents.extractive.turn_method import TurnMethod
 
 
-def _extractive() -> "Mapping[str, TurnMethod]":
-    from parley.agents.protocols.madp.extractive import METHODS  # numpy: for the extractive model alone
+def _computed() -> "Mapping[str, TurnMethod]":
+    from parley.agents.protocols.madp.computed import METHODS  # numpy: for the helper alone
 
     return METHODS
 
 
-KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts", extractive=_extractive, serve=serve, hear=hear)
+KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts", computed=_computed, serve=serve, hear=hear)

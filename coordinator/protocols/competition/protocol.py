@@ -26,6 +26,7 @@ from parley.coordinator.protocols.competition.rules import interrupting, of_subs
 from parley.coordinator.protocols.competition.seats import ROLES, seat
 from parley.coordinator.protocols.competition.speech_words import seconds
 from parley.coordinator.protocols.competition.state import (
+    AUDIENCE,
     CON,
     JUDGE,
     JUDGE_NOTES,
@@ -497,4 +498,5 @@ PROTOCOL = Protocol(
     shows_refused=True,
     fixed=True,
     readers=(PRO, CON),
+    needs_model=(PRO, CON, JUDGE, AUDIENCE),
 )  # fmt: skip

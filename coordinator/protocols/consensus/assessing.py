@@ -8,7 +8,7 @@ import msgspec
 from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.consensus import lexical
 from parley.coordinator.protocols.consensus.score import band, direction, facts, score
-from parley.coordinator.protocols.consensus.signing import Tally, tally
+from parley.coordinator.protocols.consensus.signing import Tally, as_signed, tally
 from parley.coordinator.protocols.consensus.state import (
     ARGUMENT,
     PUBLIC,
@@ -29,7 +29,7 @@ from parley.coordinator.protocols.consensus.turns import moves
 from parley.coordinator.table import View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, Comparison, Position, Side
-from parley.schemas.text import answer_key, same, squeeze, stands_in, tokens
+from parley.schemas.text import answer_key, same, squeeze, tokens
 from parley.schemas.wire import raw
 
 Posts = tuple[SayOn, ...]
@@ -82,9 +82,9 @@ def _labelled_by_words(s: State, v: View) -> State:
 def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tuple[State, Posts, Assessment]:
     """Name the answers, compute the score, and post the assessment of the round after `before`. Returns (state, posts,
     assessment)."""
-    s = msgspec.structs.replace(s, labels={**s.labels, **_named(s, v, c)})
+    s = as_signed(msgspec.structs.replace(s, labels={**s.labels, **_named(s, v, c)}), v)
     moved = {
-        seat: _because(s, v, seat, position(v, post), argued=post in c.argued)
+        seat: _because(v, position(v, post), argued=post in c.argued)
         for seat, post in s.rounds[-1].posts.items()
         if _changed(s, v, seat, post)
     }
@@ -151,17 +151,11 @@ def _changed(s: State, v: View, seat: str, post: int) -> bool:
     return bool(before and now) and before != now
 
 
-def _because(s: State, v: View, seat: str, p: Position, *, argued: bool) -> str:
+def _because(v: View, p: Position, *, argued: bool) -> str:
     """What a change rests on, as far as the record shows it."""
-    if any(_shown_by_others(s, v, seat, c) or _bears(v, p, c) for c in p.moved_by):
+    if any(_bears(v, p, c) for c in p.moved_by):
         return QUOTATION
     return ARGUMENT if argued else UNEXPLAINED
-
-
-def _shown_by_others(s: State, v: View, seat: str, c: Citation) -> bool:
-    """Whether another's position, given before this round, quotes it."""
-    posts = (position(v, post) for r in s.rounds[:-1] for other, post in r.posts.items() if other != seat)
-    return any(stands_in(c.quote, text) for p in posts for text in (p.reasoning, *(q.quote for q in p.citations)))
 
 
 def _bears(v: View, p: Position, c: Citation) -> bool:

@@ -10,7 +10,7 @@ from parley.coordinator.table import OpenTurn, View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Signature, SignBrief
 from parley.schemas.session import Document
-from parley.schemas.text import answer_key, same, squeeze, stands_in
+from parley.schemas.text import answer_key, same, says_something, squeeze, stands_in
 from parley.schemas.wire import decode
 
 Fault = tuple[str, str]
@@ -27,6 +27,8 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     if isinstance(body, Signature):
         return _signature(state, turn, body)
     if isinstance(body, Conclusion):
+        if not says_something(body.answer):
+            return f"answer: {body.answer[:50]!r} has no letter or digit; word the answer"
         return _concludes(state, turn, body, view)
     return ""
 
@@ -42,10 +44,10 @@ def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
 
 
 def _empty(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    """An answer of signs alone is refused once; after that it is an abstention (Position.speaks)."""
+    """An answer that names none is refused once; after that it is an abstention (Position.speaks)."""
     if p.abstains or p.speaks or turn.ask.attempt >= view.settings.attempts:
         return None
-    return f"answer: {p.answer[:50]!r} has no letter or digit", "answer in words, or say that you abstain"
+    return f"answer: {p.answer[:80]!r} names no answer", "write it out in words of your own, or say that you abstain"
 
 
 def _document(view: View, name: str) -> Document | None:
@@ -137,6 +139,11 @@ def _partition(turn: OpenTurn, c: Comparison, view: View) -> str:
             at, other = first.setdefault(answer_key(answer), (place, post))
             if at != place:
                 return f"groups: {other} and {post} say the same word for word, {answer[:200]!r}; put them together"
+    for g in c.groups:
+        others = (post for other in c.groups if other is not g for post in other.posts)
+        taken = next((post for post in others if same(position(view, post).answer, g.label)), None)
+        if taken is not None:
+            return f"groups: {g.label!r} is what post {taken} of another group says; name each by its own answer"
     unknown = set(c.argued) - {m.post for m in brief.moves}
     if unknown:
         return f"argued: {', '.join(map(str, sorted(unknown)))}: not in moves; name posts of moves alone"
@@ -175,6 +182,8 @@ def _signature(state: State, turn: OpenTurn, given: Signature) -> str:
     choice = chosen(brief, given.states)
     if choice is not None and choice.sentence == state.puts[-1].sentence:
         return ""
+    if choice is not None and brief.yours and same(choice.sentence, brief.yours):
+        return ""  # the rival is its own answer, word for word
     left = [x.sentence for x in (brief.first, brief.second) if x not in (None, choice)]
     if any(stands_in(given.differs, text) for text in left):
         return ""

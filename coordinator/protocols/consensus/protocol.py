@@ -13,7 +13,7 @@ nothing is scored: who abstained reads the answers in the next round.
 Positions live in posts; the state refers to them by number.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,6 +37,7 @@ from parley.coordinator.protocols.consensus.signing import (
 from parley.coordinator.protocols.consensus.state import (
     PANELIST,
     PUBLIC,
+    Group,
     Phase,
     Round,
     State,
@@ -62,6 +63,7 @@ from parley.coordinator.protocols.consensus.turns import (
     caps,
     sign_caps,
 )
+from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.consensus import (
     Assessment,
@@ -117,7 +119,12 @@ def _close_round(s: State, v: View) -> Step:
             s, asks = ask_revise(s, v, speaking, None)
             return s, (*says, *asks)
         measured = {**figures(s, v), "positions": len(speaking)}
-        silent = not speaking and len(current) >= v.settings.quorum
+        heard = len(current) >= v.settings.quorum
+        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least
+        if alone and can_reach(s, v):  # who abstains may accept the one answer
+            s, more, _ = same_words(msgspec.structs.replace(s, ending="quorum"), v)
+            return _put(s, with_said(v, more), (*says, *more))
+        silent = not speaking and heard
         if s.short:
             return _stop(s, "budget", {**measured, "what": s.short}, says)
         return _stop(s, "unanswered" if silent else "quorum", measured, says)
@@ -197,8 +204,7 @@ def _go_on(s: State, v: View, says: Says) -> Step:
         ending = "round_limit"
     answer_groups = sides(s, v)
     if ending:
-        half = 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
-        if half and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+        if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
             return _put(msgspec.structs.replace(s, ending=ending), v, says)
         return _stop(s, ending, _ended(s, v, ending), says)
     played: Assessment = decode(v.posts[_assessment(s)].body, Assessment)
@@ -219,6 +225,11 @@ def _blocked(s: State, v: View) -> dict[str, dict[str, float]]:
     return {name: {"value": x, "least": least[name]} for name, x in below_least(measured, v.settings).items()}
 
 
+def _over_half(answer_groups: Sequence[Group]) -> bool:
+    """Whether the first answer has more than half of the weight of those who hold one."""
+    return bool(answer_groups) and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
+
+
 def _assessment(s: State) -> int:
     """The post of the last round's assessment."""
     n = s.rounds[-1].assessment
@@ -231,8 +242,12 @@ def _assessment(s: State) -> int:
 
 def _put(s: State, v: View, says: Says) -> Step:
     """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
-    one. What is held back for the end pays signatures alone."""
+    one. What is held back for the end pays signatures alone. What all who can sign have answered for is not put
+    again."""
     best = sides(s, v)[0]
+    known = next((p for p in reversed(s.puts) if p.label == best.label and not asked(s, v, p.sentence)), None)
+    if known is not None and not tally(s, v, known.sentence).reached:
+        return _short_of_it(s, v, says)
     if is_sentence(best.answer) or _all_say_the_same(s, v) or s.ending == "budget":
         return _sign(s, v, plain(best.answer), best.seats[0], says)
     return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
@@ -258,7 +273,7 @@ def _on_worded(s: State, e: Answered, v: View) -> Step:
     """Put what the analyst worded. Words for another answer, and those that were just put, are shown, and not put."""
     post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
     answer_groups = sides(s, v)
-    if departs(e.body, answer_groups):
+    if departs(e.body, answer_groups) or all_of_one_mind(e.body.answer):
         return _unworded(msgspec.structs.replace(s, departing=v.next_post), v, (post,))
     if s.is_put(len(s.rounds)) and same(e.body.answer, s.puts[-1].sentence):
         return _unworded(s, v, (post,))
@@ -274,9 +289,9 @@ def _on_unworded(s: State, e: Missed | Unaffordable, v: View) -> Step:
 
 def _unworded(s: State, v: View, says: Says) -> Step:
     """Without a sentence of the analyst's: a seat's own words, however many; or the one that was put stays."""
-    if s.is_put(len(s.rounds)):
-        return _short_of_it(s, v, says)
     best = sides(s, v)[0]
+    if s.is_put(len(s.rounds)) and s.puts[-1].label == best.label:
+        return _short_of_it(s, v, says)
     return _sign(s, v, plain(best.answer), best.seats[0], says)
 
 
@@ -308,10 +323,14 @@ def _close_signing(s: State, v: View) -> Step:
 
 
 def _count(s: State, v: View, says: Says) -> Step:
-    """Enough have signed; or the sentence goes back, once; or the session goes on, or ends, without agreement."""
+    """Enough have signed; or more than half showed that they hold another answer, which is put then; or the sentence
+    goes back, once; or the session goes on, or ends, without agreement."""
     counted = tally(s, v, s.puts[-1].sentence)
     if counted.reached:
         return _stop(s, "threshold", figures(s, v), says)
+    answer_groups = sides(s, v)  # as they signed
+    if answer_groups[0].label != s.puts[-1].label and _over_half(answer_groups):
+        return _put(s, v, says)
     if s.puts[-1].asked and not s.reworded and s.ending != "budget":
         s = msgspec.structs.replace(s, reworded=True, phase=Phase.WORDING)
         return s, (*says, ask_conclusion(s, v))
@@ -369,8 +388,7 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     if the time is over."""
     s = msgspec.structs.replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
-    half = answer_groups and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
-    if half and not e.seconds and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+    if _over_half(answer_groups) and not e.seconds and not s.is_put(len(s.rounds)) and not _blocked(s, v):
         return _put(s, v, says)
     return _stop(s, "budget", _ended(s, v, "budget"), says)
 

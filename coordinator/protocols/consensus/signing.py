@@ -23,7 +23,16 @@ from hashlib import blake2b
 import msgspec
 
 from parley.coordinator.commands import SayOn
-from parley.coordinator.protocols.consensus.state import PUBLIC, SIGNATURE, Group, State, position, sides, weights
+from parley.coordinator.protocols.consensus.state import (
+    PUBLIC,
+    SIGNATURE,
+    Group,
+    State,
+    distinct,
+    position,
+    sides,
+    weights,
+)
 from parley.coordinator.table import View
 from parley.schemas.protocols.consensus import (
     Offered,
@@ -35,7 +44,7 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
     Signed,
 )
-from parley.schemas.text import answer_key, plain, same, squeeze, two_ways
+from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, two_ways
 from parley.schemas.wire import decode, raw
 
 MAX_SENTENCE = 300
@@ -209,10 +218,31 @@ def booked(s: State, v: View) -> tuple[State, tuple[SayOn, ...]]:
         s, pending={}, absent={}, rounds=(*s.rounds[:-1], last),
         signatures={**s.signatures, **{signed.binds: signed for signed in given.values()}},
     )  # fmt: skip
-    return s, tuple(
+    return as_signed(s, v), tuple(
         SayOn(channel=PUBLIC, kind="signature", round=put.round, body=raw(signed), seat=seat)
         for seat, signed in given.items()
     )
+
+
+def as_signed(s: State, v: View) -> State:
+    """Groups as the seats have signed, whatever an analyst put together: who signed a sentence holds its answer; who
+    refused one of an answer, and said or signed none of it, holds another."""
+    labels = dict(s.labels)
+    put = {p.label for p in s.puts}
+    apart = {answer_key(position(v, int(post)).answer): x for post, x in labels.items() if x not in put}
+    for seat, post in s.held.items():
+        stands = [(put.label, stand(s, v, put.sentence, seat).stands) for put in s.puts]
+        behind = [label for label, stood in stands if stood in SIGNS]
+        label = labels.get(str(post), "")
+        if behind:
+            labels[str(post)] = behind[-1]
+        elif label and any(x == label and stood in ("rival", "neither") for x, stood in stands):
+            answer = own_answer(s, v, seat)
+            key = answer_key(answer)
+            if key not in apart:
+                apart[key] = distinct(answer, labels.values())
+            labels[str(post)] = apart[key]
+    return msgspec.structs.replace(s, labels=labels)
 
 
 def _given(s: State, v: View, put: Put, seat: str) -> Signed:
@@ -222,12 +252,13 @@ def _given(s: State, v: View, put: Put, seat: str) -> Signed:
     if seat not in s.pending:
         return msgspec.structs.replace(given, why=s.absent.get(seat, s.short))
     reply = decode(s.pending[seat], Signature)
+    differs = reply.differs if stands_in(reply.differs, put.sentence) else ""
     if reply.states == "neither":
-        return msgspec.structs.replace(given, states="neither", differs=reply.differs)
+        return msgspec.structs.replace(given, states="neither", differs=differs)
     swapped = bool(put.rival) and second_first(v, put.round, seat)
     if (reply.states == "second") == swapped:
         return msgspec.structs.replace(given, states="sentence", reservation=reply.reservation)
-    return msgspec.structs.replace(given, states="rival", differs=reply.differs)
+    return msgspec.structs.replace(given, states="rival", differs=differs)
 
 
 def chosen(brief: SignBrief, states: str) -> Offered | None:

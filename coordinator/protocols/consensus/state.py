@@ -109,9 +109,9 @@ class Group(msgspec.Struct, frozen=True):
     """Seats that give the same answer."""
 
     answer: str
-    """The answer, as its most confident holder words it."""
+    """The answer, in the words that most weight gives it, of equal ones the most confident."""
     seats: tuple[str, ...]
-    """The seats, the most confident first."""
+    """The seats, those first who word it so, then the most confident."""
     weight: float
     """Sum of the holders' weights."""
     confidence: float
@@ -185,7 +185,12 @@ def groups(positions: Mapping[str, Position], weight: Mapping[str, float], label
         total = sum(weight[s] for s in seats)
         sure = [positions[s].confidence for s in seats]
         confidence = weighted_median(sure, [weight[s] for s in seats])
-        ranked = tuple(sorted(seats, key=lambda s: -positions[s].confidence))
+        worded: dict[str, float] = {}
+        for s in seats:
+            worded[answer_key(positions[s].answer)] = worded.get(answer_key(positions[s].answer), 0.0) + weight[s]
+        ranked = tuple(
+            sorted(seats, key=lambda s: (-worded[answer_key(positions[s].answer)], -positions[s].confidence))
+        )
         answer_groups.append(Group(positions[ranked[0]].answer, ranked, total, confidence, label))
     return sorted(answer_groups, key=lambda g: (-g.weight, -g.confidence))
 

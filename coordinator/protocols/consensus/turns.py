@@ -36,7 +36,9 @@ from parley.schemas.wire import raw
 
 ANSWER, REVISE, COMPARE, CONCLUDE, SIGN = "answer", "revise", "compare", "conclude", "sign"
 _SIGN_TOKENS = 3_000
-"""Tokens of a prompt to sign, beside the question."""
+"""Tokens of a usual prompt to sign, beside the question."""
+_SIGN_FRAME = 1_500
+"""Those of them that are not what is put."""
 
 
 def caps(settings: Settings) -> Caps:
@@ -44,9 +46,10 @@ def caps(settings: Settings) -> Caps:
     return Caps(input_tokens=settings.max_input_tokens, output_tokens=settings.max_output_tokens)
 
 
-def sign_caps(v: View) -> Caps:
-    """Tokens that a turn to sign may take: it shows the question, two sentences and three lines."""
-    prompt = _SIGN_TOKENS + len(v.opened.question) // 2
+def sign_caps(v: View, shown: int = 0) -> Caps:
+    """Tokens that a turn to sign may take: it shows the question, two sentences and two lines. `shown`: bytes of its
+    brief, where they are known."""
+    prompt = max(_SIGN_TOKENS, _SIGN_FRAME + shown // 2) + len(v.opened.question.encode()) // 2
     return Caps(input_tokens=min(v.settings.max_input_tokens, prompt), output_tokens=v.settings.max_output_tokens)
 
 
@@ -143,10 +146,11 @@ def ask_signatures(s: State, v: View, sentence: str, seats: Iterable[str]) -> tu
     asks = []
     for seat in seats:
         first, second = (other, offered) if other and second_first(v, len(s.rounds), seat) else (offered, other)
-        brief = SignBrief(yours=own_answer(s, v, seat), first=first, second=second)
+        brief = raw(SignBrief(yours=own_answer(s, v, seat), first=first, second=second))
         asks.append(
             AskSeat(
-                seat=seat, kind=SIGN, round=len(s.rounds), brief=raw(brief), own=s.held[seat], caps=sign_caps(v),
+                seat=seat, kind=SIGN, round=len(s.rounds), brief=brief, own=s.held[seat],
+                caps=sign_caps(v, len(bytes(brief))),
                 final=bool(s.ending),
             )
         )  # fmt: skip

@@ -223,5 +223,6 @@ PROTOCOL = Protocol(
     beneath=beneath,
     experts=True,
     moves_on=True,
+    needs_model=(ROLE,),
     shows_refused=True,
 )

@@ -7,7 +7,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
-from parley.cli.output import write_lines
+from parley.client.show.printing import say_all
 
 app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None,
@@ -50,7 +50,7 @@ def list_(
             options.print_json({**msgspec.to_builtins(records), "used": settings.learned.reliability})
         else:
             known = learning.kinds(settings) if kind else ()
-            write_lines(learning.table_words(records, settings.learned.reliability, kind or "", known), None)
+            say_all(learning.table_words(records, settings.learned.reliability, kind or "", known))
 
 
 @app.command()
@@ -86,4 +86,4 @@ def learn(
         if json:
             options.print_json(report)
         else:
-            write_lines(learning.learned_words(report), None)
+            say_all(learning.learned_words(report))

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
+from parley.client.show.words import bare
+from parley.client.text import hung
 from parley.client.turns import Nothing, Turns
 from parley.schemas import result
 
@@ -24,14 +26,16 @@ class Result(result.Result, frozen=True, kw_only=True):
         """The answer, how sure it is, who dissents, why it stopped, what was used."""
         from parley.client.rendering.transcript import brief_result
 
-        return "\n".join(text for _, text in brief_result(self, self._turns()))
+        return "\n".join(bare(brief_result(self, self._turns())))
 
     def _repr_html_(self) -> str:
         """The same for a notebook. Every text is escaped."""
         from parley.client.rendering.transcript import brief_result
 
         rows = [
-            Markup('<div style="{}; white-space: pre-wrap" dir="auto">{}</div>').format(_STYLES.get(style, ""), text)
+            Markup('<div style="{}; white-space: pre-wrap" dir="auto">{}</div>').format(
+                _STYLES.get(style, ""), hung(text)
+            )
             for style, text in brief_result(self, self._turns())
         ]
         return str(Markup('<div class="parley-result" title="{}">{}</div>').format(self.session, Markup("").join(rows)))

@@ -14,7 +14,7 @@ from parley.client.show.lines import Block, Piece, StyledLine
 from parley.client.show.open_items import OpenItem
 from parley.client.show.presenter import Presenter, stop_post
 from parley.client.show.words import REASON, WHOLE, WIDE, bare, nothing_came, opening_lines
-from parley.client.text import clean, count, line
+from parley.client.text import count, line, rows
 from parley.client.turns import SEAT, WITHDRAWN, Flagged, Turns
 from parley.client.untrusted import items, number, object_of, shaped
 from parley.schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
@@ -225,6 +225,7 @@ _IN_WORDS = {
     "cut_documents": "cut_documents (not all that the documents hold fitted either)",
     "summed_up": "summed_up (its own summaries stood for what was said in earlier rounds)",
     "rescaled": "rescaled (its numbers came as percent)",
+    "declined": "declined (its provider says so, and it counts as abstaining)",
 }
 
 
@@ -390,14 +391,14 @@ def markdown(session: Record | Seen) -> Iterator[str]:
             yield f"{text[0].upper()}{text[1:]}."
         yield f"Protocol {first.protocol}, seed {first.seed}. Question:"
         yield ""
-        yield from _block([clean(first.question)])
+        yield from _block(rows(f"  {first.question}"))
     elif session.question:
         yield f"Protocol {line(session.protocol)}. Question:"
         yield ""
-        yield from _block([clean(session.question)])
+        yield from _block(rows(f"  {session.question}"))
     round_ = 0
     for post in session.posts:
-        said = [text for _, text in teller.lines(post, 20_000) if text]
+        said = [text for text in bare(teller.lines(post, 20_000)) if text]
         if post.round > round_:
             round_ = post.round
             yield ""

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from parley.client.show.lines import Block, StyledLine
+from parley.client.text import clean, hung
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.style import Style
 
 _STYLES = {
     "heading": "bold", "seat": "cyan", "score": "yellow", "quiet": "dim", "stop": "bold green", "answer": "bold",
@@ -29,24 +29,15 @@ def framed(block: Block, colours: Mapping[str, str], width: int) -> "RenderableT
     styles, colour = styles_of(colours), colours.get(block.style, "white")
     fits = len(block.title) + 6 <= width
     parts = [] if fits else [Text(block.title, style=f"bold {colour}")]
-    parts.append(Text(block.text))
-    parts += [Text(text, style=styles.get(style, "dim")) for style, text in block.foot]
+    parts.append(Text(clean(block.text)))
+    parts += [Text(hung(text), style=styles.get(style, "dim")) for style, text in block.foot]
     title = Text(block.title, style=f"bold {colour}") if fits else None
     return Panel(Group(*parts), title=title, title_align="left", border_style=colour, width=width)
 
 
-def shown_line(told: StyledLine, colours: Mapping[str, str]) -> "RenderableType":
-    """A line, wrapped at words; an indented line's further rows stand below its first word."""
+def shown_line(told: StyledLine, colours: Mapping[str, str], width: int) -> "RenderableType":
+    """A line in rows of at most so many columns."""
     from rich.text import Text
 
     style, text = told
-    styled = Text(text, style=styles_of(colours).get(style, ""))
-    return _hanging(text, styled.style) if text.startswith(" ") else styled
-
-
-def _hanging(text: str, style: "str | Style") -> "RenderableType":
-    from rich.padding import Padding
-    from rich.text import Text
-
-    bare = text.lstrip()
-    return Padding(Text(bare, style=style), (0, 0, 0, len(text) - len(bare)), expand=False)
+    return Text(hung(text, width), style=styles_of(colours).get(style, ""))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from parley.client.show.lines import StyledLine
-from parley.client.text import count, line
+from parley.client.text import count, line, rows
 from parley.schemas.post import Post
 from parley.schemas.result import ResultUsage, SeatUsage
 from parley.schemas.stops import STOPS
@@ -114,5 +114,5 @@ def raw_post(post: Post, width: int) -> Iterator[StyledLine]:
 
 
 def bare(lines: Iterable[StyledLine]) -> Iterator[str]:
-    """The texts alone."""
-    return (text for _, text in lines)
+    """The texts alone, in rows."""
+    return (row for _, text in lines for row in rows(text))

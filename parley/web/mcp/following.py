@@ -30,7 +30,7 @@ from parley.client.errors import ParleyError, Refusal
 from parley.client.protocols import face_of
 from parley.client.records import closing
 from parley.client.show.open_items import OpenItem
-from parley.client.text import clean, line
+from parley.client.text import hung, line
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.result import Result
 from parley.schemas.session import DecideItem, OpenSession
@@ -177,6 +177,6 @@ def _form(item: OpenItem) -> ElicitRequestFormParams:
     answer: dict[str, Any] = {"type": "string", "title": "Answer"}
     if item.choices:
         answer["enum"] = list(item.choices)
-    message = f"{clean(item.question)}\nWithout an answer: {clean(item.default)}."
+    message = f"{hung(item.question)}\n{hung(f'Without an answer: {item.default}.')}"
     schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     return ElicitRequestFormParams(message=message, requested_schema=schema)

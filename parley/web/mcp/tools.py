@@ -17,6 +17,7 @@ from parley.client.pasted import cleaned
 from parley.client.protocols import setup_of
 from parley.client.records import Record, record_of
 from parley.client.rendering import explain
+from parley.client.text import hung
 from parley.coordinator.protocols import DEFAULT
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import InvalidValue
@@ -161,7 +162,9 @@ class Tools:
             client = (await self._who(ctx)).client
             view = await asking.so_far(client, session)
             record = record_of(session, await client.log(session)) if client.owner else view
-            return Explanation(session=session, words=list(explain.words(record)), figures=explain.figures(record))
+            return Explanation(
+                session=session, words=list(map(hung, explain.words(record))), figures=explain.figures(record)
+            )
 
     async def replay_what_if(
         self,
@@ -182,7 +185,7 @@ class Tools:
             without_files(protocol, settings)
             comparison = await anyio.to_thread.run_sync(what_if.compare, record, {protocol: settings})
         return WhatIf(
-            session=session, settings=settings, words=list(what_if.comparison_words(comparison)),
+            session=session, settings=settings, words=list(map(hung, what_if.comparison_words(comparison))),
             parts_at=comparison["n"], stop=comparison["stop"] or "", carried=comparison["carried"],
         )  # fmt: skip
 

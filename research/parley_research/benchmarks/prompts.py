@@ -25,6 +25,7 @@ from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.agents.models import make_model
 from parley.agents.prompts.prompting import Prompt, build
+from parley.agents.protocols import kind_of
 from parley.agents.protocols.madp import kinds as tasks
 from parley.agents.tokens import estimate
 from parley.client.evidence import read_documents
@@ -60,7 +61,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     uncached: int
     """Of these, the ones that no prompt before began with."""
     share: float
-    """Of the prompts up to their state, what returned as the beginning of the seat's next one."""
+    """Of the prompts up to their state, what returned as the beginning of the seat's next one with the same head."""
     least: float
     """The same of the worst prompt."""
     largest: int
@@ -81,6 +82,8 @@ class Kept(msgspec.Struct, frozen=True):
     lasting: int
     cut: bool
     cut_documents: bool
+    head: str = ""
+    """What its prompt begins with, by name: a seat of a panel revises with one, and signs with another."""
 
     @classmethod
     def of(cls, shown: Shown, prompt: Prompt) -> "Kept":
@@ -88,7 +91,8 @@ class Kept(msgspec.Struct, frozen=True):
         text = "".join(m["content"] for m in prompt.messages)
         whole = all(_inside(d.text) in _inside(text) for d in shown.documents)
         lasting = getattr(prompt, "lasting", len(text))
-        return cls(shown.protocol, shown.seat, shown.kind, text, lasting, "cut" in prompt.flags, not whole)
+        head = kind_of(shown.protocol, shown.kind).head
+        return cls(shown.protocol, shown.seat, shown.kind, text, lasting, "cut" in prompt.flags, not whole, head)
 
 
 def _inside(text: str) -> str:
@@ -258,10 +262,11 @@ def figure(protocol: str, seats: Mapping[str, Sequence[Kept]]) -> Figure:
         for i, after in enumerate(prompts):
             before = prompts[:i]
             cached += estimate(after.text[: max((alike(b.text, after.text) for b in before), default=0)])
-            if before:
-                same = min(before[-1].lasting, alike(before[-1].text, after.text))
-                returned, lasting = returned + same, lasting + before[-1].lasting
-                shares.append(same / before[-1].lasting)
+            like = [b for b in before if b.head == after.head]
+            if like:
+                same = min(like[-1].lasting, alike(like[-1].text, after.text))
+                returned, lasting = returned + same, lasting + like[-1].lasting
+                shares.append(same / like[-1].lasting)
     tokens = sum(estimate(one.text) for one in every)
     return Figure(
         protocol=protocol, calls=len(every), tokens=tokens, uncached=tokens - cached,

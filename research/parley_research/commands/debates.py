@@ -9,7 +9,7 @@ import typer
 from parley import process
 from parley.cli import options
 from parley.cli.options import Json
-from parley.cli.output import write_lines
+from parley.client.show.printing import say_all
 
 
 def eval_debates(
@@ -68,7 +68,7 @@ def eval_debates(
             if json:
                 options.print_json(found)
             else:
-                write_lines(recorded.list_lines(found), None)
+                say_all(recorded.list_lines(found))
             return
         if not (files or sets or repeat or recorded.is_there(data)):
             print("\n".join(recorded.how_to()), file=sys.stderr)
@@ -83,4 +83,4 @@ def eval_debates(
         if json:
             options.print_json({"files": [str(file) for file in written], "report": report})
         else:
-            write_lines(recorded.summary(report, written), None)
+            say_all(recorded.summary(report, written))

@@ -7,7 +7,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Config, Json, Sets
-from parley.cli.output import write_lines
+from parley.client.show.printing import say_all
 
 
 def eval_live(
@@ -68,12 +68,12 @@ def eval_live(
             if json:
                 options.print_json(found)
             else:
-                write_lines(live_run.estimate_lines(found), None)
+                say_all(live_run.estimate_lines(found))
             return
         report, written = live_run.held(file, settings, wanted, out)
         if json:
             options.print_json({"files": [str(one) for one in written], "report": report})
         else:
-            write_lines(live_run.summary(report, written), None)
+            say_all(live_run.summary(report, written))
         if status := live_run.exit_status(report):
             raise typer.Exit(status)

@@ -53,16 +53,16 @@ async def test_with_nothing_changed_it_ends_as_the_record_did(stack: Engine) -> 
     assert after["stop"]["reason"] == before["stop"]["reason"]
     fork = (await opening(stack, "f1")).fork
     assert isinstance(fork, Fork) and (fork.parent, fork.parted, fork.changes) == ("s1", None, ())
-    assert fork.carried == fork.position
+    assert fork.carried == fork.position - 1, "the last signature is asked for anew"
 
 
 async def test_it_says_where_it_comes_from_everywhere(stack: Engine) -> None:
     await finished(stack)
-    await owner(stack).fork(ForkSession(of="s1", settings={"threshold": 100}), "f1")
+    await owner(stack).fork(ForkSession(of="s1", settings={"least": {"approach": 99}}), "f1")
     after = await result(stack, "f1")
     fork = (await opening(stack, "f1")).fork
     assert isinstance(fork, Fork)
-    words = f"forked from s1 after round {fork.round}, with consensus.threshold "
+    words = f"forked from s1 after round {fork.round}, with consensus.least "
     assert after["fork"]["parent"] == "s1" and words in after["stop"]["certificate"]["record"]
     record = record_of("f1", await stack.log("f1"))
     assert explain.figures(record)["fork"]["round"] == fork.round
@@ -74,11 +74,11 @@ async def test_it_says_where_it_comes_from_everywhere(stack: Engine) -> None:
     ):
         assert words in text
         assert f"it parts from the record at transition {fork.parted}" in text.replace("It parts", "it parts")
-    assert documents.document(record)["fork"]["changes"][0]["what"] == "consensus.threshold"
+    assert documents.document(record)["fork"]["changes"][0]["what"] == "consensus.least"
     row = await owner(stack).row("f1")
     assert row is not None and row.forks == "s1"
     assert verify(record)["result"] is not None, "its own log alone recomputes it"
-    found = compare(record_of("s1", await stack.log("s1")), {"consensus": {"threshold": 100}})
+    found = compare(record_of("s1", await stack.log("s1")), {"consensus": {"least": {"approach": 99}}})
     assert fork.parted == found["n"] and str(found["how"]).startswith(fork.how)
 
 

@@ -1,11 +1,14 @@
-"""Keyless sessions of every protocol, forked with nothing changed, on a stack of processes: they end as before."""
+"""Sessions of every protocol, forked with nothing changed, on a stack of processes: they end as before."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import parley
 from parley.client.errors import BadInput, Refusal
+from tests.support.debater import MODEL
+from tests.support.expert_model import expert_model
 
 ROLLOUT = "Which rollout should we use for the new payment service: canary, blue-green or big-bang?"
 EVIDENCE = "examples/rollout/evidence"
@@ -24,15 +27,23 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 
 def plain(outcome: dict[str, Any]) -> str:
-    """Without what differs from run to run: the session's name, and times."""
-    return repr({k: v for k, v in outcome.items() if k not in ("task_id", "deliberation_id", "seconds")})
+    """Without what differs from run to run: the session's name, times, and tokens, of which a fork counts its own."""
+    return repr({k: v for k, v in outcome.items() if k not in ("task_id", "deliberation_id", "seconds", "tokens")})
+
+
+@pytest.fixture(autouse=True)
+def experts_have_a_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with expert_model() as env:
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        yield
 
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("protocol", GIVEN)
 async def test_with_nothing_changed_it_ends_as_the_record_did(protocol: str) -> None:
     given = dict(GIVEN[protocol])
-    async with parley.local(protocol=protocol) as p:
+    async with parley.local(protocol=protocol, model=MODEL if protocol == "competition" else "") as p:
         session = await p.start(given.pop("question"), **given)
         before = await session.result()
         fork = await p.fork(session.sid)

@@ -80,8 +80,9 @@ async def together(engine: Engine, moderator: Any, works: dict[str, Work], **for
 async def test_replies_that_wait_together_are_one_message(bare: Engine) -> None:
     moderator = await bare.moderator(lane="a")
     works = await round_asked(bare)
-    body = {"answer": "42", "reasoning": "because " * 40, "confidence": 0.5}
-    answers = await together(bare, moderator, works, **{q: {"body": raw(body)} for q in PANEL})
+    body = {"reasoning": "because " * 40, "confidence": 0.5}
+    bodies = {q: {"body": raw({**body, "answer": f"42 by {q}"})} for q in PANEL}
+    answers = await together(bare, moderator, works, **bodies)
     assert {a.verdict for a in answers.values()} == {"accepted"}
     assert sorted(a.n for a in answers.values()) == [1, 2, 3]
     opened, round_ = await stored(bare, "s1")

@@ -134,7 +134,7 @@ async def test_a_worker_submits_together_what_is_ready_together(tmp_path: Path) 
         sids = [f"s{n}" for n in range(4)]
         await asyncio.gather(*(bare.open(sid, seats=(*SEATS, _analyst())) for sid in sids))
         results = [decode((await bare.closed(sid)).body, Result) for sid in sids]
-        assert [r.usage.turns for r in results] == [9] * 4, "none is lost, none is doubled"
+        assert [r.usage.turns for r in results] == [10] * 4, "none is lost, none is doubled"
         several = [decode(data, Replies).replies for data in said if data.startswith(b'{"t":"replies"')]
         assert several and max(map(len, several)) >= 3, "a round of one session at least"
         for sid in sids:
@@ -155,7 +155,7 @@ async def test_where_nobody_takes_them_together_each_is_submitted_alone(tmp_path
         await gone._connection.close()
         await bare.moderator(lane="b")
         result = decode((await bare.closed("s1")).body, Result)
-        assert result.usage.turns == 9 and not result.usage.unaccounted_turns
+        assert result.usage.turns == 10 and not result.usage.unaccounted_turns
         assert sum(w._link._metrics.lane.labels(outcome="miss").value for w in workers) >= 3
         await until(lambda: _done(bare))
 

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from parley.agents.context import Shown
-from parley.agents.models import Model, make_model
+from parley.agents.models import Model
 from parley.agents.protocols.competition import personas
 from parley.agents.show_turn import show
 from parley.client.evidence import read_documents
@@ -28,6 +28,7 @@ from parley.schemas.protocols.competition.messages import Said
 from parley.schemas.result import Result
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import decode, encode
+from tests.support.debater import Debater
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "competition"
@@ -83,7 +84,7 @@ def run(
     models: Mapping[str, Model] | None = None,
     **settings: Any,
 ) -> Ended:
-    """Play a session to its end; a seat without a model of its own is extractive."""
+    """Play a session to its end; a seat without a model of its own has the debater's."""
     given = {"format": msgspec.to_builtins(format_), **settings}
     if "styles" in given:
         given["personalities"] = msgspec.to_builtins(personas.load())
@@ -101,7 +102,7 @@ async def _play(
     opened = admit(protocol, request, workers, 1, "test")
     session, entry = record_opening(protocol, "s", opened, 1, "in:1")
     ended = Ended(entries=[entry])
-    default = make_model("extractive")
+    default = Debater()
     waiting = build(session, entry.n, entry.commands, key=b"k" * 32, lane="any", decided_ns=1)
     while not session.closed:
         sending = waiting.pop(0)

@@ -29,6 +29,7 @@ from parley.stack.lease import read_running
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.competition.play import shipped, small, speech
 from tests.protocols.competition.simulate import example, format_named, run
+from tests.support.debater import agents
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 EVIDENCE = str(ROOT / "examples" / "competition" / "evidence")
@@ -46,7 +47,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.front = Front(folder)
         self.config = folder / "all.yaml"
-        rows = [{"queue": queue} for queue in QUEUES]
+        rows = agents(folder, QUEUES)
         self.config.write_text(yaml.safe_dump({"protocol": "competition", "stack": {"agents": rows}}))
 
     @property

@@ -13,16 +13,19 @@ from pathlib import Path
 import pytest
 
 from tests.parley.support import ROOT, Front
+from tests.support.debater import panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 TOPIC = f"{ROOT / 'examples' / 'competition' / 'topics.yaml'}#free_transport"
-ASK = ("ask", "--protocol", "competition", "--topic", TOPIC)
+ASK = ("ask", "--protocol", "competition", "--panel-file", "debaters.yaml", "--topic", TOPIC)
 
 
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
-    return Front(tmp_path_factory.mktemp("competition"))
+    found = Front(tmp_path_factory.mktemp("competition"))
+    panel(found.folder)
+    return found
 
 
 def test_one_command_plays_all_four_stages(front: Front) -> None:
@@ -107,3 +110,27 @@ def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: P
         code, out, err = front.run("ask", *arguments, "--state", str(tmp_path / "never"))
         assert (code, out) == (2, "") and said in err, said
     assert not (tmp_path / "never").exists()
+
+
+def test_without_a_language_model_nothing_is_started(front: Front, tmp_path: Path) -> None:
+    never = str(tmp_path / "never")
+    code, out, err = front.run("ask", "--protocol", "competition", "--topic", TOPIC, "--state", never)
+    assert (code, out) == (2, "") and not (tmp_path / "never").exists()
+    assert err == (
+        "parley: seats: competition needs a language model, and pro_1, pro_2, pro_3 and 6 more have none: "
+        "set LLM_PROVIDER and LLM_MODEL (`parley doctor` says what is missing)\n"
+    )
+    code, out, _ = front.run("doctor", "--state", never)
+    assert "Without one there is no competition." in out
+
+
+def test_a_stack_and_a_page_say_at_their_start_what_lacks_a_model(front: Front) -> None:
+    for command in (("up", "--protocol", "competition"), ("serve", "--set", "protocol=competition")):
+        child = front.start(*command, "--json")
+        try:
+            assert child.stdout is not None and child.stdout.readline()
+        finally:
+            child.terminate()
+            _, err = child.communicate(timeout=20)
+        assert "competition needs a language model, and sessions are refused until there is one: set LLM_" in err
+    front.assert_nothing_left()

@@ -13,6 +13,7 @@ import pytest
 from tests.parley.marked_model import MARK
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.competition.play import exchange, free, small, speech
+from tests.support.debater import agents
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 
@@ -46,13 +47,7 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
     )
     rules = small(*agenda, confer=1, summary=True)
     (front.folder / "rules.yaml").write_text(json.dumps(rules))
-    rows = []
-    for queue in SEATS:
-        role = queue.split("_")[0]
-        (front.folder / f"{queue}.yaml").write_text(
-            f"queue: {queue}\nroles: [{role}]\nmodel: tests.parley.marked_model:make\n"
-        )
-        rows.append({"queue": queue, "spec": str(front.folder / f"{queue}.yaml")})
+    rows = agents(front.folder, SEATS, "tests.parley.marked_model:make")
     config = {"protocol": "competition", "competition": {"format": str(front.folder / "rules.yaml")}}
     (front.folder / "marked.yaml").write_text(json.dumps({**config, "stack": {"agents": rows}}))
     stack = front.start("up", "--json", "--config", str(front.folder / "marked.yaml"))

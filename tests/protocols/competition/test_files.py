@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import yaml
 
+from parley.client import estimate
 from parley.client.errors import BadInput
 from parley.client.protocols.competition import files as formats
 from parley.coordinator.protocols.competition.seats import due
@@ -17,8 +18,10 @@ from parley.request import opening_of
 from parley.schemas.session import OpenSession
 from parley.settings import load
 from parley.stack import panel_file as panels
+from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 from tests.protocols.competition.play import shipped, small, speech
+from tests.support.debater import MODEL
 
 FOUR = {*(f"{team}_{i}" for team in ("pro", "con") for i in range(1, 5)), "judge"}
 TWO = "teams: {pro: {name: P, seats: 2}, con: {name: C, seats: 2}}"
@@ -49,7 +52,8 @@ def opening(given: Mapping[str, Any], question: str = "This house would.", **mor
     settings = load(None, {"protocol": "competition", "competition": dict(given), **more})
     plan = plan_of(settings)
     found = opening_of(plan, question, None)
-    expected(plan, found)
+    rows = tuple(msgspec.structs.replace(row, model=MODEL) for row in plan.rows)
+    estimate.of(found, announced(rows))
     return found
 
 

@@ -1,40 +1,17 @@
 """Turns of the competition as a model is shown them, without a session."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from parley.agents.context import Other, Shown
-from parley.agents.models import Completion, Model, make_model
 from parley.agents.protocols import kind_of
 from parley.agents.protocols.competition import personas
-from parley.coordinator.protocols.competition.rules import possible
 from parley.coordinator.protocols.competition.speech_words import count
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.format import Act, Pace, Team
-from parley.schemas.protocols.competition.messages import Bid, Decision, Identity, Note, Said, ScoreBrief
+from parley.schemas.protocols.competition.messages import Bid, Decision, Identity, Note, Said
 from parley.schemas.session import Document
-from tests.protocols.consensus.simulate import document
 
 MOTION = "This house would make the city's buses and trams free of charge."
-PRO_DOCS = [
-    document(
-        "pro/trial.md",
-        "Free buses were measured to be punctual on 93 percent of trips. A nurse said that the free tram brings her "
-        "home to her children before they sleep. Because nobody pays at the door, the free bus is faster at every "
-        "stop. Shops on the tram lines sold more bread and more books.",
-    ),
-    document("survey.md", "Of all trips in the city 21 percent are made by bus. Nine in ten riders like free trams."),
-]
-CON_DOCS = [
-    document(
-        "con/audit.md",
-        "Free buses would leave a gap of 42 million crowns in the budget of the trams. The free tram was late on half "
-        "of its trips because of crowds. A driver of a free bus was afraid of the last trip at night.",
-    )
-]
 
 
 def me(seat: str, style: str = "", **more: Any) -> Identity:
@@ -58,12 +35,6 @@ def said(seat: str, text: str, act: Act = "speech", limit: int = 750, **more: An
 def asked(seat: str, *questions: str, answerer: str = "con_2") -> Said:
     """Questions put in public."""
     return said(seat, "\n".join(questions), "question", 125, questions=questions, answerer=answerer)
-
-
-def quoting(seat: str, *lines: tuple[str, str], act: Act = "speech") -> Said:
-    """A speech of quotations: (document, sentence)."""
-    text = " ".join(f"Hear this: “{q}” ({d})." for d, q in lines)
-    return said(seat, text, act, citations=tuple(Citation(document=d, quote=q) for d, q in lines))
 
 
 def shown(
@@ -91,19 +62,3 @@ def shown(
         session="s", protocol="competition", question=question, seat=seat, role=team, kind=kind, round=1, brief=brief,
         reply=kind_of("competition", kind).reply, others=posts, documents=tuple(documents), **more,
     )  # fmt: skip
-
-
-def score_turn(speech: Said, *before: Said, question: str = MOTION) -> Shown:
-    """The judge's turn after a speech."""
-    brief = ScoreBrief(
-        stage=speech.stage, act=speech.act, seat=speech.seat, task="", words=speech.words, limit=speech.limit,
-        violations=possible(speech.act),
-    )  # fmt: skip
-    return shown("score", brief, seat="judge", others=[*before, speech], question=question)
-
-
-def ask(turn: Shown, model: Model | None = None) -> Completion:
-    """The reply; it has passed its own checks when decoded again."""
-    completion = asyncio.run((model or make_model("extractive")).reply(turn, lambda text: None))
-    assert msgspec.json.decode(bytes(completion.json()), type=turn.reply) == completion.body
-    return completion

@@ -358,7 +358,7 @@ def _untruths(ended: Ended) -> Iterator[str]:
         if signature.stands == "said" and not (own and same(own, outcome.answer)):
             yield f"{seat} is to have said {outcome.answer!r}, and said {own!r}"
         if signature.stands in ("signed", "reserved"):
-            asked = [t for t in ended.signing() if t.seen.seat == seat and _put(ended, t) == outcome.answer]
+            asked = [t for t in ended.signing() if t.seen.seat == seat and outcome.answer in _asked_for(ended, t)]
             bound = [t for t in asked if not own or same(t.seen.brief.yours, own)]
             form = bound[-1].reply if bound else None
             if not isinstance(form, Signature) or _chosen(bound[-1]) != outcome.answer:
@@ -422,15 +422,16 @@ def _chosen(taken: Taken) -> str:
     return brief.second.sentence if taken.reply.states == "second" and brief.second else ""
 
 
-def _put(ended: Ended, taken: Taken) -> str | None:
-    """The sentence that a turn asks for. None: nothing that was put to its seat in this round."""
+def _asked_for(ended: Ended, taken: Taken) -> list[str]:
+    """The sentence that a turn asks for; both, of two that were put against each other. Empty: nothing that was put to
+    its seat in this round."""
     brief: SignBrief = taken.seen.brief
     shown = {brief.first.sentence, brief.second.sentence if brief.second else ""}
-    for post in ended.play.posts("put"):
-        put = decode(post.body, Put)
-        if put.round == taken.seen.ask.round and taken.seen.seat in put.asked and shown == {put.sentence, put.rival}:
-            return put.sentence
-    return None
+    return [
+        put.sentence
+        for put in (decode(post.body, Put) for post in ended.play.posts("put"))
+        if put.round == taken.seen.ask.round and taken.seen.seat in put.asked and shown == {put.sentence, put.rival}
+    ]
 
 
 def _asked_twice(ended: Ended) -> Iterator[str]:
@@ -438,10 +439,11 @@ def _asked_twice(ended: Ended) -> Iterator[str]:
     seen: set[tuple[str, str, str]] = set()
     for t in ended.signing():
         brief: SignBrief = t.seen.brief
-        sentence = _put(ended, t)
-        if sentence is None:
+        asked = _asked_for(ended, t)
+        if not asked:
             yield f"{t.seen.seat} is shown what was not put to it: {brief.first.sentence!r}"
             continue
+        sentence = next((x for x in asked if (t.seen.seat, brief.yours, x) not in seen), asked[0])
         if same(brief.yours, sentence):
             yield f"{t.seen.seat} is asked to sign its own words {sentence!r}"
         place = (t.seen.seat, brief.yours, sentence)

@@ -102,14 +102,12 @@ def test_an_analyst_that_lumps_a_majority_with_its_dissenter_does_not_hide_the_d
     assert [m.answer for m in ended.outcome.minority] == ["No", "No"]
 
 
-@pytest.mark.xfail(strict=True, reason="the result shows No on one seat, and two say Yes word for word")
 @pytest.mark.parametrize("threshold", [60, 90])
 def test_the_surest_of_a_lumped_group_does_not_speak_for_the_rest(threshold: float) -> None:
     ended = held_apart(("Yes", says("No", confidence=1.0), "Yes"), lumps(), threshold=threshold)
     assert ended.better_said() == []
 
 
-@pytest.mark.xfail(strict=True, reason="the surest seat's No is put, twice Yes is not: it ends with status 3")
 def test_an_analyst_that_lumps_does_not_undo_what_enough_say_word_for_word() -> None:
     answers = ("Yes", says("No", confidence=1.0), "Yes")
     ended = run(Play({"threshold": 60}), [member(a) for a in answers], lumps())
@@ -139,7 +137,6 @@ def test_an_analyst_that_renames_labels_changes_nobodys_mind() -> None:
     assert not any((ended.outcome.changed or {}).values())
 
 
-@pytest.mark.xfail(strict=True, reason="status 0, the answer is Yes and its label No: faces show the label")
 def test_an_analyst_that_swaps_the_names_of_two_answers_swaps_no_answer() -> None:
     swapped = {"Yes": "No", "No": "Yes"}
     ended = held_apart(("Yes", "No", "Yes"), Analyst(lambda answer: swapped[answer]), threshold=60)
@@ -170,14 +167,12 @@ def test_a_wording_that_says_something_else_is_signed_by_nobody(text: str) -> No
     assert not any(stands in ("signed", "reserved") for stands in ended.stands.values())
 
 
-@pytest.mark.xfail(strict=True, reason="a wording without a letter is put, and signed it is agreed with status 0")
 def test_a_wording_that_says_nothing_is_put_to_nobody() -> None:
     panel = [Member([answer], signs=anything) for answer in (LONG, f"{LONG}!", f"{LONG}?")]
     ended = run(Play(), panel, lumps("."))
     assert ended.untruths() == []
 
 
-@pytest.mark.xfail(strict=True, reason="refused once, put the second time: status 0, All three agree, signed by two")
 @pytest.mark.parametrize("words", ["All three agree: keep the garden", "Unanimously: keep the garden"])
 def test_a_wording_that_counts_wrongly_is_not_the_answer(words: str) -> None:
     panel = [member(LONG, also=(words,)), member(f"{LONG}!", also=(words,)), member("Sell the garden")]
@@ -250,20 +245,6 @@ def test_a_random_analyst_never_gets_a_false_agreement() -> None:
         panel = [member(a, dice.choice(["Yes", "No", "Maybe"]), a) for a in answers]
         ended = run(Play({"threshold": dice.choice([60, 75, 90])}, panel=5), panel, script)
         assert ended.untruths() == [], f"seed {seed}"
-
-
-@pytest.mark.xfail(strict=True, reason="the rule for equal words ignores a first capital, and folds indentation")
-@pytest.mark.parametrize(
-    "answers",
-    [
-        ("Turkey", "turkey", "Turkey"),
-        ("Polish", "polish", "Polish"),
-        ("if a:\n  b()\n  c()", "if a:\n  b()\nc()", "if a:\n  b()\n  c()"),
-    ],
-)
-def test_words_that_the_rule_calls_equal_and_that_are_not(answers: tuple[str, ...]) -> None:
-    ended = run(Play(), [member(a) for a in answers], Analyst(lambda a: a))
-    assert ended.exit_status != 0
 
 
 # ---------------------------------------------------------------- seats that sign badly
@@ -397,14 +378,12 @@ def test_a_pointer_or_refusal_of_one_seat_is_put_to_nobody_as_the_answer(words: 
     assert ended.exit_status != 0 or not same(ended.outcome.answer, words)
 
 
-@pytest.mark.xfail(strict=True, reason="equal words need nobody, whatever they say: status 0 in three calls")
 @pytest.mark.parametrize("words", ["I agree with Model A", "Same as above.", "I agree with the others."])
 def test_a_pointer_that_all_give_is_no_answer(words: str) -> None:
     ended = run(Play(), [member(words)] * 3, lumps())
     assert ended.exit_status != 0
 
 
-@pytest.mark.xfail(strict=True, reason="a refusal in words is an answer: status 0 in three calls")
 @pytest.mark.parametrize("words", ["I cannot help with that.", "I'm sorry, but I can't assist with this request."])
 def test_a_refusal_that_all_give_is_no_answer(words: str) -> None:
     ended = run(Play(), [member(words)] * 3, lumps())
@@ -461,7 +440,6 @@ def test_answers_that_differ_at_their_end_alone_are_two(analyst: Script) -> None
 # ---------------------------------------------------------------- copies
 
 
-@pytest.mark.xfail(strict=True, reason="any quotation that is new to a seat explains its change, whatever it says")
 def test_a_quotation_that_has_nothing_to_do_with_it_moves_nobody() -> None:
     lunch = "Lunch is at noon."
     evidence = document("a.md", lunch, "panelist_1")
@@ -474,7 +452,6 @@ def test_a_quotation_that_has_nothing_to_do_with_it_moves_nobody() -> None:
     assert ended.outcome.flips_without_evidence == 1
 
 
-@pytest.mark.xfail(strict=True, reason="status 0, and the first round's majority is the label of a lumped group")
 def test_a_majority_that_an_analyst_makes_up_is_none() -> None:
     """Three hold three answers in the first round, all the same in the second; the first had no majority."""
     panel = [member("Big-bang"), member("Canary", "Big-bang"), member("Wait", "Big-bang")]
@@ -665,7 +642,6 @@ def test_a_session_ends_at_once_when_too_few_are_left() -> None:
 TIES = [("Yes", "No"), ("Yes", "Yes", "No", "No"), ("Yes", "No", "Maybe")]
 
 
-@pytest.mark.xfail(strict=True, reason="the put sentence is the answer, though as much weight says another")
 @pytest.mark.parametrize("answers", TIES)
 def test_a_tie_that_an_analyst_lumps_has_no_answer(answers: tuple[str, ...]) -> None:
     ended = held_apart(answers, lumps(), threshold=50)

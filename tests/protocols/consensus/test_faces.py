@@ -197,24 +197,6 @@ def test_posts_say_what_was_put_and_what_each_seat_said_to_it() -> None:
     assert "  panelist_3 does not sign: “tea” differs" in lines
 
 
-def test_a_put_that_asks_nobody_again_is_told_once() -> None:
-    play = put(*ALIKE, threshold=90, round_limit=2)
-    play.sign_all("neither")
-    play.synthesize("some tea")
-    play.sign_all("neither")
-    play.round(90.0, *ALIKE)
-    repeats = [body for body in play.bodies("put") if not body["asked"]]
-    assert repeats, "nobody is asked twice for the same sentence"
-    assert sum("put to be signed: “tea”" in text for text in lines_of(play)) == 1
-    shows = presenter(play)
-    places = []
-    for post in play.session.posts:
-        shows.take(post)
-        if post.kind == "put":
-            places.append(shows.card(post).place)
-    assert places[0] == "note" and places[-1] == "hidden"
-
-
 def test_cards_show_the_sentence_and_each_signature() -> None:
     play = put(*ALIKE)
     play.sign_all()

@@ -172,7 +172,8 @@ def test_what_moved_somebody_is_the_argument_that_is_shown_for_an_answer() -> No
     play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
     law = next(p.n for p in play.session.posts if p.seat == "panelist_2")
     moved = says("Vilnius", **ADOPTS, argument=Argument(post=law, claim="the law names it"))
-    play.answers(says(LONG, confidence=1.0, reasoning="against me speaks Kaunas"), "Vilnius", moved)
+    mine = says(LONG, confidence=1.0, reasoning="against me speaks Kaunas")
+    play.answers(mine, "The city of Vilnius", moved)
     play.compare({"Vilnius": "123"}, near=10, argued="3")
     brief = decode(play.turn("analyst").ask.brief, ConcludeBrief)
     assert [(x.label, x.argument) for x in brief.stood] == [

@@ -183,8 +183,9 @@ def test_what_an_analyst_merges_is_not_agreed_where_a_seat_says_that_it_is_not_i
     assert set(play.put.asked) == {seat for seat, said in zip(play.panel, answers, strict=True) if said != answers[0]}
     refused(play)
     assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
-    assert play.outcome["answer"] == answers[0]
-    assert {m["answer"] for m in play.outcome["minority"]} == {*answers} - {answers[0]}
+    tied = len({*answers}) == len(answers)
+    assert play.outcome["answer"] == ("" if tied else answers[0])
+    assert {m["answer"] for m in play.outcome["minority"]} == {*answers} - ({*()} if tied else {answers[0]})
 
 
 def test_a_number_that_is_read_in_two_ways_is_marked() -> None:
@@ -338,7 +339,7 @@ def test_two_that_abstain_and_refuse_stay_in_the_share(threshold: float, converg
 def test_an_answer_of_signs_alone_is_an_abstention_after_one_retry(nothing: str) -> None:
     play = Play()
     play.reply("panelist_1", says(nothing))
-    assert "has no letter or digit" in play.ask("panelist_1").error
+    assert "names no answer" in play.ask("panelist_1").error
     play.reply("panelist_1", says(nothing))
     for seat in play.panel[1:]:
         play.reply(seat, says("Vilnius"))
@@ -382,12 +383,11 @@ def test_who_takes_the_rival_quotes_what_differs() -> None:
     play = Play({"threshold": 60})
     play.answers("Vilnius", "The city of Vilnius", "Kaunas")
     play.compare({"Vilnius": "12", "Kaunas": "3"})
-    play.sign("panelist_3", "rival", differs="nothing of it")
-    assert "that differs from your answer" in play.ask("panelist_3").error
-    play.sign("panelist_3", "rival")
+    play.sign("panelist_2", "rival", differs="nothing of it")
+    assert "that differs from your answer" in play.ask("panelist_2").error
     play.sign("panelist_2")
+    play.sign("panelist_3", "rival", differs="")  # it is its own answer, word for word
     assert (agreed(play), stands(play)) == (True, ["said", "signed", "rival"])
-    assert play.outcome["signatures"][2]["differs"] == "Vilnius"
 
 
 def test_a_turn_to_sign_shows_two_sentences_and_no_names_or_counts() -> None:
@@ -423,7 +423,7 @@ def test_nothing_is_asked_twice_of_the_same_seat_with_the_same_answer() -> None:
             words_anew(play, "The capital is Vilnius")
             signs(play, "panelist_1", "panelist_2")
         else:
-            assert play.put.asked == ()
+            assert len(play.posts("put")) == 2, "what all answered for is not put again"
     binds = [signed["binds"] for signed in play.bodies("signature")]
     assert len(binds) == len(set(binds)) == 5
     assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
@@ -447,7 +447,7 @@ def test_words_that_were_put_already_are_not_put_again() -> None:
     play = Play(ONCE)
     play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
     play.compare({"Vilnius": "12", "Kaunas": "3"})
-    signs(play)
+    signs(play, "panelist_2")
     words_anew(play, "vilnius.")
     assert (play.result.stop.reason, len(play.posts("put")), play.outcome["source"]) == ("round_limit", 1, "seat")
 
@@ -500,7 +500,7 @@ def test_signing_another_answer_is_a_change_of_that_round() -> None:
         ("Lunch is at noon.", "unexplained"),  # nobody showed it, and it says nothing
         ("That is what it is.", "unexplained"),
         ("Trakai was the capital before.", "quotation"),  # it bears on the question
-        ("The law of 1992 says it.", "quotation"),  # another showed it
+        ("The law of 1992 says it.", "unexplained"),  # another showed it, and it says nothing of either
     ],
 )
 def test_what_explains_a_change_was_shown_or_bears_on_the_question(quoted: str, by: str) -> None:

@@ -252,7 +252,7 @@ def test_a_judge_rules_on_the_profile_alone() -> None:
     assert play.ask("judge").error == "answered: there is no objection 1; the profile's numbers are none so far"
 
 
-@pytest.mark.parametrize("said", [ASKED, f"  {ASKED.upper()} "])
+@pytest.mark.parametrize("said", [ASKED, f"  {ASKED} "])
 def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     play = Play(rewritten=False)
     play.reply("judge", Rewritten(question=said, note="It is neutral."))

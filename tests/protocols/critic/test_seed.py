@@ -215,13 +215,15 @@ def test_objection_exhaustion_by_a_duplicate() -> None:
     """Eventually the Critic’s LLM call returns a critique that duplicates a past objection. The Judge detects this
     duplication and terminates."""
     play = Play(QUICK)
-    play.round("it burns")
+    play.round("tape burns")
     play.answers()
-    play.objects("It burns.")
+    play.objects("Tape burns.")
     play.compares(0.0)  # the same words are the same whatever the helper says
     play.judges()
     assert play.stop["reason"] == "objections_exhausted" and play.stop["converged"]
-    assert [(d["objection"], d["nearest_text"]) for d in play.certificate["duplicates"]] == [("It burns.", "it burns")]
+    assert [(d["objection"], d["nearest_text"]) for d in play.certificate["duplicates"]] == [
+        ("Tape burns.", "tape burns")
+    ]
     assert play.certificate["objections"] == 1, "a duplicate is not appended"
 
 

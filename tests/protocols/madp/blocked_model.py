@@ -1,29 +1,20 @@
-"""The extractive model, whose first turn of work is blocked by a question."""
+"""An expert's model whose first turn of work is blocked by a question."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from parley.agents.context import Shown
-from parley.agents.model.base import Completion, Emit
-from parley.agents.models import extractive
-from parley.schemas.protocols.madp.work import Work, WorkBrief
+from parley.schemas.protocols.madp.work import Work
+from tests.protocols.madp.play import blocked, done
+from tests.support.madp import Actor
 
 QUESTION = "Is Vilnius the capital of Lithuania?"
 
 
-class Blocked(extractive.Extractive):
-    """Blocked until it is advised."""
-
-    async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """The extractive reply; of work without advice, the question."""
-        found = await super().reply(shown, emit)
-        if not isinstance(shown.brief, WorkBrief) or shown.brief.advice:
-            return found
-        return msgspec.structs.replace(found, body=Work(outcome="blocked", summary="I am stuck.", blocked=QUESTION))
+def _work(shown: Shown) -> Work:
+    return done() if shown.brief.advice else blocked(QUESTION)
 
 
-def make(options: Mapping[str, Any]) -> Blocked:
+def make(options: Mapping[str, Any]) -> Actor:
     """For `model: tests.protocols.madp.blocked_model:make`."""
-    return Blocked()
+    return Actor(work=[_work])

@@ -11,27 +11,27 @@ import pytest
 from parley.client.protocols.madp.setup import shipped_experts as experts
 from parley.schemas.expert import expert_of
 from tests.parley.support import Front
+from tests.support.expert_model import DONE, expert_model
 
 TASK = "rotate the leaked signing key of our API"
 SAFE = "security-architect"
 PLANNED = 3
-"""The exit status of a task on which nobody worked: no language model is here."""
+"""The exit status of a task in which nothing was done."""
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
-    return Front(tmp_path_factory.mktemp("madp"))
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    with expert_model() as env:
+        yield Front(tmp_path_factory.mktemp("madp"), env=env)
 
 
 @pytest.fixture(scope="module")
 def asked(front: Front) -> dict[str, Any]:
     """One task, asked with --json on a stack that has just started."""
     code, out, err = front.run("ask", "--protocol", "madp", TASK, "--files", "keys.py", "--json")
-    first, then, *steps = err.splitlines()
-    assert code == PLANNED and first.startswith("parley: no language model is configured: "), err
-    assert then.startswith("parley: no language model and no document was at work") and "parley init" in steps[-1]
+    assert code == PLANNED and "parley: no folder is named, so nothing can be changed: " in err, err
     found: dict[str, Any] = json.loads(out)
     return found
 
@@ -47,15 +47,15 @@ def running(front: Front, asked: dict[str, Any]) -> Iterator[Front]:
     front.assert_nothing_left()
 
 
-def test_a_task_goes_to_the_expert_that_it_calls_for_and_nobody_approves_a_plan(
+def test_a_task_goes_to_the_expert_that_it_calls_for_and_a_plan_is_not_approved(
     front: Front, asked: dict[str, Any]
 ) -> None:
     outcome = asked["outcome"]
     assert outcome["lead"] == SAFE and outcome["consensus"]["outcome"]["lead"]["agent_id"] == SAFE
     assert asked["stop"]["reason"] == "planned" and not asked["stop"]["converged"]
-    assert outcome["reviewed"] == {} and any("gave no review" in text for text in outcome["warnings"])
+    assert set(outcome["reviewed"].values()) == {"approved"}
     assert outcome["task"]["files_mentioned"] == ["keys.py"]
-    assert outcome["answer"].startswith("Nothing was done: no language model is here."), "and nobody says otherwise"
+    assert outcome["answer"] == DONE["output"] and outcome["work"]["performed"] is False
     front.assert_nothing_left()
 
 
@@ -137,7 +137,7 @@ def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:
 
 
 def test_who_names_no_protocol_comes_this_way(running: Front) -> None:
-    door = Front(running.folder, protocol="")
+    door = Front(running.folder, protocol="", env=running.env)
     code, out, err = door.run("ask", TASK, "--plain")
     assert code == PLANNED and f"madp: {TASK}" in out and f"{SAFE} leads" in out, err
 
@@ -147,7 +147,7 @@ def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(ru
     project.mkdir()
     (project / "keys.py").write_text("KEY = 'x'\n")
     code, out, err = running.run("ask", "--protocol", "madp", TASK, "--folder", str(project), "--apply", "--plain")
-    assert code == PLANNED and "nothing was done; the result is a plan, or what the documents say" in out, err
+    assert code == PLANNED and "nothing was done; the result is a plan" in out, err
     assert f"parley: nothing is written to {project}: no work was done" in err
     assert [p.name for p in project.iterdir()] == ["keys.py"]
     (step,) = [row.removeprefix("next: parley explain ") for row in err.splitlines() if row.startswith("next: ")]

@@ -67,12 +67,12 @@ def debate(learned: Learned | msgspec.UnsetType = msgspec.UNSET) -> maci.Play:
 
 
 def panel(learned: Learned | msgspec.UnsetType = msgspec.UNSET) -> consensus.Play:
-    """Two against one, in the only round."""
+    """Two against one, in the only round, and nobody signs another's words."""
     play = opened_with(consensus.Play({"round_limit": 1}), learned)
     for seat, answer in (("panelist_1", "Kaunas"), ("panelist_2", "Vilnius"), ("panelist_3", "Kaunas")):
         play.reply(seat, consensus.says(answer))
     while not play.session.closed:
-        play.fail("analyst")
+        play.fail(play.asked()[0][0])
     return cast(consensus.Play, play)
 
 

@@ -15,6 +15,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
 from tests.parley.support import ROOT, until
+from tests.support.expert_model import expert_model
 from tests.support.gateway import Served, panel, serving
 
 QUESTION = "In which year did the Suez Canal open?"
@@ -47,7 +48,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Iterator[
     panels = folder / "panels"
     panels.mkdir()
     panel(panels / "slow.yaml", latency_s=60)
-    with serving(folder, "--panels", str(panels), "--root", str(project.parent)) as found:
+    given = ("--panels", str(panels), "--root", str(project.parent))
+    with expert_model() as env, serving(folder, *given, env=env) as found:
         yield found
 
 
@@ -209,6 +211,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {"protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
     ("ask", {"continues": "nobody"}, "nobody"),
     ("ask", {"protocol": "competition", "settings": {"format": "/etc/passwd"}}, "expected one of"),
+    ("ask", {"protocol": "competition"}, "competition needs a language model, and pro_1, pro_2, pro_3 and 6 more"),
     (
         "ask",
         {"settings": {"deliberation": "competition", "deliberation_settings": {"personalities": "/etc/passwd"}}},

@@ -10,6 +10,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from tests.support.expert_model import expert_model
 from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, browser, site, visitor
 from tests.web.page.writer import Gates
 
@@ -36,7 +37,7 @@ def main(folder: Path) -> None:
 
 
 def _ended(place: Path, shot: Callable[..., None]) -> None:
-    with site(_made(place / "ended"), protocol="") as gateway:
+    with expert_model() as env, site(_made(place / "ended"), protocol="", env=env) as gateway:
         panel = gateway.ask(_QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
         gateway.ended(panel)
         debate = gateway.ask(

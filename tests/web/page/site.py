@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -115,9 +115,11 @@ def serve(front: Front, *arguments: str, cookies: httpx2.Cookies | None = None) 
 
 
 @contextmanager
-def site(folder: Path, *arguments: str, protocol: str = "consensus") -> Iterator[Gateway]:
+def site(
+    folder: Path, *arguments: str, protocol: str = "consensus", env: Mapping[str, str] | None = None
+) -> Iterator[Gateway]:
     """A gateway with a stack of its own."""
-    found = serve(Front(folder, protocol), *arguments)
+    found = serve(Front(folder, protocol, env), *arguments)
     try:
         yield found
     finally:

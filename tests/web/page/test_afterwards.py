@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.support.expert_model import expert_model
 from tests.web.page.site import ROLLOUT, Gateway, needed, site, visitor
 
 pytestmark = needed
@@ -16,7 +17,7 @@ TASK = "add JWT authentication to the API"
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """A gateway whose stack serves every protocol."""
-    with site(tmp_path_factory.mktemp("afterwards"), protocol="") as found:
+    with expert_model() as env, site(tmp_path_factory.mktemp("afterwards"), protocol="", env=env) as found:
         yield found
 
 

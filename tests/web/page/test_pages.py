@@ -1,4 +1,4 @@
-"""Each page for real: a gateway, its stack with the keyless model, and a Chromium that uses it as a person does."""
+"""Each page for real: a gateway, its stack, and a Chromium that uses it as a person does."""
 
 import re
 from collections.abc import Iterator
@@ -9,11 +9,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from tests.support.expert_model import REFUSES, expert_model
 from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, Visitor, needed, site, visitor
 
 pytestmark = needed
 QUESTION = (ROLLOUT / "question.txt").read_text().strip()
 TASK = "add JWT authentication to the API gateway and refactor the backend code"
+REVIEWER_MODEL = "EXPERT_QA_ENGINEER_LLM_MODEL"
 
 
 class Sessions(NamedTuple):
@@ -32,7 +34,10 @@ class Sessions(NamedTuple):
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     """A gateway whose stack serves every protocol, and two sessions that have ended."""
-    with site(tmp_path_factory.mktemp("pages"), protocol="") as gateway:
+    with (
+        expert_model() as env,
+        site(tmp_path_factory.mktemp("pages"), protocol="", env={**env, REVIEWER_MODEL: REFUSES}) as gateway,
+    ):
         consensus = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
         maci = gateway.ask(
             (DIAGNOSIS / "question.txt").read_text(), DIAGNOSIS / "evidence", protocol="maci", seed=7,
@@ -344,7 +349,7 @@ def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, 
         assert "Canary" in (tmp_path / name).read_text()
 
 
-def test_a_task_shows_claims_who_leads_and_reviewers_that_cannot_judge(somebody: Visitor, there: Sessions) -> None:
+def test_a_task_shows_claims_who_leads_and_a_reviewer_that_gave_no_reply(somebody: Visitor, there: Sessions) -> None:
     sid = there.gateway.ask(TASK)
     there.gateway.ended(sid)
     page = somebody.open(f"/s/{sid}")
@@ -359,7 +364,7 @@ def test_a_task_shows_claims_who_leads_and_reviewers_that_cannot_judge(somebody:
     expect(page).to_have_url(re.compile(r"#p\d+$"))
     reviewer = page.locator(".seat").filter(has_text="QA Engineer")
     expect(reviewer).to_contain_text("gave no reply")
-    expect(reviewer).to_contain_text("no language model is here")
+    expect(reviewer).to_contain_text("it answers nobody")
     expect(page.locator(".seat .bad")).to_have_count(0)
     assert "warning warning" not in page.locator("#argument").inner_text().lower()
 

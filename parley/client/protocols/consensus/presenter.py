@@ -126,10 +126,6 @@ class ConsensusPresenter(Presenter):
         """Seats that gave a position."""
         self._reasons: dict[str, str] = {}
         """Seat -> what it said last of why it changed its answer."""
-        self._put: set[str] = set()
-        """Sentences that were put."""
-        self._repeats: set[int] = set()
-        """Posts that put a sentence again and ask nobody."""
 
     # -- posts
 
@@ -145,11 +141,6 @@ class ConsensusPresenter(Presenter):
             self._seats[post.n] = post.seat
             self._panel.add(post.seat)
             self._reasons[post.seat] = self._reason(body)
-        elif post.kind == "put":
-            sentence = words(body.get("sentence", ""))
-            if sentence in self._put and not items(body.get("asked")):
-                self._repeats.add(post.n)
-            self._put.add(sentence)
 
     def _reason(self, body: Body) -> str:
         """The claim that a position names as what moved it, and whose it is; else its own words."""
@@ -185,7 +176,7 @@ class ConsensusPresenter(Presenter):
         """What is put to be signed, and what a seat says to it."""
         if post.kind == "signature":
             yield "seat", f"  {line(post.seat)} {signatures.signature_words(body, width)}"
-        elif post.n not in self._repeats:
+        else:
             yield "score", f"  {signatures.put_words(body, width)}"
 
     def _brief_post(self, post: Post, body: Body) -> Iterator[StyledLine]:
@@ -216,8 +207,6 @@ class ConsensusPresenter(Presenter):
 
     def card(self, post: Post) -> Card:
         """A post as data."""
-        if post.n in self._repeats:
-            return Card(place="hidden")
         return cards.card(post.kind, object_of(post.body)) or super().card(post)
 
     def signals(self) -> tuple[Series, ...]:

@@ -56,16 +56,13 @@ class MadpSetup(Setup):
         return str(work.get("folder") or "") if work.get("performed", True) else ""
 
     def no_means(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:
-        """Experts act with tools in a folder, and only language models use tools."""
-        experts = [w for w in workers if "expert" in w.roles]
-        ends = "the task ends as a plan (planned, exit status 3)"
-        if not experts or (any(w.tools for w in experts) and folder):
+        """Experts act with tools, and those that ship are for a folder."""
+        if folder or settings.get("tool_calls") != 0 or not any("expert" in w.roles for w in workers):
             return ""
-        if all(w.family == "extractive" for w in experts):
-            return f"no language model is configured: experts quote documents or say what they would do; {ends}"
-        if not folder and settings.get("tool_calls") == 0:
-            return f"no folder is named, so nothing can be changed: {ends}; --folder DIR lets experts work on a copy"
-        return ""
+        return (
+            "no folder is named, so nothing can be changed: the task ends as a plan (planned, exit status 3); --folder"
+            " DIR lets experts work on a copy"
+        )
 
     def of_folder(
         self, data: bytes, workers: "Iterable[Announcement]", settings: Mapping[str, Any]

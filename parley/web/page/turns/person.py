@@ -16,6 +16,7 @@ from parley.agents.model.base import Completion, Emit
 from parley.agents.models.human import turn_words
 from parley.agents.worker import HANDED_BACK
 from parley.client.errors import BadInput
+from parley.client.text import hung
 from parley.schemas.wire import Undecodable, decode, encode
 from parley.web.page.shapes import HumanTurn
 from parley.web.page.turns.forms import asked, fields_of
@@ -174,7 +175,7 @@ def turn_of(shown: Shown) -> HumanTurn:
     return HumanTurn(
         seat=shown.seat, turn=shown.turn, kind=shown.kind, round=shown.round,
         deadline_ms=shown.deadline_ns // 1_000_000, error=shown.error, asked=asked(shown), question=shown.question,
-        prompt="\n".join(turn_words(shown, lambda _: True))[:MOST_PROMPT], fields=fields_of(shown),
+        prompt="\n".join(map(hung, turn_words(shown, lambda _: True)))[:MOST_PROMPT], fields=fields_of(shown),
     )  # fmt: skip
 
 

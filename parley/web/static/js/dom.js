@@ -1,7 +1,9 @@
 // Nodes of the page. Whatever a session says reaches the page as the text of a node, here and nowhere else.
 
-const OVERRIDES = /[\u202d\u202e]/g; // they make a text read backwards: it would show other words than it says
-const forwards = (text) => String(text).replace(OVERRIDES, "");
+// Direction marks, which make a text read otherwise than it is, and whatever else nobody sees; joiners, and signs before
+// numbers, stay (parley/client/text.py has the same list).
+const UNSEEN = /[^\P{Cf}\u200c\u200d\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/gu;
+const seen = (text) => String(text).replace(UNSEEN, "");
 const TARGET = /^(\/(?!\/)|#|\?)/; // a link leads to this gateway, or to a place on the page
 
 /**
@@ -27,7 +29,7 @@ function fill(node, options) {
   for (const [name, value] of Object.entries(options)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "class") node.setAttribute("class", value);
-    else if (name === "text") node.textContent = forwards(value);
+    else if (name === "text") node.textContent = seen(value);
     else if (name === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
     else if (name === "href" && !TARGET.test(value)) continue;
     else if (/^(on|style|src)/i.test(name)) throw new Error(`el: ${name} is no attribute of this page`);
@@ -38,7 +40,7 @@ function fill(node, options) {
 function add(node, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(forwards(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(seen(child)));
   }
 }
 

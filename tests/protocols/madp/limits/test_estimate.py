@@ -9,15 +9,24 @@ from parley.client import estimate as estimating
 from parley.client.api import request
 from parley.client.errors import BadInput
 from parley.schemas.expert import QUEUE
+from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget
 from parley.settings import has_tools, load
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 
 
+def crew(*, tools: bool = False) -> list[Announcement]:
+    """Who serves a task. The experts have a model."""
+    return [
+        msgspec.structs.replace(w, model="m", family="m") if w.queue.startswith(QUEUE) else w
+        for w in announced(rows_of("madp"), tools=tools)
+    ]
+
+
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     opening = request("q", protocol="madp", settings={"work_calls": 3})
-    workers = announced(rows_of("madp"))
+    workers = crew()
     told = list(estimating.words(estimating.of(opening, workers)))
     assert any("the whole task:" in text and "not known" in text for text in told)
     assert any("a turn of work:" in text and "upper bound 2 calls, 0 tokens, 0.0000 USD" in text for text in told)
@@ -40,7 +49,7 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
 
 def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
     """Only a language model uses them: the list that the operator allows makes no difference without one."""
-    opening, workers = request("q", protocol="madp"), announced(rows_of("madp"), tools=True)
+    opening, workers = request("q", protocol="madp"), crew(tools=True)
 
     def calls(tools: bool) -> int:
         found = estimating.of(opening, [msgspec.structs.replace(w, metered=True, tools=tools) for w in workers]).work
@@ -54,7 +63,7 @@ def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
 
 def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
     opening = request("q", protocol="madp", budget=Budget(tokens=3_199))
-    workers = [msgspec.structs.replace(w, metered=True) for w in announced(rows_of("madp"))]
+    workers = [msgspec.structs.replace(w, metered=True) for w in crew()]
     found = estimating.of(opening, workers)
     with pytest.raises(BadInput, match="limit 3199, the match and one turn of work may take 3200; nothing was") as e:
         estimating.refuse(found)
@@ -70,7 +79,7 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
         msgspec.structs.replace(w, metered=True, usd_per_million_input=1.0, usd_per_million_output=10.0)
         if w.queue == "helper"
         else w
-        for w in announced(rows_of("madp"))
+        for w in crew()
     ]
 
     def least(budget: Budget | None = None, **settings: object) -> tuple[int, float, str]:

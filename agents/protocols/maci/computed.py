@@ -1,4 +1,5 @@
-"""The helper of the MACI protocol: it finds passages, and measures how near quotations are to the matter.
+"""Turns of the MACI protocol that are computed: its helper finds passages, and measures how near quotations are to
+the matter.
 
     retrieve   BM25 takes twice as many passages as are wanted, an encoder orders them anew (B.2), and the first are
                taken; without an encoder, in the order of BM25
@@ -8,7 +9,7 @@ No language model has a part in either, whatever the seat's model is. Only figur
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
 import msgspec
@@ -17,6 +18,7 @@ import numpy as np
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, Spent
 from parley.agents.extractive.encoding import Done, Encoding
+from parley.agents.extractive.turn_method import TurnMethod, compares
 from parley.agents.model.base import Completion
 from parley.agents.retrieval.corpus import collapse
 from parley.agents.retrieval.dense import POOL, Rows, counted, rerank, unit
@@ -130,3 +132,9 @@ def _pools(queries: Sequence[str], pieces: Sequence[Piece], brief: RetrieveBrief
         [i for score, i in ranked(query, pieces)[: POOL * brief.k] if score > 0 or not brief.queries]
         for query in queries
     ]
+
+
+METHODS: Mapping[str, TurnMethod] = {
+    "retrieve": compares(retrieve, lambda body: f"{len(body.passages)} passages"),
+    "measure": compares(measure, lambda body: f"{len(body.similar.dots)} quotations measured"),
+}

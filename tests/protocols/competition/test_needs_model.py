@@ -1,0 +1,153 @@
+"""A session is refused before it begins where the extractive model would play what only a language model plays: by
+admission, and so by every door in the same words."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from parley.agents.models import make_model
+from parley.agents.protocols import KITS
+from parley.blocking import ask
+from parley.client.api import Parley
+from parley.client.client import Client
+from parley.client.errors import BadInput, Refusal
+from parley.coordinator.admission import admit, check_models, without_model
+from parley.coordinator.machine import Inadmissible
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.forking import changed
+from parley.schemas.presence import Announcement
+from parley.schemas.session import ForkSession, OpenSession
+from tests.protocols.competition.play import COMPETITION, small, speech
+from tests.support.engine import Engine, engine
+from tests.web.support import Web, folder_of
+
+FORMAT = small(speech("pro_1"), seats=2)
+DUEL = small(speech("pro_1"), seats=1)
+SEATS = ("pro_1", "pro_2", "con_1", "con_2", "judge")
+SAID = (
+    "seats: competition needs a language model, and {}: set LLM_PROVIDER and LLM_MODEL "
+    "(`parley doctor` says what is missing)"
+)
+NOBODY = SAID.format("pro_1, con_1, judge have none")
+
+
+def there(*keyless: str, queues: tuple[str, ...] = SEATS, **more: Any) -> list[Announcement]:
+    """A worker for each queue; of these names with the extractive model."""
+    return [
+        Announcement(
+            instance=f"{queue}-{more}", queue=queue, roles=(queue.partition("_")[0],), model="m",
+            family="extractive" if queue in keyless else "qwen", **more,
+        )
+        for queue in queues
+    ]  # fmt: skip
+
+
+def opened(workers: list[Announcement], **more: Any) -> Any:
+    request = OpenSession(question="Ban it?", protocol="competition", settings={"format": FORMAT}, **more)
+    return admit(COMPETITION, request, tuple(workers), 1, "")
+
+
+@pytest.mark.parametrize("protocol", sorted(name for name, found in PROTOCOLS.items() if not found.standing))
+def test_a_protocol_names_roles_that_need_a_model_where_its_kit_plays_none(protocol: str) -> None:
+    assert bool(PROTOCOLS[protocol].needs_model) == (KITS[protocol].extractive is None)
+
+
+@pytest.mark.parametrize(
+    ("keyless", "said"),
+    [
+        (("judge",), "judge has none"),
+        (("con_2", "judge"), "con_2, judge have none"),
+        (("pro_1", "con_1", "judge"), "pro_1, con_1, judge have none"),
+        (SEATS, "pro_1, pro_2, con_1 and 2 more have none"),
+    ],
+)
+def test_who_has_none_is_named(keyless: tuple[str, ...], said: str) -> None:
+    with pytest.raises(Inadmissible) as refused:
+        opened(there(*keyless))
+    assert str(refused.value) == SAID.format(said) and refused.value.field == "seats"
+    assert refused.value.worker, "a worker that is not heard yet may have one"
+
+
+def test_a_copy_with_a_model_a_person_and_who_is_not_seated_are_no_reason() -> None:
+    assert len(opened(there()).seats) == 5
+    assert len(opened(there("judge") + there(queues=("judge",), room=2)).seats) == 5
+    with pytest.raises(Inadmissible, match="and judge has none"):
+        opened(there("judge") + there(queues=("judge",), draining=True))
+    assert len(opened(there("pro_2"), waits={"pro_2": 60.0}).seats) == 5
+    assert len(opened(there("pro_9", "panelist_1", queues=(*SEATS, "pro_9", "panelist_1"))).seats) == 5
+
+
+def test_on_a_stack_every_queue_of_such_a_role_counts() -> None:
+    assert without_model(COMPETITION, there()) == ()
+    assert without_model(COMPETITION, there("pro_2", "judge")) == ("judge", "pro_2")
+    assert without_model(PROTOCOLS["critic"], there("judge")) == ()
+
+
+def test_a_task_that_chooses_its_experts_needs_one_that_has_a_model() -> None:
+    tasks = replace(PROTOCOLS["madp"], needs_model=("expert",))
+    experts = ("expert_sre", "expert_dba", "helper")
+    for keyless in (("expert_sre", "helper"), ("helper",)):
+        check_models(tasks, there(*keyless, queues=experts), ())
+    with pytest.raises(Inadmissible, match="madp needs a language model, and expert_dba, expert_sre have none"):
+        check_models(tasks, there(*experts, queues=experts), ())
+
+
+def test_a_fork_needs_one_too() -> None:
+    record = opened(there())
+    assert changed(COMPETITION, record, ForkSession(of="s1"), tuple(there()))[0] == record
+    with pytest.raises(Inadmissible, match="and judge has none"):
+        changed(COMPETITION, record, ForkSession(of="s1"), tuple(there("judge")))
+
+
+def test_a_worker_without_a_language_model_says_so() -> None:
+    (judge,) = there("judge", queues=("judge",))
+    assert judge.keyless and not msgspec.structs.replace(judge, family="qwen").keyless
+
+
+# ---------------------------------------------------------------- at the doors
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[Engine]:
+    async with engine(tmp_path / "bus", queues={"pro_1": "pro", "con_1": "con", "judge": "judge"}) as started:
+        await started.moderator()
+        for queue in started.queues:
+            await started.worker(queue, model=make_model("extractive"))
+        yield started
+
+
+@pytest.mark.parametrize("user", ["owner", "alice"])
+async def test_the_page_and_programs_are_told_alike(bus: Engine, tmp_path: Path, user: str) -> None:
+    """A client that is no owner cannot see who is there: the moderator tells it."""
+    tokens = folder_of(bus, tmp_path / "keys")
+    chat = {
+        "model": "parley/competition", "messages": [{"role": "user", "content": "Ban it?"}],
+        "parley": {"settings": {"format": DUEL}},
+    }  # fmt: skip
+    async with Web(bus.server.url, tmp_path / "keys") as web, web.client(tokens[user]) as browser:
+        asked = {"question": "Ban it?", "protocol": "competition", "settings": {"format": DUEL}}
+        page = await browser.post("/api/sessions", asked, 409)
+        assert (page["error"]["field"], page["error"]["message"]) == ("seats", NOBODY)
+        program = await browser.post("/v1/chat/completions", chat, 400)
+        assert (program["error"]["param"], program["error"]["message"]) == ("seats", NOBODY)
+        rows = (await browser.get("/api/sessions"))["sessions"]
+        assert {row["status"] for row in rows} <= {"refused"}
+
+
+async def test_the_library_raises_it(bus: Engine) -> None:
+    parley = Parley(Client(bus.owner, "owner"))
+    with pytest.raises(Refusal) as refused:
+        await parley.ask("Ban it?", protocol="competition", settings={"format": DUEL})
+    assert (refused.value.field, str(refused.value)) == ("seats", NOBODY)
+    (row,) = await parley.client.sessions()
+    assert row.status == "refused" and await parley.client.log(row.session) == []
+
+
+def test_one_call_of_the_library_starts_no_stack_for_it(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="competition needs a language model, and con_1, con_2, con_3 and 6 more have"):
+        ask("Ban it?", protocol="competition", state=tmp_path / "never")
+    assert not (tmp_path / "never").exists()
