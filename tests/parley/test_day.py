@@ -435,7 +435,7 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
         found = json.loads(fresh.run("doctor", *client)[1])
         assert (found["moderators"]["status"], found["credentials"]["status"]) == ("unknown", "ok")
         found = json.loads(fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *given)[1])
-        assert (found["shortest_most"]["turns"], found["fits_one_round"]) == (2, True)
+        assert (found["shortest_most"]["turns"], found["fits_one_round"]) == (4, True)
         code, _, err = fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *client)
         assert code == 2 and "only an owner's credentials may ask that" in err
     finally:
