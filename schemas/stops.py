@@ -84,7 +84,7 @@ STOPS: Mapping[str, StopRow] = {
             converged=True,
             status="finished",
             exit_code=0,
-            words="all hold the same answer, also after one of them was to argue against it",
+            words="all hold the same answer, also after they replied to arguments against it",
         ),
         StopRow(
             reason="plateau",
