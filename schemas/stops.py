@@ -42,7 +42,7 @@ STOPS: Mapping[str, StopRow] = {
             converged=True,
             status="finished",
             exit_code=0,
-            words="enough seats signed the same answer",
+            words="enough seats said or signed the same answer",
         ),
         StopRow(
             reason="stuck",

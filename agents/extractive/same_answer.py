@@ -61,7 +61,7 @@ def agreement(a: str, b: str) -> float:
 
 def _small(word: str) -> str:
     """A word without its case, unless case may be all that it says: `mW`, `MW`, `kHz`, `US`."""
-    usual = len(word) > 2 and (word.islower() or word.isupper() or word.istitle())
+    usual = len(word) > 2 and (word.isupper() or word[1:] == word[1:].lower())
     small = word.casefold()
     return small if usual or small in _ARTICLES or small == "no" else word
 
