@@ -1,12 +1,13 @@
 """critic: an answerer, a critic that keeps a profile of its objections, and a judge that says when it is enough.
 
 Source: seeds/madcap.md. The judge rewrites the question, and only the rewritten one is debated. A round is: an answer
-(`answer`, afresh), one new objection (`critique`), the judge's ruling (`judge`). Around it: the helper says whether an
-objection is new (`compare`), a critic that finds nothing too early is asked again (`press`), and the judge's bias is
-measured on request (`judge` once more, in the opposite order).
+(`answer`, afresh), one new objection (`critique`), the judge's ruling (`judge`), which also says whether the objection
+repeats an earlier one. A critic that finds nothing new too early is asked again (`press`), and the judge's bias is
+measured on request (`judge` once more, in the opposite order). The verdict is signed by the answerer (`sign`), and one
+that narrows by the critic (`countersign`); one that is not signed goes back once.
 
-    REWRITING -> (ANSWERING -> CRITIQUING [-> COMPARING] [-> PRESSING [-> COMPARING]] -> JUDGING [-> REJUDGING])*
-    -> CONCLUDING -> DONE
+    REWRITING -> (ANSWERING -> CRITIQUING [-> PRESSING] -> JUDGING [-> PRESSING -> JUDGING] [-> REJUDGING])*
+    -> CONCLUDING [-> SIGNING [-> CONCLUDING [-> SIGNING]]] -> DONE
 
 What was said lives in posts; the state refers to them by number.
 """
@@ -16,10 +17,12 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
-from parley.coordinator.protocols.critic.check import check
-from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state
+from parley.coordinator.protocols.critic.check import check, departs
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refused_by
 from parley.coordinator.protocols.critic.measures import COUNTED
 from parley.coordinator.protocols.critic.outcome import figures, outcome
+from parley.coordinator.protocols.critic.rewriting import compared
+from parley.coordinator.protocols.critic.ruling import met, repeats, weighs
 from parley.coordinator.protocols.critic.seats import ROLES, seat
 from parley.coordinator.protocols.critic.state import (
     ANSWERER,
@@ -29,6 +32,7 @@ from parley.coordinator.protocols.critic.state import (
     Phase,
     Round,
     State,
+    answer,
     answer_first,
     body_of,
     direction,
@@ -36,49 +40,56 @@ from parley.coordinator.protocols.critic.state import (
     move,
     raised,
     seat_of,
+    verdict,
 )
 from parley.coordinator.protocols.critic.turns import (
     ANSWER,
-    COMPARE,
+    COUNTERSIGN,
     CRITIQUE,
     JUDGING,
     PRESS,
     REWRITE,
+    SIGN,
     VERDICT,
     ask_answer,
-    ask_compare,
+    ask_countersign,
     ask_critique,
     ask_judge,
     ask_rewrite,
+    ask_sign,
     ask_verdict,
     caps,
     plan,
 )
-from parley.coordinator.signals import paraphrase
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.critic import (
-    DUPLICATE_AT,
-    DUPLICATE_AT_LEXICAL,
+    NARROWS,
+    REVERSES,
     START,
     Answer,
     Bias,
-    Comparison,
+    Countersignature,
     Critique,
     Judgement,
     Objection,
     Pressed,
+    Question,
     Raised,
+    Repeated,
     Rewritten,
     Settings,
-    Similarities,
+    Signature,
     Tally,
     Verdict,
 )
-from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
-from parley.schemas.text import same
+from parley.schemas.stops import STOPS
+from parley.schemas.text import same, stands_in
 from parley.schemas.wire import raw
 
 PUBLIC = "public"
+SETTLED = 50.0
+"""Points of confidence below which nothing is settled: the answer is as likely wrong as right."""
+_EARLY = "You found nothing new, after too few rounds to believe it."
 Says = tuple[Wish, ...]
 replace = msgspec.structs.replace
 
@@ -98,9 +109,11 @@ def _start(v: View) -> Step:
 def _on_rewritten(s: State, e: Answered, v: View) -> Step:
     """From here on there is no other question than this. A neutral one may be kept as it was asked."""
     if same(e.body.question, v.opened.question):
-        as_asked = Rewritten(question=v.opened.question, note="kept as asked")
+        as_asked = Question(question=v.opened.question, note="kept as asked")
         return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, as_asked, e.seat),))
-    says = (Rephrase(question=e.body.question), _say("question", 0, e.body, e.seat))
+    found = compared(v.opened.question, e.body.question)
+    post = Question(question=e.body.question, note=e.body.note, left_out=found.left_out, added=found.added)
+    says = (Rephrase(question=e.body.question), _say("question", 0, post, e.seat))
     return _next_round(replace(s, question=v.next_post), v, says)
 
 
@@ -108,7 +121,7 @@ def _on_not_rewritten(s: State, e: Missed, v: View) -> Step:
     """The question stands as it was asked, and the post says so; nothing is asked further where the budget is short."""
     if e.short:
         return _fail(s, e, v, "the judge did not rewrite the question")
-    original = Rewritten(
+    original = Question(
         question=v.opened.question, note=f"as it was asked, since no rewriting could be used: {e.why}"[:4_000]
     )
     return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, original, ""),))
@@ -139,7 +152,7 @@ def _on_no_answer(s: State, e: Missed, v: View) -> Step:
 
 
 def _on_objected(s: State, e: Answered, v: View) -> Step:
-    """A new objection, one to be compared with the profile, or none."""
+    """A new objection, the words of one that stands already, or none."""
     c: Critique = e.body
     number = 0 if c.exhausted else len(s.profile) + 1
     post = Raised(
@@ -148,13 +161,24 @@ def _on_objected(s: State, e: Answered, v: View) -> Step:
     )  # fmt: skip
     says = (_say("objection", e.round, post, e.seat),)
     s = replace(s, heard=_with(s.heard, CRITIC)).mark(raised=(*s.now.raised, v.next_post))
+    known = next((o for o in s.profile if not o.answered and same(c.objection, o.text)), None)
+    if c.exhausted and c.checked:
+        return _judge(s.mark(exhausted=True), v, says, c.checked)  # whoever shows a check is not asked again before it is judged
     if c.exhausted:
-        if c.checked and any(r.pressed for r in s.rounds):
-            return _judge(s.mark(exhausted=True), v, says)  # asked once, and computed: it is not asked again
-        return _nothing_new(s, v, says, "You found nothing new, after too few rounds to believe it.")
-    if not s.profile:
-        return _judge(s.mark(objection=v.next_post), v, says)
-    return replace(s, phase=Phase.COMPARING), (*says, ask_compare(s, v, c.objection))
+        return _nothing_new(s, v, says, _EARLY)
+    if known is not None:
+        repeated = Repeated(objection=c.objection, repeats=known.number, text=known.text, weight=_weight(known))
+        says = (*says, _say("repeated", e.round, repeated))
+        return _nothing_new(s.mark(repeats=(*s.now.repeats, v.next_post + 1)), v, says, _repeating(known))
+    return _judge(s.mark(objection=v.next_post), v, says)
+
+
+def _repeating(o: Objection) -> str:
+    return f"Your objection says what objection {o.number} says already: {o.text}"
+
+
+def _weight(o: Objection) -> float:
+    return 0.0 if o.weight is msgspec.UNSET else o.weight
 
 
 def _on_no_objection(s: State, e: Missed, v: View) -> Step:
@@ -165,79 +189,60 @@ def _on_no_objection(s: State, e: Missed, v: View) -> Step:
     return _judge(s, v, ())
 
 
-def _on_compared(s: State, e: Answered, v: View) -> Step:
-    similar: Similarities = e.body
-    by = next((flag for flag in (BY_ENCODER, BY_WORDS) if flag in e.flags), "helper")
-    why = next((flag.removeprefix(WHY) for flag in e.flags if flag.startswith(WHY)), "")
-    raised_post, comparison = _compare(s, v, similar.values, by, why)
-    return _compared(s, v, raised_post, comparison)
-
-
-def _on_not_compared(s: State, e: Missed, v: View) -> Step:
-    """The helper failed: by words alone, marked as such, and the session goes on."""
-    raised_post, comparison = _compare(s, v, _lexical(s, v), "lexical_fallback", f"{e.seat}: {e.why}"[:300])
-    return _compared(s, v, raised_post, comparison)
-
-
-def _lexical(s: State, v: View) -> tuple[float, ...]:
-    raised_post = raised(v, s.now.raised[-1])
-    assert raised_post is not None
-    return tuple(round(paraphrase.similarity(raised_post.objection, o.text), 4) for o in s.profile)
-
-
-def _compare(s: State, v: View, values: tuple[float, ...], source: str, why: str) -> tuple[Raised, Comparison]:
-    """The nearest objection of the profile; the same words are the same objection whatever the helper says."""
-    raised_post = raised(v, s.now.raised[-1])
-    assert raised_post is not None
-    similar = [1.0 if same(raised_post.objection, o.text) else x for x, o in zip(values, s.profile, strict=True)]
-    nearest = max(range(len(similar)), key=lambda i: similar[i])
-    of_source = {"helper": DUPLICATE_AT, BY_ENCODER: v.settings.duplicate_at_encoder}
-    threshold = of_source.get(source, DUPLICATE_AT_LEXICAL)
-    return raised_post, Comparison(
-        objection=raised_post.objection,
-        nearest=s.profile[nearest].number,
-        nearest_text=s.profile[nearest].text,
-        similarity=similar[nearest],
-        threshold=threshold,
-        duplicate=similar[nearest] >= threshold,
-        source=source,
-        why=why,
-    )
-
-
-def _compared(s: State, v: View, raised_post: Raised, c: Comparison) -> Step:
-    says = (_say("comparison", s.now.number, c),)
-    s = s.mark(comparisons=(*s.now.comparisons, v.next_post))
-    if c.duplicate:
-        again = f"Your objection says what objection {c.nearest} says already: {c.nearest_text}"
-        return _nothing_new(s, v, says, again)
-    return _judge(s.mark(objection=s.now.raised[-1]), v, says)
-
-
 def _nothing_new(s: State, v: View, says: Says, why: str) -> Step:
     """Too early, the critic is asked once more in a sharper tone; else the debate ends with this round's judgement."""
-    if s.now.number < v.settings.min_rounds and not s.now.pressed:
-        s = replace(s, phase=Phase.PRESSING).mark(pressed=True)
-        return s, (*says, _say("pressed", s.now.number, Pressed(why=why)), ask_critique(s, v, why))
-    return _judge(s.mark(exhausted=True), v, says)
+    return _press(s, v, says, why) if _is_early(s, v) else _judge(s.mark(exhausted=True), v, says)
+
+
+def _is_early(s: State, v: View) -> bool:
+    return s.now.number < v.settings.min_rounds and not s.now.pressed
+
+
+def _press(s: State, v: View, says: Says, why: str) -> Step:
+    s = replace(s, phase=Phase.PRESSING).mark(pressed=True, exhausted=False)
+    return s, (*says, _say("pressed", s.now.number, Pressed(why=why)), ask_critique(s, v, why))
 
 
 # ---------------------------------------------------------------- judge
 
 
-def _judge(s: State, v: View, says: Says) -> Step:
+def _judge(s: State, v: View, says: Says, checked: str = "") -> Step:
     s = replace(s, phase=Phase.JUDGING)
-    return s, (*says, ask_judge(s, v))
+    return s, (*says, ask_judge(s, v, checked=checked))
 
 
 def _on_judged(s: State, e: Answered, v: View) -> Step:
+    """The ruling. Where the objection repeats one of the profile, or the critic's check does not hold, there was nothing
+    new: too early, the critic is asked again."""
     j: Judgement = e.body
     says: Says = (_say("judgement", e.round, j, e.seat),)
     s = s.mark(judgement=v.next_post, score=j.score)
+    said = raised(v, s.now.raised[-1]) if s.now.raised else None
+    if said is not None and not said.number and said.checked:
+        s = s.mark(checked=j.check_holds)
+        if not j.check_holds and _is_early(s, v):
+            return _press(s, v, says, _EARLY)
+    number = repeats(s, v, j)
+    if said is not None and number:
+        s, post = _repeated(s, v, said, number, weighs(j))
+        says = (*says, post)
+        if _is_early(s, v):
+            return _press(s, v, says, _repeating(s.profile[number - 1]))
+        s = s.mark(exhausted=True)
     if v.settings.measure_bias and s.now.objection is not None:
         return replace(s, phase=Phase.REJUDGING), (*says, ask_judge(s, v, swapped=True))
     s, says = _count(s, v, j, says)
     return _decide(s, v, says)
+
+
+def _repeated(s: State, v: View, said: Raised, number: int, weight: float) -> tuple[State, SayOn]:
+    """Nothing is lost by a repetition: the objection that it repeats weighs what weighs more."""
+    o = s.profile[number - 1]
+    o = replace(o, weight=max(_weight(o), weight))
+    s = replace(s, profile=(*s.profile[: number - 1], o, *s.profile[number:]))
+    s = s.mark(objection=None, repeats=(*s.now.repeats, v.next_post + 1))
+    post = Repeated(objection=said.objection, repeats=number, text=o.text, weight=_weight(o))
+    return s, _say("repeated", s.now.number, post)
 
 
 def _on_unjudged(s: State, e: Missed, v: View) -> Step:
@@ -274,21 +279,22 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
     raised_post = raised(v, s.now.objection)
     moved = Moved()
     if j is not None:
-        moved = move(s, j, raised_post is not None)
-        s = replace(s, profile=tuple(_ruled(o, j) for o in s.profile))
+        meets = met(s, v, j)
+        moved = move(s, meets)
+        s = replace(s, profile=tuple(_ruled(o, meets) for o in s.profile))
     if raised_post is not None:
         new = Objection(
             number=raised_post.number, round=s.now.number, text=raised_post.objection, citations=raised_post.citations
         )
-        s = replace(s, profile=(*s.profile, _weighed(new, j, moved.weight)))
+        s = replace(s, profile=(*s.profile, _weighed(new, j)))
     source = "unjudged" if j is None else "judge"
     s = s.mark(source=source)
-    confidence = of_state(s, v)
+    confidence = of_state(s)
     trend = (*s.trend(), confidence)
     tally = Tally(
         confidence=confidence, trend=trend, direction=direction(trend, START),
         label=label(confidence), answered=moved.answered, reopened=moved.reopened,
-        found=raised_post.number if raised_post else 0, weight=moved.weight, profile=s.profile, source=source,
+        found=raised_post.number if raised_post else 0, weight=weighs(j) if j is not None and raised_post is not None else 0.0, profile=s.profile, source=source,
         missing=s.now.missing,
         bias=s.now.bias,
     )  # fmt: skip
@@ -297,18 +303,18 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
     return s, (*says, _say("tally", s.now.number, tally))
 
 
-def _ruled(o: Objection, j: Judgement) -> Objection:
-    return o if o.closed else replace(o, answered=o.number in j.answered)
+def _ruled(o: Objection, meets: frozenset[int]) -> Objection:
+    return o if o.closed else replace(o, answered=o.number in meets)
 
 
-def _weighed(o: Objection, j: Judgement | None, weight: float) -> Objection:
+def _weighed(o: Objection, j: Judgement | None) -> Objection:
     """With its weight and what it contradicts; one that has nothing to it is closed at once."""
     if j is None:
         return o
     if j.contradicts:
         o = replace(o, contradicts=j.contradicts)
     worthless = j.score >= WORTHLESS
-    return replace(o, weight=weight, closed=worthless, answered=worthless)
+    return replace(o, weight=weighs(j), closed=worthless, answered=worthless)
 
 
 def _decide(s: State, v: View, says: Says) -> Step:
@@ -326,10 +332,30 @@ def _decide(s: State, v: View, says: Says) -> Step:
 # ---------------------------------------------------------------- the end
 
 
-def _conclude(s: State, v: View, reason: str, says: Says, **more: Any) -> Step:
-    """The stop decision with its certificate, and the judge's verdict."""
+def _conclude(s: State, v: View, reason: str, says: Says, short: str = "") -> Step:
+    """The debate is over: the judge writes its verdict."""
+    s = replace(s, phase=Phase.CONCLUDING, ending=_ending(s, reason), short=short)
+    return s, (*says, ask_verdict(s, v))
+
+
+def _ending(s: State, reason: str) -> str:
+    """Why the debate ended. Nothing is settled while an objection overturns the answer, or one that nobody judged is
+    open, or the last round was not judged, or confidence is low."""
+    if not STOPS[reason].converged:
+        return reason
+    if refused_by(s):
+        return "overturned"
+    unjudged = s.now.source != "judge" or any(not o.answered and o.weight is msgspec.UNSET for o in s.profile)
+    return "unsettled" if unjudged or s.confidence < SETTLED else reason
+
+
+def _finish(s: State, v: View, says: Says) -> Step:
+    """The stop decision with its certificate. An answer that the verdict reversed is overturned, whatever ended the
+    debate."""
+    more = {"what": s.short} if s.short else {}
+    reason = "overturned" if s.reversed_by else s.ending
     stop = Stop(reason=reason, certificate=raw({**figures(s, v, says), **more}))
-    return replace(s, phase=Phase.CONCLUDING), (*says, stop, ask_verdict(s, v, reason))
+    return replace(s, phase=Phase.DONE), (*says, stop, Finish())
 
 
 def _fail(s: State, e: Missed, v: View, why: str) -> Step:
@@ -347,15 +373,6 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     return _out_of_budget(s, e, v, ())
 
 
-def _on_compare_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
-    """The objection is compared by words, for the record; then the session ends."""
-    _, c = _compare(s, v, _lexical(s, v), "lexical_fallback", e.what)
-    says: Says = (_say("comparison", s.now.number, c),)
-    s = s.mark(comparisons=(*s.now.comparisons, v.next_post), objection=None if c.duplicate else s.now.raised[-1])
-    s, says = _count(s, v, None, says)
-    return _out_of_budget(s, e, v, says)
-
-
 def _on_judge_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     """The round's objection is appended unjudged, for the record; then the session ends."""
     s, says = _count(s, v, None, ())
@@ -366,19 +383,71 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     """The verdict is still asked, from what was held back for it; when time is over, or without an answer, nothing
     is."""
     if s.answer is not None and not e.seconds:
-        return _conclude(s, v, "budget", says, what=e.what)
+        return _conclude(s, v, "budget", says, e.what)
     stop = Stop(reason="budget", certificate=raw({**figures(s, v, says), "what": e.what}))
     return replace(s, phase=Phase.DONE), (*says, stop, Finish())
 
 
 def _on_verdict(s: State, e: Answered, v: View) -> Step:
-    post = _say("verdict", e.round, e.body, e.seat)
-    return replace(s, phase=Phase.DONE, verdict=v.next_post), (post, Finish())
+    """One that is the answer word for word needs no signature; one that contradicts the debate is not taken; one that
+    reverses is the judge's own. Every other one is signed."""
+    given: Verdict = e.body
+    says: Says = (_say("verdict", e.round, given, e.seat),)
+    standing = answer(v, s.answer)
+    assert standing is not None, "a verdict is on an answer"
+    s = replace(s, refused=departs(given, s, v), verdict=v.next_post, signed=())
+    if s.refused or same(given.answer, standing.answer):
+        return _finish(s, v, says)
+    if given.ruling == REVERSES:
+        return _finish(replace(s, reversed_by=given.reversed_by), v, says)
+    return replace(s, phase=Phase.SIGNING), (*says, ask_sign(s, v, given))
+
+
+def _on_signed(s: State, e: Answered, v: View) -> Step:
+    """The answerer says whether the verdict states its answer; then, where it narrows, the critic whether an open
+    objection is left out."""
+    given = verdict(v, s.verdict)
+    assert given is not None, "a verdict is signed"
+    if e.kind == COUNTERSIGN:
+        return _on_countersigned(s, e, v)
+    signature: Signature = e.body
+    says: Says = (_say("signature", e.round, signature, e.seat),)
+    if signature.states == "no":
+        clause = f": {signature.differs!r}" if stands_in(signature.differs, given.answer) else ""
+        return _unsigned(s, v, f"the answerer says that this does not state its answer{clause}", says)
+    s = replace(s, signed=(e.seat,))
+    if given.ruling == NARROWS and s.open_objections():
+        return s, (*says, ask_countersign(s, v, given))
+    return _finish(s, v, says)
+
+
+def _on_countersigned(s: State, e: Answered, v: View) -> Step:
+    """Left out counts only with the number of an open objection."""
+    given: Countersignature = e.body
+    says: Says = (_say("countersignature", e.round, given, e.seat),)
+    if given.left_out in s.open_objections():
+        text = s.profile[given.left_out - 1].text
+        return _unsigned(s, v, f"the critic says that objection {given.left_out} is left out: {text}", says)
+    return _finish(replace(s, signed=(*s.signed, e.seat)), v, says)
+
+
+def _unsigned(s: State, v: View, why: str, says: Says) -> Step:
+    """It goes back once; then the answer stands, and the verdict beneath it."""
+    if s.unsigned:
+        return _finish(replace(s, refused=f"answer: {why}"), v, says)
+    s = replace(s, phase=Phase.CONCLUDING, unsigned=why)
+    return s, (*says, ask_verdict(s, v))
+
+
+def _on_not_signed(s: State, e: Missed | Unaffordable, v: View) -> Step:
+    """Who says nothing has not signed, and other words of the judge's would not help."""
+    why = f"{e.seat} did not sign: {e.why}" if isinstance(e, Missed) else f"nobody could be asked to sign: {e.what}"
+    return _finish(replace(s, refused=f"answer: {why[:1_000]}"), v, ())
 
 
 def _on_no_verdict(s: State, e: Missed | Unaffordable, v: View) -> Step:
-    """The result falls back on the answer that stands."""
-    return replace(s, phase=Phase.DONE), (Finish(),)
+    """The result falls back on the answer that stands; a verdict that was not signed stands beneath it."""
+    return _finish(replace(s, refused=f"answer: {s.unsigned}" if s.unsigned else ""), v, ())
 
 
 def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -398,22 +467,17 @@ TABLE: Table = {
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.CRITIQUING: {
-        Answered: to(_on_objected, Phase.COMPARING, Phase.PRESSING, Phase.JUDGING),
+        Answered: to(_on_objected, Phase.PRESSING, Phase.JUDGING),
         Missed: to(_on_no_objection, Phase.JUDGING, Phase.CONCLUDING, Phase.DONE),
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
-    Phase.COMPARING: {
-        Answered: to(_on_compared, Phase.PRESSING, Phase.JUDGING),
-        Missed: to(_on_not_compared, Phase.PRESSING, Phase.JUDGING),
-        Unaffordable: to(_on_compare_unaffordable, Phase.CONCLUDING, Phase.DONE),
-    },
     Phase.PRESSING: {
-        Answered: to(_on_objected, Phase.COMPARING, Phase.JUDGING),
+        Answered: to(_on_objected, Phase.JUDGING),
         Missed: to(_on_no_objection, Phase.JUDGING),
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.JUDGING: {
-        Answered: to(_on_judged, Phase.REJUDGING, Phase.ANSWERING, Phase.CONCLUDING),
+        Answered: to(_on_judged, Phase.PRESSING, Phase.REJUDGING, Phase.ANSWERING, Phase.CONCLUDING),
         Missed: to(_on_unjudged, Phase.ANSWERING, Phase.CONCLUDING),
         Unaffordable: to(_on_judge_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
@@ -423,9 +487,14 @@ TABLE: Table = {
         Unaffordable: to(_on_not_rejudged, Phase.ANSWERING, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.CONCLUDING: {
-        Answered: to(_on_verdict, Phase.DONE),
+        Answered: to(_on_verdict, Phase.SIGNING, Phase.DONE),
         Missed: to(_on_no_verdict, Phase.DONE),
         Unaffordable: to(_on_no_verdict, Phase.DONE),
+    },
+    Phase.SIGNING: {
+        Answered: to(_on_signed, Phase.SIGNING, Phase.CONCLUDING, Phase.DONE),
+        Missed: to(_on_not_signed, Phase.DONE),
+        Unaffordable: to(_on_not_signed, Phase.DONE),
     },
     Phase.DONE: {},
 }
@@ -438,8 +507,8 @@ PROTOCOL = Protocol(
     table=TABLE,
     done=Phase.DONE,
     replies={
-        REWRITE: Rewritten, ANSWER: Answer, CRITIQUE: Critique, PRESS: Critique, COMPARE: Similarities,
-        JUDGING: Judgement, VERDICT: Verdict,
+        REWRITE: Rewritten, ANSWER: Answer, CRITIQUE: Critique, PRESS: Critique, JUDGING: Judgement, VERDICT: Verdict,
+        SIGN: Signature, COUNTERSIGN: Countersignature,
     },
     roles=ROLES,
     channel=PUBLIC,
@@ -448,7 +517,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((seat_of(v, JUDGE), caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("objections_exhausted", "confidence", "round_limit", "budget", "quorum"),
+    stops=("objections_exhausted", "confidence", "overturned", "unsettled", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     counted=COUNTED,

@@ -10,9 +10,16 @@ from typing import Any
 
 from parley.coordinator.machine import Session
 from parley.schemas import log
-from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Critique, Judgement, Rewritten, Similarities, Verdict
+from parley.schemas.protocols.critic import (
+    NO_NEW_OBJECTION,
+    Countersignature,
+    Critique,
+    Rewritten,
+    Signature,
+    Verdict,
+)
 from parley.schemas.session import Budget
-from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer
+from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
 
 UNLIMITED = Budget()
@@ -24,7 +31,14 @@ class Small:
 
     settings: dict[str, Any]
     scores: tuple[float, ...] = (20,)
-    similar: tuple[float, ...] = (0.1, 0.9)
+    repeats: bool = False
+    """Whether an objection may repeat the first one."""
+    checks: bool = False
+    """Whether the critic may show a check."""
+    verdicts: tuple[tuple[str, str], ...] = (("Tape", "upholds"),)
+    """Answers of the verdict, and what each does."""
+    signs: bool = False
+    """Whether somebody may not sign."""
     objections: tuple[str, ...] = ("",)
     """The empty one differs by round."""
     questions: tuple[str, ...] = (REWRITTEN,)
@@ -40,12 +54,25 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100)),
-    "same words": Small({"round_limit": 2}, similar=(0.1,), objections=("it burns",)),
-    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
+    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 60, 100), repeats=True),
+    "same words": Small({"round_limit": 2}, scores=(60,), objections=("it burns",)),
+    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}, repeats=True),
+    "checks": Small({"round_limit": 2}, scores=(60,), checks=True),
     "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}, scores=(20, 100)),
+    "signing": Small(
+        {"round_limit": 1, "min_rounds": 1}, scores=(20, 60, 90), signs=True,
+        verdicts=(("Tape", "upholds"), ("Tape, dry", "upholds"), ("Some tape", "narrows"), ("Disk", "reverses")),
+    ),
+    "no time to sign": Small(
+        {"round_limit": 1, "min_rounds": 1}, scores=(60,), verdicts=(("Some tape", "narrows"),),
+        budget=Budget(seconds=5), late=True, signs=True,
+    ),
+    "no tokens to sign": Small(
+        {"round_limit": 1, "min_rounds": 1}, scores=(60,), verdicts=(("Some tape", "narrows"),),
+        budget=Budget(tokens=480 + 120 * 3), usages=(120,),
+    ),
     "seconds": Small(
-        {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
+        {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, budget=Budget(seconds=5), late=True
     ),
     "no second judgement": Small(
         {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
@@ -71,21 +98,35 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
         case "rewrite":
             yield from (Rewritten(question=text) for text in world.questions)
         case "answer":
-            yield answer()
+            yield answer("Tape", *(o.number for o in profile))
         case "critique" | "press":
             yield Critique(objection=NO_NEW_OBJECTION)
+            if world.checks:
+                yield Critique(objection=NO_NEW_OBJECTION, checked="2 + 2 = 4")
             yield from (Critique(objection=text or f"objection of round {ask.round}") for text in world.objections)
-        case "compare":
-            yield from (Similarities(values=(x,) * len(profile)) for x in world.similar)
         case "judge":
             numbers = tuple(o.number for o in profile)
             for score in world.scores:
-                yield Judgement(score=score)
+                yield judgement(score, check_holds=world.checks)
                 if numbers:
-                    yield Judgement(score=score, answered=numbers)
+                    yield judgement(score, *(o.number for o in profile if not o.closed))
+                if numbers and world.repeats:
+                    yield judgement(score, repeats=1)
+            if world.checks:
+                yield judgement(world.scores[0])
         case "verdict":
-            yield Verdict(answer="Tape", reasoning="r", ruling="upholds")
-            yield Verdict(answer="Disk", reasoning="r", ruling="reverses")
+            weighty = next((o.number for o in profile if not o.answered), 0)
+            for text, ruling in world.verdicts:
+                by = weighty if ruling == "reverses" else 0
+                yield Verdict(answer=text, reasoning="r", ruling=ruling, reversed_by=by)
+        case "sign":
+            yield Signature(states="yes")
+            if world.signs:
+                yield Signature(states="no", differs="ape")
+        case "countersign":
+            yield Countersignature()
+            if world.signs:
+                yield Countersignature(left_out=1)
 
 
 def moves(world: Small, session: Session) -> Iterator[Move]:
@@ -97,17 +138,17 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
     yield from ticks(session)
 
 
-ORDER = ("rewriting", "answering", "critiquing", "comparing", "pressing", "judging", "rejudging", "concluding", "done")
+ORDER = ("rewriting", "answering", "critiquing", "pressing", "judging", "rejudging", "concluding", "signing", "done")
 
 
 def rank(session: Session) -> tuple[int, ...]:
     """Grows with every event that is not an idle tick, and is bounded."""
     s = session.inner
-    pressed, said = (s.now.pressed, len(s.now.raised)) if s.rounds else (False, 0)
-    phase = ORDER.index(s.phase) - 2 * (s.phase == "pressing" and said < 1)
-    again = s.phase == "comparing" and said > 1
-    ended = session.stopped is not None
-    return (session.closed, ended, 0 if ended else len(s.rounds), pressed, said, phase + again, attempts(session))
+    pressed = s.now.pressed if s.rounds else False
+    over = ORDER.index(s.phase) >= ORDER.index("concluding")
+    signed = (bool(s.unsigned), s.verdict or 0, len(s.signed)) if over else (False, 0, 0)
+    phase = 0 if over else ORDER.index(s.phase)
+    return (session.closed, over, *signed, len(s.rounds) * (not over), pressed, phase, attempts(session))
 
 
 def waits(session: Session) -> None:
