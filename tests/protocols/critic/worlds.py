@@ -8,6 +8,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from parley.coordinator.machine import Session
 from parley.schemas import log
 from parley.schemas.protocols.critic import (
@@ -18,7 +20,10 @@ from parley.schemas.protocols.critic import (
     Signature,
     Verdict,
 )
+from parley.schemas.result import Result
 from parley.schemas.session import Budget
+from parley.schemas.stops import STOPS
+from parley.schemas.wire import decode
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
 
@@ -54,11 +59,14 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 60, 100), repeats=True),
-    "same words": Small({"round_limit": 2}, scores=(60,), objections=("it burns",)),
-    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}, repeats=True),
-    "checks": Small({"round_limit": 2}, scores=(60,), checks=True),
-    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}, scores=(20, 100)),
+    "rounds": Small({"round_limit": 2, "min_rounds": 2, "threshold": 60}, scores=(20,)),
+    "worthless": Small({"round_limit": 2, "min_rounds": 1, "threshold": 99}, scores=(100,), repeats=True),
+    "same words": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), objections=("it burns",)),
+    "repeats": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), repeats=True),
+    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1}),
+    "attempts": Small({"round_limit": 1, "attempts": 2}, repeats=True, checks=True),
+    "checks": Small({"round_limit": 1}, scores=(60,), checks=True),
+    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}),
     "signing": Small(
         {"round_limit": 1, "min_rounds": 1}, scores=(20, 60, 90), signs=True,
         verdicts=(("Tape", "upholds"), ("Tape, dry", "upholds"), ("Some tape", "narrows"), ("Disk", "reverses")),
@@ -157,14 +165,36 @@ def waits(session: Session) -> None:
     assert len(session.turns) == 1
 
 
+def hold(session: Session) -> None:
+    """Exit status 0 says that nothing stands against the answer: the last round was judged, no open objection is
+    unjudged or overturns it, no verdict reversed it, and confidence is no less than doubt."""
+    if not session.closed or session.stopped is None or STOPS[session.stopped.reason].exit_code:
+        return
+    s = session.inner
+    still = [o for o in s.profile if not o.answered]
+    assert all(o.weight is not msgspec.UNSET and o.weight < 0.8 for o in still)
+    assert s.now.source == "judge" and s.confidence >= 50 and not s.reversed_by
+    result = decode(session.closing.body, Result)
+    signed = {"Tape", "Tape, dry", "Some tape"} if s.signed else {"Tape"}
+    assert result.outcome["answer"] in signed
+
+
 EXPECTED = {
-    "rounds": expect("objections_exhausted", "quorum", "round_limit", states=25),
-    "same words": expect("objections_exhausted", "quorum", "round_limit", states=25),
-    "late press": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "bias": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "seconds": expect("budget", "confidence", "objections_exhausted", "quorum", "round_limit", states=25),
+    "rounds": expect(
+        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
+    "same words": expect("confidence", "objections_exhausted", "quorum", "round_limit", "unsettled", states=25),
+    "late press": expect(
+        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
+    "signing": expect(
+        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
+    "seconds": expect(
+        "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
     "no second judgement": expect("budget", "quorum", "round_limit", states=25),
     "no second attempt": expect("budget", "quorum", states=25),
-    "8 turns": expect("budget", "objections_exhausted", "quorum", states=25),
+    "8 turns": expect("budget", "objections_exhausted", "quorum", "unsettled", states=25),
 }
-WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits)
+WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits, hold)
