@@ -159,8 +159,8 @@ def _meets(answer: Answer, o: Past) -> str:
     quotes = {collapse(c.quote) for c in o.citations}
     parts = [part.strip() for part in _TAKEN_UP.split(said)]
     how = next((part for part in parts if part.startswith(f"On objection {o.number},")), "")
-    if quotes and not any(q in how for q in quotes):
-        how = next((q for q in quotes if q in said), "")
+    if quotes and not any(q in how for q in quotes):  # one who names no objections may quote them all the same
+        how = "" if "On objection " in said else next((q for q in sorted(quotes) if q in said), "")
     if not how:
         return ""
     rest = [_weight(c) for c in answer.citations if collapse(c.quote) not in quotes]
