@@ -54,8 +54,10 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
     )
     answerer, critic = "A critic looks for what is wrong", "You are a sceptic"
     apart = [{"label": "A4", "posts": [0, 2]}, {"label": "Legal", "posts": [1]}]
-    answer = {**_ANSWER, "answer": "A4", "addresses": []}
-    met = {**answer, "addresses": [{"objection": 1, "how": "A sheet costs the same."}]}
+    answer = {**_ANSWER, "answer": "A4"}
+    same_price = "A sheet of either size costs the same."
+    met = {**answer, "reasoning": f"{_MEASURED} {same_price}"}
+    met_by = [{"objection": 1, "quote": same_price}]
     nothing = {"objection": "NO_NEW_OBJECTION", "citations": []}
     return [
         _reply("", analyst, {"groups": apart, "approach": 50, "priority": 50, **_COMPARED}, "Compare the positions"),
@@ -69,8 +71,8 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
         _reply("", critic, nothing, OBJECTION, **slow),
         _reply("", critic, nothing, "You were asked for an objection", **slow),
         _reply("", critic, {"objection": OBJECTION, "citations": []}, **slow),
-        _reply("", judge, {"score": 60, "answered": [], "comment": "New."}, '"objects": true'),
-        _reply("", judge, {"score": 90, "answered": [1], "comment": "Met."}, "Rule on what is said"),
+        _reply("", judge, {"score": 60, "repeats": 0, "met": [], "comment": "New."}, '"objects": true'),
+        _reply("", judge, {"score": 90, "met": met_by, "comment": "Met."}, "Rule on what is said"),
         _reply(
             "", judge, {"reasoning": _MEASURED, "ruling": "upholds", "answer": "A4"}, "You write the verdict", **slow
         ),
