@@ -220,7 +220,7 @@ def test_flags_are_shown_whoever_replied() -> None:
     assert any(text.startswith("  debater_2, alone") for text in shown[at - 2 : at])
     assert not any("repaired" in text for text in shown)
     critical = critic_play.Play(rewritten=False)
-    flagged(critical, "judge", {"question": "Which backup?"}, "injection")
+    flagged(critical, "judge", {"question": "Is tape the best backup?"}, "injection")
     told(record_of(critical.entries), r"^      flags of this reply: injection$")
 
 

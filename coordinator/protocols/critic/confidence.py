@@ -82,4 +82,4 @@ def of_state(s: State) -> float:
 
 
 def _tested(r: Round) -> bool:
-    return r.source == "judge" and (r.objection is not None or r.checked)
+    return r.source == "judge" and (r.objection is not None or r.checked is True)

@@ -18,7 +18,7 @@ import msgspec
 
 from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
 from parley.coordinator.protocols.critic.check import check, departs
-from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refused_by
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refused_by, survived
 from parley.coordinator.protocols.critic.measures import COUNTED
 from parley.coordinator.protocols.critic.outcome import figures, outcome
 from parley.coordinator.protocols.critic.rewriting import compared
@@ -340,13 +340,14 @@ def _conclude(s: State, v: View, reason: str, says: Says, short: str = "") -> St
 
 def _ending(s: State, reason: str) -> str:
     """Why the debate ended. Nothing is settled while an objection overturns the answer, or one that nobody judged is
-    open, or the last round was not judged, or confidence is low."""
+    open, or the last round was not judged, or the one thing that was tested did not hold, or confidence is low."""
     if not STOPS[reason].converged:
         return reason
     if refused_by(s):
         return "overturned"
     unjudged = s.now.source != "judge" or any(not o.answered and o.weight is msgspec.UNSET for o in s.profile)
-    return "unsettled" if unjudged or s.confidence < SETTLED else reason
+    failed = s.now.checked is False and not survived(s)[1]
+    return "unsettled" if unjudged or failed or s.confidence < SETTLED else reason
 
 
 def _finish(s: State, v: View, says: Says) -> Step:

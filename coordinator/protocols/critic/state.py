@@ -54,8 +54,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     pressed: bool = False
     exhausted: bool = False
     """The critic has nothing new, and said so, or repeated itself, where that may end the debate."""
-    checked: bool = False
-    """The critic shows a calculation that the answer is right, and the judge confirms it."""
+    checked: bool | None = None
+    """Whether the judge confirms the critic's calculation that the answer is right; None: none was shown."""
     judgement: int | None = None
     score: float | None = None
     tally: int | None = None
