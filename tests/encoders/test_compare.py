@@ -31,7 +31,8 @@ def shown(new: str = NEW, profile: tuple[str, ...] = PROFILE, **more: Any) -> Sh
         session="s", protocol="critic", question="", seat="judge", role="judge", kind="judge", round=3,
         brief=JudgeBrief(round=3, order="answer_first", profile=known, objects=True),
         reply=critic.KINDS["judge"].reply,
-        others=tuple(Other(label="x", post=i, kind="answer", round=3, body=body) for i, body in enumerate(said)), **more,
+        others=tuple(Other(label="x", post=i, kind="answer", round=3, body=body) for i, body in enumerate(said)),
+        **more,
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.protocols.critic.confidence import refused_by, survived
 from parley.coordinator.protocols.critic.state import (
     LABEL_NOTE,
-    Phase,
     Round,
     State,
     answer,
@@ -68,7 +67,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     answer_posts = [r.answer for r in s.rounds if r.answer is not None]
     full = sum(len(bytes(v.posts[n].body)) for n in answer_posts) <= _FULL_BYTES
     standing, written = answer(v, s.answer), verdict(v, s.verdict)
-    last = written if s.phase == Phase.DONE and not s.refused else None
+    last = written if s.taken else None
     more: dict[str, Any] = {}
     if last is not None:
         more = {"ruling": last.ruling, "assumptions": last.assumptions, "signed": s.signed}

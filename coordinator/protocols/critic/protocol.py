@@ -12,13 +12,12 @@ that narrows by the critic (`countersign`); one that is not signed goes back onc
 What was said lives in posts; the state refers to them by number.
 """
 
-from typing import Any
-
 import msgspec
 
-from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop, Wish
-from parley.coordinator.protocols.critic.check import check, departs
-from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refused_by, survived
+from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop
+from parley.coordinator.protocols.critic.check import check
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state
+from parley.coordinator.protocols.critic.ending import conclude, on_no_verdict, on_not_signed, on_signed, on_verdict
 from parley.coordinator.protocols.critic.measures import COUNTED
 from parley.coordinator.protocols.critic.outcome import figures, outcome
 from parley.coordinator.protocols.critic.rewriting import compared
@@ -28,19 +27,20 @@ from parley.coordinator.protocols.critic.state import (
     ANSWERER,
     CRITIC,
     JUDGE,
+    PUBLIC,
     Moved,
     Phase,
     Round,
+    Says,
     State,
-    answer,
     answer_first,
     body_of,
     direction,
     label,
     move,
     raised,
+    say,
     seat_of,
-    verdict,
 )
 from parley.coordinator.protocols.critic.turns import (
     ANSWER,
@@ -52,19 +52,14 @@ from parley.coordinator.protocols.critic.turns import (
     SIGN,
     VERDICT,
     ask_answer,
-    ask_countersign,
     ask_critique,
     ask_judge,
     ask_rewrite,
-    ask_sign,
-    ask_verdict,
     caps,
     plan,
 )
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.critic import (
-    NARROWS,
-    REVERSES,
     START,
     Answer,
     Bias,
@@ -82,20 +77,11 @@ from parley.schemas.protocols.critic import (
     Tally,
     Verdict,
 )
-from parley.schemas.stops import STOPS
-from parley.schemas.text import same, stands_in
+from parley.schemas.text import same
 from parley.schemas.wire import raw
 
-PUBLIC = "public"
-SETTLED = 50.0
-"""Points of confidence below which nothing is settled: the answer is as likely wrong as right."""
 _EARLY = "You found nothing new, after too few rounds to believe it."
-Says = tuple[Wish, ...]
 replace = msgspec.structs.replace
-
-
-def _say(kind: str, round_: int, body: object, seat_: str = "") -> SayOn:
-    return SayOn(channel=PUBLIC, kind=kind, round=round_, body=raw(body), seat=seat_)
 
 
 # ---------------------------------------------------------------- the question
@@ -110,10 +96,10 @@ def _on_rewritten(s: State, e: Answered, v: View) -> Step:
     """From here on there is no other question than this. A neutral one may be kept as it was asked."""
     if same(e.body.question, v.opened.question):
         as_asked = Question(question=v.opened.question, note="kept as asked")
-        return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, as_asked, e.seat),))
+        return _next_round(replace(s, question=v.next_post), v, (say("question", 0, as_asked, e.seat),))
     found = compared(v.opened.question, e.body.question)
     post = Question(question=e.body.question, note=e.body.note, left_out=found.left_out, added=found.added)
-    says = (Rephrase(question=e.body.question), _say("question", 0, post, e.seat))
+    says = (Rephrase(question=e.body.question), say("question", 0, post, e.seat))
     return _next_round(replace(s, question=v.next_post), v, says)
 
 
@@ -124,7 +110,7 @@ def _on_not_rewritten(s: State, e: Missed, v: View) -> Step:
     original = Question(
         question=v.opened.question, note=f"as it was asked, since no rewriting could be used: {e.why}"[:4_000]
     )
-    return _next_round(replace(s, question=v.next_post), v, (_say("question", 0, original, ""),))
+    return _next_round(replace(s, question=v.next_post), v, (say("question", 0, original, ""),))
 
 
 def _next_round(s: State, v: View, says: Says) -> Step:
@@ -137,7 +123,7 @@ def _next_round(s: State, v: View, says: Says) -> Step:
 
 def _on_answered(s: State, e: Answered, v: View) -> Step:
     s = replace(s, answer=v.next_post, heard=_with(s.heard, ANSWERER)).mark(answer=v.next_post)
-    return replace(s, phase=Phase.CRITIQUING), (_say("answer", e.round, e.body, e.seat), ask_critique(s, v))
+    return replace(s, phase=Phase.CRITIQUING), (say("answer", e.round, e.body, e.seat), ask_critique(s, v))
 
 
 def _on_no_answer(s: State, e: Missed, v: View) -> Step:
@@ -159,16 +145,18 @@ def _on_objected(s: State, e: Answered, v: View) -> Step:
         number=number, objection=c.objection, citations=c.citations, pressed=s.now.pressed,
         checked=c.checked or msgspec.UNSET,
     )  # fmt: skip
-    says = (_say("objection", e.round, post, e.seat),)
+    says: Says = (say("objection", e.round, post, e.seat),)
     s = replace(s, heard=_with(s.heard, CRITIC)).mark(raised=(*s.now.raised, v.next_post))
     known = next((o for o in s.profile if not o.answered and same(c.objection, o.text)), None)
     if c.exhausted and c.checked:
-        return _judge(s.mark(exhausted=True), v, says, c.checked)  # whoever shows a check is not asked again before it is judged
+        return _judge(
+            s.mark(exhausted=True), v, says, c.checked
+        )  # whoever shows a check is not asked again before it is judged
     if c.exhausted:
         return _nothing_new(s, v, says, _EARLY)
     if known is not None:
         repeated = Repeated(objection=c.objection, repeats=known.number, text=known.text, weight=_weight(known))
-        says = (*says, _say("repeated", e.round, repeated))
+        says = (*says, say("repeated", e.round, repeated))
         return _nothing_new(s.mark(repeats=(*s.now.repeats, v.next_post + 1)), v, says, _repeating(known))
     return _judge(s.mark(objection=v.next_post), v, says)
 
@@ -200,7 +188,7 @@ def _is_early(s: State, v: View) -> bool:
 
 def _press(s: State, v: View, says: Says, why: str) -> Step:
     s = replace(s, phase=Phase.PRESSING).mark(pressed=True, exhausted=False)
-    return s, (*says, _say("pressed", s.now.number, Pressed(why=why)), ask_critique(s, v, why))
+    return s, (*says, say("pressed", s.now.number, Pressed(why=why)), ask_critique(s, v, why))
 
 
 # ---------------------------------------------------------------- judge
@@ -212,10 +200,10 @@ def _judge(s: State, v: View, says: Says, checked: str = "") -> Step:
 
 
 def _on_judged(s: State, e: Answered, v: View) -> Step:
-    """The ruling. Where the objection repeats one of the profile, or the critic's check does not hold, there was nothing
-    new: too early, the critic is asked again."""
+    """The ruling. Where the objection repeats one of the profile, or the critic's check does not hold, there was
+    nothing new: too early, the critic is asked again."""
     j: Judgement = e.body
-    says: Says = (_say("judgement", e.round, j, e.seat),)
+    says: Says = (say("judgement", e.round, j, e.seat),)
     s = s.mark(judgement=v.next_post, score=j.score)
     said = raised(v, s.now.raised[-1]) if s.now.raised else None
     if said is not None and not said.number and said.checked:
@@ -242,7 +230,7 @@ def _repeated(s: State, v: View, said: Raised, number: int, weight: float) -> tu
     s = replace(s, profile=(*s.profile[: number - 1], o, *s.profile[number:]))
     s = s.mark(objection=None, repeats=(*s.now.repeats, v.next_post + 1))
     post = Repeated(objection=said.objection, repeats=number, text=o.text, weight=_weight(o))
-    return s, _say("repeated", s.now.number, post)
+    return s, say("repeated", s.now.number, post)
 
 
 def _on_unjudged(s: State, e: Missed, v: View) -> Step:
@@ -258,7 +246,7 @@ def _on_rejudged(s: State, e: Answered, v: View) -> Step:
     assert first_score is not None
     first, second = (first_score, j.score) if answer_first(v, s.now.number) else (j.score, first_score)
     bias = Bias(round=e.round, answer_first=first, objection_first=second, difference=round(first - second, 4))
-    s, says = _count(s.mark(bias=bias), v, _counted(s, v), (_say("judgement_swapped", e.round, j, e.seat),))
+    s, says = _count(s.mark(bias=bias), v, _counted(s, v), (say("judgement_swapped", e.round, j, e.seat),))
     return _decide(s, v, says)
 
 
@@ -288,19 +276,20 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
         )
         s = replace(s, profile=(*s.profile, _weighed(new, j)))
     source = "unjudged" if j is None else "judge"
+    weight = weighs(j) if j is not None and raised_post is not None else 0.0
     s = s.mark(source=source)
     confidence = of_state(s)
     trend = (*s.trend(), confidence)
     tally = Tally(
         confidence=confidence, trend=trend, direction=direction(trend, START),
         label=label(confidence), answered=moved.answered, reopened=moved.reopened,
-        found=raised_post.number if raised_post else 0, weight=weighs(j) if j is not None and raised_post is not None else 0.0, profile=s.profile, source=source,
+        found=raised_post.number if raised_post else 0, weight=weight, profile=s.profile, source=source,
         missing=s.now.missing,
         bias=s.now.bias,
     )  # fmt: skip
     s = replace(s, confidence=confidence)
     s = s.mark(confidence=confidence, tally=v.next_post + sum(isinstance(w, SayOn) for w in says))
-    return s, (*says, _say("tally", s.now.number, tally))
+    return s, (*says, say("tally", s.now.number, tally))
 
 
 def _ruled(o: Objection, meets: frozenset[int]) -> Objection:
@@ -320,43 +309,16 @@ def _weighed(o: Objection, j: Judgement | None) -> Objection:
 def _decide(s: State, v: View, says: Says) -> Step:
     """Nothing new, confident enough and not too early, the last round, or another one: in this order."""
     if s.now.exhausted:
-        return _conclude(s, v, "objections_exhausted", says)
+        return conclude(s, v, "objections_exhausted", says)
     early = s.now.number < v.settings.min_rounds
     if s.confidence >= v.settings.threshold and not early:
-        return _conclude(s, v, "confidence", says)
+        return conclude(s, v, "confidence", says)
     if s.now.number >= v.settings.round_limit:
-        return _conclude(s, v, "round_limit", says)
+        return conclude(s, v, "round_limit", says)
     return _next_round(s, v, says)
 
 
 # ---------------------------------------------------------------- the end
-
-
-def _conclude(s: State, v: View, reason: str, says: Says, short: str = "") -> Step:
-    """The debate is over: the judge writes its verdict."""
-    s = replace(s, phase=Phase.CONCLUDING, ending=_ending(s, reason), short=short)
-    return s, (*says, ask_verdict(s, v))
-
-
-def _ending(s: State, reason: str) -> str:
-    """Why the debate ended. Nothing is settled while an objection overturns the answer, or one that nobody judged is
-    open, or the last round was not judged, or the one thing that was tested did not hold, or confidence is low."""
-    if not STOPS[reason].converged:
-        return reason
-    if refused_by(s):
-        return "overturned"
-    unjudged = s.now.source != "judge" or any(not o.answered and o.weight is msgspec.UNSET for o in s.profile)
-    failed = s.now.checked is False and not survived(s)[1]
-    return "unsettled" if unjudged or failed or s.confidence < SETTLED else reason
-
-
-def _finish(s: State, v: View, says: Says) -> Step:
-    """The stop decision with its certificate. An answer that the verdict reversed is overturned, whatever ended the
-    debate."""
-    more = {"what": s.short} if s.short else {}
-    reason = "overturned" if s.reversed_by else s.ending
-    stop = Stop(reason=reason, certificate=raw({**figures(s, v, says), **more}))
-    return replace(s, phase=Phase.DONE), (*says, stop, Finish())
 
 
 def _fail(s: State, e: Missed, v: View, why: str) -> Step:
@@ -384,71 +346,9 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     """The verdict is still asked, from what was held back for it; when time is over, or without an answer, nothing
     is."""
     if s.answer is not None and not e.seconds:
-        return _conclude(s, v, "budget", says, e.what)
+        return conclude(s, v, "budget", says, e.what)
     stop = Stop(reason="budget", certificate=raw({**figures(s, v, says), "what": e.what}))
     return replace(s, phase=Phase.DONE), (*says, stop, Finish())
-
-
-def _on_verdict(s: State, e: Answered, v: View) -> Step:
-    """One that is the answer word for word needs no signature; one that contradicts the debate is not taken; one that
-    reverses is the judge's own. Every other one is signed."""
-    given: Verdict = e.body
-    says: Says = (_say("verdict", e.round, given, e.seat),)
-    standing = answer(v, s.answer)
-    assert standing is not None, "a verdict is on an answer"
-    s = replace(s, refused=departs(given, s, v), verdict=v.next_post, signed=())
-    if s.refused or same(given.answer, standing.answer):
-        return _finish(s, v, says)
-    if given.ruling == REVERSES:
-        return _finish(replace(s, reversed_by=given.reversed_by), v, says)
-    return replace(s, phase=Phase.SIGNING), (*says, ask_sign(s, v, given))
-
-
-def _on_signed(s: State, e: Answered, v: View) -> Step:
-    """The answerer says whether the verdict states its answer; then, where it narrows, the critic whether an open
-    objection is left out."""
-    given = verdict(v, s.verdict)
-    assert given is not None, "a verdict is signed"
-    if e.kind == COUNTERSIGN:
-        return _on_countersigned(s, e, v)
-    signature: Signature = e.body
-    says: Says = (_say("signature", e.round, signature, e.seat),)
-    if signature.states == "no":
-        clause = f": {signature.differs!r}" if stands_in(signature.differs, given.answer) else ""
-        return _unsigned(s, v, f"the answerer says that this does not state its answer{clause}", says)
-    s = replace(s, signed=(e.seat,))
-    if given.ruling == NARROWS and s.open_objections():
-        return s, (*says, ask_countersign(s, v, given))
-    return _finish(s, v, says)
-
-
-def _on_countersigned(s: State, e: Answered, v: View) -> Step:
-    """Left out counts only with the number of an open objection."""
-    given: Countersignature = e.body
-    says: Says = (_say("countersignature", e.round, given, e.seat),)
-    if given.left_out in s.open_objections():
-        text = s.profile[given.left_out - 1].text
-        return _unsigned(s, v, f"the critic says that objection {given.left_out} is left out: {text}", says)
-    return _finish(replace(s, signed=(*s.signed, e.seat)), v, says)
-
-
-def _unsigned(s: State, v: View, why: str, says: Says) -> Step:
-    """It goes back once; then the answer stands, and the verdict beneath it."""
-    if s.unsigned:
-        return _finish(replace(s, refused=f"answer: {why}"), v, says)
-    s = replace(s, phase=Phase.CONCLUDING, unsigned=why)
-    return s, (*says, ask_verdict(s, v))
-
-
-def _on_not_signed(s: State, e: Missed | Unaffordable, v: View) -> Step:
-    """Who says nothing has not signed, and other words of the judge's would not help."""
-    why = f"{e.seat} did not sign: {e.why}" if isinstance(e, Missed) else f"nobody could be asked to sign: {e.what}"
-    return _finish(replace(s, refused=f"answer: {why[:1_000]}"), v, ())
-
-
-def _on_no_verdict(s: State, e: Missed | Unaffordable, v: View) -> Step:
-    """The result falls back on the answer that stands; a verdict that was not signed stands beneath it."""
-    return _finish(replace(s, refused=f"answer: {s.unsigned}" if s.unsigned else ""), v, ())
 
 
 def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -488,14 +388,14 @@ TABLE: Table = {
         Unaffordable: to(_on_not_rejudged, Phase.ANSWERING, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.CONCLUDING: {
-        Answered: to(_on_verdict, Phase.SIGNING, Phase.DONE),
-        Missed: to(_on_no_verdict, Phase.DONE),
-        Unaffordable: to(_on_no_verdict, Phase.DONE),
+        Answered: to(on_verdict, Phase.SIGNING, Phase.DONE),
+        Missed: to(on_no_verdict, Phase.DONE),
+        Unaffordable: to(on_no_verdict, Phase.DONE),
     },
     Phase.SIGNING: {
-        Answered: to(_on_signed, Phase.SIGNING, Phase.CONCLUDING, Phase.DONE),
-        Missed: to(_on_not_signed, Phase.DONE),
-        Unaffordable: to(_on_not_signed, Phase.DONE),
+        Answered: to(on_signed, Phase.SIGNING, Phase.CONCLUDING, Phase.DONE),
+        Missed: to(on_not_signed, Phase.DONE),
+        Unaffordable: to(on_not_signed, Phase.DONE),
     },
     Phase.DONE: {},
 }

@@ -20,22 +20,24 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]"
 _TAG = re.compile(r"\b\w+n['’]t (?:it|you|they|we|that)\b", re.I)
 """`isn't it`, `don't you`: they press, and deny nothing."""
 _DENIES = frozenset(
-    "no not never none nobody nothing neither nor without cannot nicht kein keine keinen nie niemals ohne "
-    "pas jamais sans aucun aucune nunca sin ningún nessuno mai senza".split()
+    _WORD.findall(
+        """no not never none nobody nothing neither nor without cannot nicht kein keine keinen nie niemals ohne
+        pas jamais sans aucun aucune nunca sin ningún nessuno mai senza"""
+    )
 )
 _EMPTY = frozenset(
-    (
-        "which what who whom whose when where why how whether is are was were be been being am do does did has have "
-        "had should would could can may might must will shall the an of to in on at for with by from as than that "
-        "this these those it its there their them they he she we you your our my i me us and or but if so such "
-        "then about into over any some only more most very much many just also out up "
-        "was wer wie wo wann warum wieso welche welcher welches welchen ist sind war der die das den dem des ein eine "
-        "und oder soll sollte kann für mit von zu im auf "
-        "que quel quelle quels quelles quoi qui comment pourquoi où quand est sont le la les un une des du de et ou "
-        "qué cuál cuáles quién cómo dónde cuándo es son el los las y o "
-        "surely obviously clearly course honestly really simply please frankly undoubtedly certainly everybody "
-        "everyone anybody knows know agrees agree think believe guess true right tell say says"
-    ).split()
+    _WORD.findall(
+        """which what who whom whose when where why how whether is are was were be been being am do does did has have
+        had should would could can may might must will shall the an of to in on at for with by from as than that this
+        these those it its there their them they he she we you your our my me us and or but if so such then about into
+        over any some only more most very much many just also out up
+        was wer wie wo wann warum wieso welche welcher welches welchen ist sind war der die das den dem des ein eine und
+        oder soll sollte kann für mit von zu im auf
+        que quel quelle quels quelles quoi qui comment pourquoi où quand est sont le la les un une des du de et ou
+        qué cuál cuáles quién cómo dónde cuándo es son el los las
+        surely obviously clearly course honestly really simply please frankly undoubtedly certainly everybody everyone
+        anybody knows know agrees agree think believe true"""
+    )
 )
 
 

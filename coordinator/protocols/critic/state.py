@@ -6,10 +6,13 @@ from typing import TypeVar
 
 import msgspec
 
+from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.table import View
 from parley.schemas.protocols.critic import Answer, Bias, Objection, Past, Raised, Repeated, Verdict
-from parley.schemas.wire import decode
+from parley.schemas.wire import decode, raw
 
+PUBLIC = "public"
+Says = tuple[Wish, ...]
 ANSWERER, CRITIC, JUDGE = "answerer", "critic", "judge"
 LABELS = ((75.0, "high"), (50.0, "medium"), (0.0, "low"))
 LABEL_NOTE = (
@@ -89,8 +92,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Seats that signed the verdict."""
     unsigned: str = ""
     """Why a verdict that was not signed went back to the judge; empty: none did."""
+    taken: bool = False
+    """Whether the verdict is the result: it is signed, or needs no signature."""
     refused: str = ""
-    """Why the verdict is not taken; empty: it is, unless the session ends before it is signed."""
+    """Why it is not; empty: it is, or the session ended before it was signed."""
     reversed_by: int = 0
     """The objection by which the verdict reverses the answer; 0: it does not."""
 
@@ -186,3 +191,8 @@ def move(s: State, met: frozenset[int]) -> Moved:
         answered=tuple(o.number for o in s.at_issue() if o.number in met and not o.answered),
         reopened=tuple(o.number for o in s.at_issue() if o.number not in met and o.answered),
     )
+
+
+def say(kind: str, round_: int, body: object, seat: str = "") -> SayOn:
+    """A post."""
+    return SayOn(channel=PUBLIC, kind=kind, round=round_, body=raw(body), seat=seat)

@@ -107,9 +107,7 @@ def ask_sign(s: State, v: View, verdict: Verdict) -> AskSeat:
     standing = answer(v, s.answer)
     assert standing is not None, "a verdict is on an answer"
     brief = SignBrief(yours=standing.answer, verdict=verdict.answer, narrows=verdict.ruling == NARROWS)
-    return AskSeat(
-        seat=seat_of(v, ANSWERER), kind=SIGN, round=s.now.number, brief=raw(brief), caps=caps(v), final=True
-    )
+    return AskSeat(seat=seat_of(v, ANSWERER), kind=SIGN, round=s.now.number, brief=raw(brief), caps=caps(v), final=True)
 
 
 def ask_countersign(s: State, v: View, verdict: Verdict) -> AskSeat:

@@ -217,7 +217,7 @@ def test_what_the_answerer_does_not_sign_is_not_the_answer(text: str, ruling: st
         play.signs("no", text)
     got = play.result.outcome
     assert (got["answer"], got["source"], "signed" in got) == ("Tape", "answer", False)
-    assert got["departing"].startswith(text) and "sign" in got["departs"] or "state" in got["departs"]
+    assert (got["departing"].startswith(text) and "sign" in got["departs"]) or "state" in got["departs"]
 
 
 def test_a_verdict_that_comes_back_as_it_was_is_not_asked_about_again() -> None:

@@ -89,7 +89,12 @@ def test_an_answer_that_meets_every_objection_ends_at_90_or_more() -> None:
 
 @pytest.mark.parametrize(
     ("checked", "holds", "confidence", "label"),
-    [("", False, 0.7, "medium"), ("", True, 0.7, "medium"), ("2 + 2", False, 0.7, "medium"), ("2 + 2", True, 0.93, "high")],
+    [
+        ("", False, 0.7, "medium"),
+        ("", True, 0.7, "medium"),
+        ("2 + 2", False, 0.7, "medium"),
+        ("2 + 2", True, 0.93, "high"),
+    ],
 )
 def test_silence_alone_is_no_more_than_medium(checked: str, holds: bool, confidence: float, label: str) -> None:
     """A check counts that the judge confirms, and one that holds ends the debate without another question."""

@@ -16,7 +16,6 @@ from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten, Settings
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.turn import Usage
-from parley.schemas.wire import InvalidValue
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement, workers
 
 QUICK = {"min_rounds": 1}

@@ -47,7 +47,9 @@ def test_an_answer_with_nothing_open_against_it_is_told_as_one(
     assert stop.certificate["trend"] == trend and stop.certificate["rounds_survived"] == len(trend) - 1
     assert got["signed"] == ["answerer"] and hand.exit_status == 0
     assert got["source"] == "verdict" and stop.certificate["worthless"] == []
-    assert not any(c.attempt > 1 and c.kind != "rewrite" for e in hand.entries for c in e.commands if isinstance(c, log.Ask))
+    assert not any(
+        c.attempt > 1 and c.kind != "rewrite" for e in hand.entries for c in e.commands if isinstance(c, log.Ask)
+    )
 
 
 def test_ended_a_round_early_its_open_objection_shows() -> None:

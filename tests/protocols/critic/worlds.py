@@ -68,20 +68,27 @@ WORLDS = {
     "checks": Small({"round_limit": 1}, scores=(60,), checks=True),
     "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}),
     "signing": Small(
-        {"round_limit": 1, "min_rounds": 1}, scores=(20, 60, 90), signs=True,
+        {"round_limit": 1, "min_rounds": 1},
+        scores=(20, 60, 90),
+        signs=True,
         verdicts=(("Tape", "upholds"), ("Tape, dry", "upholds"), ("Some tape", "narrows"), ("Disk", "reverses")),
     ),
     "no time to sign": Small(
-        {"round_limit": 1, "min_rounds": 1}, scores=(60,), verdicts=(("Some tape", "narrows"),),
-        budget=Budget(seconds=5), late=True, signs=True,
+        {"round_limit": 1, "min_rounds": 1},
+        scores=(60,),
+        verdicts=(("Some tape", "narrows"),),
+        budget=Budget(seconds=5),
+        late=True,
+        signs=True,
     ),
     "no tokens to sign": Small(
-        {"round_limit": 1, "min_rounds": 1}, scores=(60,), verdicts=(("Some tape", "narrows"),),
-        budget=Budget(tokens=480 + 120 * 3), usages=(120,),
+        {"round_limit": 1, "min_rounds": 1},
+        scores=(60,),
+        verdicts=(("Some tape", "narrows"),),
+        budget=Budget(tokens=480 + 120 * 3),
+        usages=(120,),
     ),
-    "seconds": Small(
-        {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, budget=Budget(seconds=5), late=True
-    ),
+    "seconds": Small({"round_limit": 2, "min_rounds": 2, "measure_bias": True}, budget=Budget(seconds=5), late=True),
     "no second judgement": Small(
         {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),

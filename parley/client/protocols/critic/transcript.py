@@ -1,6 +1,6 @@
 """The critic protocol's posts, rounds and outcome in words."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from parley.client.show.lines import StyledLine
@@ -201,7 +201,10 @@ def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
     """What the verdict does to the answer that was debated, where that is not to uphold it, and what it assumes."""
     yield from (("score", text) for text in refusal_lines(outcome))
     if outcome.get("departing"):
-        yield "score", f"The verdict departs from the debate and was not taken: {line(str(outcome['departing']), _WIDE)}"
+        yield (
+            "score",
+            f"The verdict departs from the debate and was not taken: {line(str(outcome['departing']), _WIDE)}",
+        )
         _, _, why = str(outcome.get("departs", "")).partition(": ")
         yield "quiet", f"  Why: {line(why, _WIDE)}"
     if str(outcome.get("ruling")) in RULED:
