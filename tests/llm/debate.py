@@ -65,7 +65,9 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
         _reply("", panelist, a4, "you answer alone"),
         _reply("panelist_2", panelist, moved, "This is round 2", **slow),
         _reply("", panelist, a4, "Your last position", **slow),
-        _reply("", judge, {"question": "Which paper size suits this office?", "note": ""}, "Put it in neutral"),
+        _reply(
+            "", judge, {"question": "Which size of paper should this office order?", "note": ""}, "Put it in neutral"
+        ),
         _reply("", answerer, met, OBJECTION, **slow),
         _reply("", answerer, answer, **slow),
         _reply("", critic, nothing, OBJECTION, **slow),

@@ -1,8 +1,8 @@
 """critic: what a rewritten question has lost of the one that was asked: words of content, names, numbers, denials.
 
 Words that ask, join or press towards an answer count nothing. Words are compared by their first letters, so that
-`backup` and `backups` are one; a name and a number are compared whole. Scripts that set no spaces between words are
-compared by their numbers alone: their words cannot be told apart here.
+`backup` and `backups`, `fill` and `filled` are one; a name and a number are compared whole. Scripts that set no spaces
+between words are compared by their numbers alone: their words cannot be told apart here.
 """
 
 import re
@@ -11,6 +11,8 @@ import msgspec
 
 PREFIX = 5
 """Letters of a word that count."""
+_ENDING = 3
+"""Letters by which a short word and another that begins with it may differ."""
 MOST = 20
 """Words that are named."""
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -59,7 +61,7 @@ def compared(asked: str, rewritten: str) -> Compared:
     lost = [
         word
         for key, word in before.items()
-        if (word.casefold() not in words_after if word.casefold() in names else key not in after)
+        if (word.casefold() not in words_after if word.casefold() in names else not _is_in(key, word, after))
     ]
     lost += [f for f in dict.fromkeys(figures) if f not in new_figures]
     denied, denies = _denials(asked), _denials(rewritten)
@@ -68,8 +70,16 @@ def compared(asked: str, rewritten: str) -> Compared:
     added = [f for f in dict.fromkeys(new_figures) if f not in figures]
     if denies and not denied:
         added.append(denies[0])
-    shared = before.keys() & after.keys() or set(figures) & set(new_figures)
+    shared = any(_is_in(key, word, after) for key, word in before.items()) or set(figures) & set(new_figures)
     return Compared(tuple(lost[:MOST]), tuple(added[:MOST]), bool(before or figures) and not shared)
+
+
+def _is_in(key: str, word: str, words: dict[str, str]) -> bool:
+    """Whether a word, or another form of it, is among the words of content."""
+    if key in words:
+        return True
+    forms = (sorted((word.casefold(), other.casefold()), key=len) for other in words.values())
+    return any(len(a) >= _ENDING and b.startswith(a) and len(b) - len(a) <= _ENDING for a, b in forms)
 
 
 def _content(text: str) -> dict[str, str]:

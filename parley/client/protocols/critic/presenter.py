@@ -94,9 +94,11 @@ class CriticPresenter(Presenter):
             yield from raw_post(post, width)
 
     def _brief_post(self, post: Post) -> Iterator[StyledLine]:
-        """Answers that are new, objections, duplicates, and the judge's confidence after each round."""
+        """The question and what it leaves out, answers that are new, objections, repetitions, and confidence by
+        round."""
         body = object_of(post.body)
-        lines = list(transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF))[:1]
+        first, *more = transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF)
+        lines = [first, *(x for x in more if post.kind == "question" and x[0] == "score")]
         answer = words(body.get("answer", ""))
         shown = {
             "question": True,

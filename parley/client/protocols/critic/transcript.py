@@ -210,6 +210,8 @@ def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
     if str(outcome.get("ruling")) in RULED:
         signed = ", ".join(line(str(seat)) for seat in items(outcome.get("signed")))
         yield "score", RULED[str(outcome["ruling"])] + (f" Signed by {signed}." if signed else "")
+    elif items(outcome.get("signed")):
+        yield "quiet", f"In the judge's words, signed by {', '.join(line(str(s)) for s in items(outcome['signed']))}."
     for assumption in outcome.get("assumptions") or ():
         yield "", f"Assumes: {line(str(assumption), _WIDE)}"
 
