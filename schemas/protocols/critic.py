@@ -325,9 +325,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         few("assumptions", self.assumptions, 10)
         for assumption in self.assumptions:
             not_empty("assumptions", assumption, 1_000)
+        in_range("reversed_by", self.reversed_by, 0, 1_000)
         if self.ruling not in ("", *RULINGS):
             raise InvalidValue("ruling", self.ruling, f"allowed are {', '.join(RULINGS)}")
-        in_range("reversed_by", self.reversed_by, 0, 1_000)
 
 
 # ---------------------------------------------------------------- signatures
