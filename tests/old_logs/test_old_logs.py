@@ -146,7 +146,7 @@ async def test_a_session_that_is_open_ends_with_a_reason(tmp_path: Path) -> None
         assert result.stop.reason in STOPS and result.stop.reason != VERSION_LOST
         assert result.outcome
         found = await engine.log(record.sid)
-        assert found[:3] == record.entries[:3] and len(found) > 4
+        assert found[:3] == record.entries[:3] and len(found) > 3
         assert replay(PROTOCOLS.get, record.sid, found).session.closed
 
 

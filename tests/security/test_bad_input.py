@@ -194,7 +194,11 @@ def test_every_file_of_json_ends_in_words(reader: tuple[str, ...], text: bytes, 
 # ---------------------------------------------------------------- what is pasted
 
 
-def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(tmp_path: Path) -> None:
+def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLM_BASE_URL", "http://127.0.0.1:9/v1")  # a task needs a model, and a dry run asks none
+    monkeypatch.setenv("LLM_MODEL", "m")
     (tmp_path / "a.log").write_bytes(b"\x1b[31mred\x1b[0m\r\nb\0\n")
     (tmp_path / "said.jsonl").write_bytes(b'{"role": "user", "text": "a\\u0007b"}\r\n')
     code, out, err = command(

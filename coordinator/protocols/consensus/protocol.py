@@ -289,9 +289,9 @@ def _on_unworded(s: State, e: Missed | Unaffordable, v: View) -> Step:
 
 def _unworded(s: State, v: View, says: Says) -> Step:
     """Without a sentence of the analyst's: a seat's own words, however many; or the one that was put stays."""
-    if s.is_put(len(s.rounds)):
-        return _short_of_it(s, v, says)
     best = sides(s, v)[0]
+    if s.is_put(len(s.rounds)) and s.puts[-1].label == best.label:
+        return _short_of_it(s, v, says)
     return _sign(s, v, plain(best.answer), best.seats[0], says)
 
 

@@ -228,7 +228,8 @@ def as_signed(s: State, v: View) -> State:
     """Groups as the seats have signed, whatever an analyst put together: who signed a sentence holds its answer; who
     refused one of an answer, and said or signed none of it, holds another."""
     labels = dict(s.labels)
-    apart: dict[str, str] = {}
+    put = {p.label for p in s.puts}
+    apart = {answer_key(position(v, int(post)).answer): x for post, x in labels.items() if x not in put}
     for seat, post in s.held.items():
         stands = [(put.label, stand(s, v, put.sentence, seat).stands) for put in s.puts]
         behind = [label for label, stood in stands if stood in SIGNS]

@@ -63,19 +63,22 @@ WORLDS = {
     "stuck": Small(
         {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
     ),
-    "too few": Small({"round_limit": 1, "attempts": 1}, answers=("a", "a", "b", "b"), scores=(), panel=4, each=True),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
     "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
     "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
+    "at once": Small({"round_limit": 1, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
     "wording": Small({"round_limit": 2, "attempts": 1}, answers=(LONG, "a"), scores=(95,), each=True),
     "silent": Small({"round_limit": 1, "attempts": 1}, answers=("a", ""), scores=()),
     "seconds": Small(
         {"round_limit": 1, "attempts": 1}, answers=("a", "b"), scores=(95,), budget=Budget(seconds=5), late=True,
     ),
-    "tokens": Small(
-        {"round_limit": 2, "attempts": 1}, answers=(LONG, LONG, "b"), scores=(10,), budget=Budget(tokens=1_900),
-        usages=(0, 240), panel=3, each=True, misses=False,
-    ),
+    **{
+        f"{tokens} tokens": Small(
+            {"round_limit": 2, "attempts": 1}, answers=(LONG, LONG, "b"), scores=(10,), budget=Budget(tokens=tokens),
+            usages=(240,), panel=3, each=True, misses=False,
+        )
+        for tokens in (1_500, 1_800, 2_000, 2_600, 2_900)
+    },
 }  # fmt: skip
 
 
@@ -148,6 +151,7 @@ def rank(session: Session) -> tuple[int, ...]:
         session.closed,
         session.stopped is not None,
         s.round,
+        len(s.signatures),
         s.reworded,
         len(s.puts),
         ORDER[s.phase],
@@ -159,14 +163,15 @@ def rank(session: Session) -> tuple[int, ...]:
 EXPECTED = {
     "round_limit": expect("round_limit", "quorum", "threshold", states=30),
     "going on": expect("round_limit", "quorum", "threshold", states=30),
-    "stuck": expect("stuck", "threshold", "round_limit", states=10),
-    "too few": expect("quorum", "incomplete", "threshold", "round_limit", states=30),
+    "stuck": expect("quorum", "incomplete", "stuck", "threshold", "round_limit", states=30),
     "retries": expect("round_limit", "quorum", "threshold", states=30),
     "three": expect("round_limit", "quorum", "threshold", states=30),
     "one holder": expect("quorum", "threshold", "round_limit", states=30),
+    "at once": expect("quorum", "threshold", "round_limit", states=30),
     "wording": expect("round_limit", "quorum", "threshold", states=30),
     "silent": expect("quorum", "threshold", "unanswered", states=10),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
-    "tokens": expect("budget", "threshold", states=30),
+    **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800, 2_000, 2_600)},
+    "2900 tokens": expect("budget", "quorum", "round_limit", "threshold"),
 }
 WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts)
