@@ -81,6 +81,7 @@ from parley.schemas.text import same
 from parley.schemas.wire import raw
 
 _EARLY = "You found nothing new, after too few rounds to believe it."
+_UNCONFIRMED = "The judge does not confirm your calculation: it does not hold, or does not show that the answer is right."
 replace = msgspec.structs.replace
 
 
@@ -209,7 +210,7 @@ def _on_judged(s: State, e: Answered, v: View) -> Step:
     if said is not None and not said.number and said.checked:
         s = s.mark(checked=j.check_holds)
         if not j.check_holds and _is_early(s, v):
-            return _press(s, v, says, _EARLY)
+            return _press(s, v, says, _UNCONFIRMED)
     number = repeats(s, v, j)
     if said is not None and number:
         s, post = _repeated(s, v, said, number, weighs(j))

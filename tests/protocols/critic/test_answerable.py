@@ -42,7 +42,7 @@ def test_who_shows_a_check_that_does_not_hold_is_asked_again() -> None:
     play.answers()
     play.objects(NO_NEW_OBJECTION, checked="221 is prime")
     play.judges(100)
-    assert play.phase == "pressing"
+    assert play.phase == "pressing" and "does not confirm" in play.brief("critic")["again"]
     play.objects()
     play.judges(100)
     assert play.session.inner.confidence == 70, "nothing was tested"

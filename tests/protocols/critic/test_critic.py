@@ -232,13 +232,7 @@ def test_a_judge_rules_on_the_profile_alone() -> None:
     assert play.ask("judge").error == "met: there is no objection 1; the profile's numbers are none so far"
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("said", [ASKED, f"  {ASKED.lower()[:6].title()}{ASKED[6:]}\n"])
-||||||| 5d45136e
-@pytest.mark.parametrize("said", [ASKED, f"  {ASKED.upper()} "])
-=======
-@pytest.mark.parametrize("said", [ASKED, f"  {ASKED} "])
->>>>>>> signed
 def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     play = Play(rewritten=False)
     play.reply("judge", Rewritten(question=said, note="It is neutral."))
