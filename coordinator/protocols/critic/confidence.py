@@ -77,8 +77,12 @@ def of_state(s: State) -> float:
     """Confidence in the state as it is, once its round has been counted."""
     weights = [weight_of(o) for o in s.profile if not o.answered]
     unbroken, tested = survived(s)
-    silent = any(r.source == "judge" and r.raised for r in s.rounds)
-    return confidence(weights, survived=unbroken, tested=tested, start=SILENT if silent else START)
+    return confidence(weights, survived=unbroken, tested=tested, start=SILENT if was_heard(s) else START)
+
+
+def was_heard(s: State) -> bool:
+    """Whether the critic said something in a round that was judged, if only that it has nothing new."""
+    return any(r.source == "judge" and r.raised for r in s.rounds)
 
 
 def _tested(r: Round) -> bool:

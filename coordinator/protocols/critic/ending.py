@@ -9,7 +9,7 @@ import msgspec
 
 from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.protocols.critic.check import departs
-from parley.coordinator.protocols.critic.confidence import refused_by, survived
+from parley.coordinator.protocols.critic.confidence import refused_by, survived, was_heard
 from parley.coordinator.protocols.critic.outcome import figures
 from parley.coordinator.protocols.critic.state import Phase, Says, State, answer, say, verdict
 from parley.coordinator.protocols.critic.turns import COUNTERSIGN, ask_countersign, ask_sign, ask_verdict
@@ -32,14 +32,16 @@ def conclude(s: State, v: View, reason: str, says: Says, short: str = "") -> Ste
 
 def _ending(s: State, reason: str) -> str:
     """Why the debate ended. Nothing is settled while an objection overturns the answer, or one that nobody judged is
-    open, or the last round was not judged, or the one thing that was tested did not hold, or confidence is low."""
+    open, or the last round was not judged, or the one thing that was tested did not hold, or nobody attacked the answer
+    at all, or confidence is low."""
     if not STOPS[reason].converged:
         return reason
     if refused_by(s):
         return "overturned"
     unjudged = s.now.source != "judge" or any(not o.answered and o.weight is msgspec.UNSET for o in s.profile)
     failed = s.now.checked is False and not survived(s)[1]
-    return "unsettled" if unjudged or failed or s.confidence < SETTLED else reason
+    doubtful = s.confidence < SETTLED or not was_heard(s)
+    return "unsettled" if unjudged or failed or doubtful else reason
 
 
 def _finish(s: State, v: View, says: Says) -> Step:

@@ -81,7 +81,9 @@ from parley.schemas.text import same
 from parley.schemas.wire import raw
 
 _EARLY = "You found nothing new, after too few rounds to believe it."
-_UNCONFIRMED = "The judge does not confirm your calculation: it does not hold, or does not show that the answer is right."
+_UNCONFIRMED = (
+    "The judge does not confirm your calculation: it does not hold, or does not show that the answer is right."
+)
 replace = msgspec.structs.replace
 
 
