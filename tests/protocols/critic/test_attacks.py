@@ -198,7 +198,8 @@ ATTACKS: tuple[Callable[[], Play], ...] = (
     met_by_an_invented_sentence, met_by_a_scrap, met_by_what_the_judge_did_not_accept_before,
     moderate_objections_that_add_up, a_threshold_below_doubt, the_words_of_a_closed_objection_against_another_answer,
     a_fatal_objection_that_mentions_the_word, a_judge_that_is_missing_at_the_end, an_objection_that_nobody_judged,
-    a_critic_that_was_never_heard, a_check_that_is_wrong, a_verdict_that_reverses, a_verdict_that_narrows_and_leaves_out,
+    a_critic_that_was_never_heard,
+    a_check_that_is_wrong, a_verdict_that_reverses, a_verdict_that_narrows_and_leaves_out,
 )  # fmt: skip
 
 
