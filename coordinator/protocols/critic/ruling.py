@@ -1,8 +1,8 @@
 """critic: what a judgement comes to. The judge says; what decides over an objection is checked here.
 
 An objection is met by a sentence of the answer, which the judge quotes. It is a repetition only if nothing is lost by
-calling it one: what it weighs then weighs upon the objection that it repeats, and where that one is met, or was closed,
-an objection that the answer does not hold against is new.
+calling it one: what it weighs then weighs upon the objection that it repeats. An objection that the answer does not
+hold against is new where that one is met, was closed, or weighs less than half.
 """
 
 import msgspec
@@ -53,8 +53,8 @@ def repeats(s: State, v: View, j: Judgement) -> int:
     o = next((o for o in s.profile if o.number == j.repeats), None)
     if o is None or s.now.objection is None:
         return 0
-    gone = o.closed or o.number in met(s, v, j)
-    return 0 if gone and weighs(j) >= HALF else o.number
+    slight = o.closed or weight_of(o) < HALF or o.number in met(s, v, j)
+    return 0 if slight and weighs(j) >= HALF else o.number
 
 
 def unfounded(s: State, v: View, j: Judgement) -> str:
@@ -65,6 +65,6 @@ def unfounded(s: State, v: View, j: Judgement) -> str:
     if j.repeats and s.now.objection is not None and not repeats(s, v, j):
         return (
             f"repeats: you say that this round's objection makes the point of objection {j.repeats}, which the answer"
-            " meets, and that the answer does not hold against it; only one of the two can be"
+            " meets or which weighs little, and that the answer does not hold against it; only one of the two can be"
         )
     return ""

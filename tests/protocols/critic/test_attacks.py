@@ -52,7 +52,10 @@ def fatal_left_open() -> Play:
 def fatal_called_a_repetition_of_a_small_one() -> Play:
     play = opened(90)
     play.objects("nobody can afford it")
-    play.judges(0, repeats=1)
+    for _ in range(2):
+        play.judges(0, repeats=1)
+    play.answers()
+    silent(play)
     play.verdict()
     return play
 

@@ -55,7 +55,7 @@ def test_what_the_judge_does_not_call_a_repetition_is_new() -> None:
 
 def test_a_repetition_weighs_upon_what_it_repeats() -> None:
     """Nothing is lost by calling an objection old."""
-    play = second()
+    play = second(weight=0.6)
     play.judges(0, repeats=1)
     assert [o.weight for o in play.session.inner.profile] == [1.0]
     assert (play.stop["reason"], play.exit_status) == ("overturned", 3)
@@ -70,6 +70,17 @@ def test_an_objection_that_holds_repeats_none_that_is_met() -> None:
     assert "only one of the two can be" in play.ask("judge").error
     play.judges(0, 1, repeats=1)
     assert [(o.number, o.answered) for o in play.session.inner.profile] == [(1, True), (2, False)]
+
+
+def test_a_weighty_objection_repeats_no_slight_one() -> None:
+    play = second(said="nobody can afford it")
+    play.judges(0, repeats=1)
+    assert "which weighs little" in play.ask("judge").error
+    play.judges(0, repeats=1)
+    assert [(o.text, o.weight) for o in play.session.inner.profile] == [
+        ("it burns", 0.2),
+        ("nobody can afford it", 1.0),
+    ]
 
 
 def test_the_words_of_an_objection_that_is_open_are_no_new_one() -> None:

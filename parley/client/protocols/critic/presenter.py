@@ -170,12 +170,14 @@ class CriticPresenter(Presenter):
         be = "was" if others == 1 else "were"
         moved = f"there {be} {count(others, 'other answer')} on the way" if others else "the answer never changed"
         ruling = str(result.outcome.get("ruling", ""))
-        if ruling in transcript.RULED:
+        if ruling == "reverses" or (ruling == "narrows" and result.outcome.get("signed")):
             moved = f"the verdict {ruling} the answer of the debate"
         following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
         sure = self.confidence(result)
         if transcript.unread(result):
             sure += " counted from the objections"
+        called = self.answer_words(result, "")
+        answer = f"{called}: {answer}" if called else answer
         return f"{line(answer, _BRIEF)}, {sure}; {met}; {moved}{following}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:

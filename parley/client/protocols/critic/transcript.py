@@ -169,14 +169,11 @@ def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
         yield "quiet", f"  open, {objection_words(outcome, o.get('number')).removeprefix('objection ')}"
 
 
-RULED = {
-    "narrows": "The verdict narrows the answer that was debated.",
-    "reverses": (
-        "The verdict reverses the answer that was debated, and is the judge's own answer: nobody has attacked it."
-        " Confidence is that of the debated answer."
-    ),
-}
-"""What is said of a ruling; one that upholds goes without saying."""
+REVERSED = (
+    "The verdict reverses the answer that was debated, and is the judge's own answer: nobody has attacked it."
+    " Confidence is that of the debated answer."
+)
+"""What is said of a verdict that reverses."""
 
 
 def objection_words(outcome: Body, number: Any) -> str:
@@ -207,11 +204,12 @@ def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
         )
         _, _, why = str(outcome.get("departs", "")).partition(": ")
         yield "quiet", f"  Why: {line(why, _WIDE)}"
-    if str(outcome.get("ruling")) in RULED:
-        signed = ", ".join(line(str(seat)) for seat in items(outcome.get("signed")))
-        yield "score", RULED[str(outcome["ruling"])] + (f" Signed by {signed}." if signed else "")
-    elif items(outcome.get("signed")):
-        yield "quiet", f"In the judge's words, signed by {', '.join(line(str(s)) for s in items(outcome['signed']))}."
+    signed = ", ".join(line(str(seat)) for seat in items(outcome.get("signed")))
+    if outcome.get("ruling") == "reverses":
+        yield "score", REVERSED
+    elif signed:
+        narrows = " The verdict narrows the answer that was debated." if outcome.get("ruling") == "narrows" else ""
+        yield "quiet" if not narrows else "score", f"In the judge's words, signed by {signed}.{narrows}"
     for assumption in outcome.get("assumptions") or ():
         yield "", f"Assumes: {line(str(assumption), _WIDE)}"
 
