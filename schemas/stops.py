@@ -73,6 +73,20 @@ STOPS: Mapping[str, StopRow] = {
             words="the judge's confidence reached its threshold",
         ),
         StopRow(
+            reason="overturned",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="an objection that stands overturns the answer",
+        ),
+        StopRow(
+            reason="unsettled",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the debate ended, and what stands against the answer is not settled",
+        ),
+        StopRow(
             reason="round_limit",
             converged=False,
             status="finished",
