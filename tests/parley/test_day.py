@@ -276,7 +276,7 @@ def test_doctor_where_nothing_runs(fresh: Front) -> None:
     assert not fresh.state.exists()
     code, out, _ = fresh.run("doctor", "--protocol", "critic")
     assert code == 0
-    assert "helper       ok           extractive" in out
+    assert "judge        ok           extractive" in out
     assert len(out.splitlines()) <= 40
 
 
@@ -323,13 +323,13 @@ def test_doctor_says_what_compares_objections(fresh: Front) -> None:
 async def test_doctor_asks_an_encoder_on_this_machine(fresh: Front) -> None:
     async with model_server(embeds()) as server:
         env = {"ENCODER": "openai", "ENCODER_MODEL": "e5", "ENCODER_BASE_URL": server.url}
-        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "critic", "--json", env=env)
+        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "maci", "--json", env=env)
         assert (code, err, len(server.requests)) == (0, "", 1)
         found = json.loads(out)["encoder"]
         assert (found["model"], found["dimension"], found["status"], found["metered"]) == ("e5", 2, "answers", True)
     async with model_server(fails(401, "bad key sk-secret-0815")) as server:
         env |= {"ENCODER_BASE_URL": server.url, "ENCODER_API_KEY": "sk-secret-0815"}
-        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "critic", env=env)
+        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "maci", env=env)
         assert code == 1 and "encoder openai e5 does not answer: HTTP 401" in out and "ENCODER_API_KEY" in out
         assert "sk-secret-0815" not in out + err
     code, out, _ = await asyncio.to_thread(fresh.run, "doctor", "--json", env=env)
@@ -338,7 +338,7 @@ async def test_doctor_asks_an_encoder_on_this_machine(fresh: Front) -> None:
 
 def test_doctor_does_not_pay_an_encoder_elsewhere_unasked(fresh: Front) -> None:
     env = {"ENCODER": "openai", "ENCODER_MODEL": "text-embedding-3-small", "OPENAI_API_KEY": "sk-secret-0815"}
-    code, out, _ = fresh.run("doctor", "--protocol", "critic", env=env)
+    code, out, _ = fresh.run("doctor", "--protocol", "maci", env=env)
     (told,) = [text for text in out.splitlines() if text.startswith("encoder ")]
     assert code == 0 and "configured" in told and "0.02 USD" in told and "not tried: --probe" in told
 
