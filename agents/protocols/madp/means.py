@@ -114,7 +114,8 @@ def _came_to(run: Checked) -> str:
     restored = ""
     if run.restored:
         restored = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
-    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored
+    touched = f"; of the tests that were there before: {', '.join(run.weakened[:20])}" if run.weakened else ""
+    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored + touched
 
 
 def _running(tools: Tools, checked: bool) -> str:

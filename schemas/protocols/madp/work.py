@@ -87,6 +87,8 @@ MOST_FAILED = 500
 """Names of failures that a check's result holds."""
 MOST_RESTORED = 40
 """Files that it names which were for the check as before the work."""
+MOST_WEAKENED = 200
+"""Tests that it names which the work took away or changed."""
 
 
 class CheckBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +129,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     restored: Annotated[tuple[str, ...], items(MOST_RESTORED)] = ()
     """After the work: changed files that were for this run as before the work, since they decide what the check
     runs."""
+    weakened: Annotated[tuple[str, ...], items(MOST_WEAKENED)] = ()
+    """After the work: tests that it took away, skipped, emptied or changed, as `removed: tests/test_a.py::test_b`."""
 
     def __post_init__(self) -> None:
         at_most("checked.command", self.command, 1_000)
@@ -134,13 +138,14 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
         at_most("checked.output", self.output, MOST_OUTPUT)
         few("checked.failed", self.failed, MOST_FAILED)
         few("checked.restored", self.restored, MOST_RESTORED)
+        few("checked.weakened", self.weakened, MOST_WEAKENED)
         if (self.exit is None) != bool(self.ended):
             raise InvalidValue("checked.ended", self.ended, "it is given where there is no exit status, and else not")
 
     @property
     def green(self) -> bool:
-        """Whether it succeeded."""
-        return self.exit == 0
+        """Whether it succeeded: its exit status says so, and its output names and counts no failure."""
+        return self.exit == 0 and not self.failed and (self.passed is None or self.tests in (None, self.passed))
 
 
 class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
