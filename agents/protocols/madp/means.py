@@ -103,6 +103,11 @@ def _known(brief: ReviewBrief) -> list[str]:
             "- The machine knows that nothing was done: no file is changed, and no tool was called with success in the "
             f"last turn of work.{not_run} A change that the lead tells of is not there: the result is a plan at most."
         )
+    if brief.claims:
+        facts.append(
+            "- The machine did not see what the lead claims of runs, tests or readings (listed above): take it as not "
+            "done. A claim on which the work rests is a major finding."
+        )
     facts += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in brief.checks]
     return facts
 

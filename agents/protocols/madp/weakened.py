@@ -9,6 +9,7 @@ is gone. Whoever writes tests in code that makes them (parametrised names, gener
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from posixpath import basename
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ from parley.schemas.protocols.madp.work import MOST_WEAKENED
 _FOLDERS = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/", re.I)
 _FILES = re.compile(r"(?:test_.*|.*_test|.*[.-](?:test|spec)|tests?)\.(?:py|[cm]?[jt]sx?|go|rs)", re.I)
 _SCRIPTS = re.compile(
-    r"^[ \t]*(?:await )?(?P<off>x)?(?:it|test|describe)(?P<skip>\.(?:skip|todo)\b)?\s*\(\s*(?P<q>['\"`])(?P<name>.+?)(?P=q)"
+    r"^[ \t]*(?:await )?(?P<off>x)?(?:it|test|describe)(?P<skip>\.(?:skip|todo)\b)?\s*\(\s*"
+    r"(?P<q>['\"`])(?P<name>.+?)(?P=q)"
     r"|^func (?P<go>Test\w+)\(|#\[test\]\s*(?P<ignored>#\[ignore[^\]]*\]\s*)?(?:async )?fn (?P<rust>\w+)",
     re.M,
 )
@@ -163,11 +165,10 @@ def _parsed(text: str) -> ast.Module | None:
 
 def _of_words(path: str, text: str) -> Iterator[tuple[str, _Test]]:
     marks = list(_SCRIPTS.finditer(text))
-    ends: Mapping[int, int] = {m.start(): n.start() for m, n in zip(marks, marks[1:], strict=False)}
+    ends: Mapping[int, int] = {m.start(): n.start() for m, n in pairwise(marks)}
     for m in marks:
         name = m["name"] or m["go"] or m["rust"]
         body = text[m.start() : ends.get(m.start(), len(text))]
         skipped = bool(m["off"] or m["skip"] or m["ignored"] or re.search(r"\bt\.Skip(?:Now|f)?\(", body))
         calls = re.sub(r"^\s*//.*$", "", body[len(m[0]) :], flags=re.M)
         yield f"{path}::{name}", _Test(path, " ".join(calls.split()), skipped, bool(_ASSERTS.search(calls)))
-

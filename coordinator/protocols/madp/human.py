@@ -15,6 +15,7 @@ from parley.coordinator.protocols.madp.lead_changes import (
     unless_unsafe,
 )
 from parley.coordinator.protocols.madp.state import (
+    APPROVE,
     GIVE_UP,
     MOST_SEATED,
     OVERRIDE,
@@ -87,6 +88,8 @@ def _settle(s: State, v: View, says: Says, choice: str, note: str, author: str) 
                 return to_work(s, v, says)
             s = replace(s, overrides=s.overrides + bool(author))
             return hand_over(s, v, says, choice, f"{s.lead} gave no work that could be used", by)
+        case "unchecked":
+            return end(s, v, says, "approved" if choice == APPROVE else "unchecked", by=by)
         case "review_limit":
             return _review_limit(s, v, says, choice, note, by)
     words = f"{choice}\n{note}".strip()  # blocked

@@ -7,6 +7,7 @@ import msgspec
 from parley.coordinator.budget import Reservation, most_calls, reservation, shortfall
 from parley.coordinator.commands import AskSeat, Invite, Wish
 from parley.coordinator.protocols.madp.depth import REVIEWERS
+from parley.coordinator.protocols.madp.ledger import evidence, words
 from parley.coordinator.protocols.madp.proof import Proof, proof
 from parley.coordinator.protocols.madp.state import (
     CHECK,
@@ -166,6 +167,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
         diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks, history=settings.history,
+        evidence=words(evidence(s, v, says), s.checks) if s.rounds else (),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
@@ -272,8 +274,9 @@ def whole_diff(s: State, v: View, work: Work) -> str:
     return body_of(v, s.changed, Work).diff
 
 
-def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
+def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
     """Ask all reviewers at once: none sees what another finds. Those whose models use tools may read the folder."""
+    record = evidence(s, v, says)
     wishes: list[Wish] = []
     granted = _looks(v, reviewers)
     for expert in reviewers:
@@ -283,7 +286,7 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
             diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings, base=v.settings.folder,
             folder=s.folder, performed=work.performed, checks=s.checks,
             tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
-            history=v.settings.history,
+            history=v.settings.history, evidence=words(record, s.checks), claims=record.claims,
         )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
     return tuple(wishes)

@@ -11,9 +11,12 @@ import msgspec
 from parley.coordinator.commands import StartChild
 from parley.coordinator.protocols.madp.items import end, open_item, warn
 from parley.coordinator.protocols.madp.lead_changes import hand_over, with_artifact
+from parley.coordinator.protocols.madp.ledger import prose_alone
 from parley.coordinator.protocols.madp.seats import deliberation
 from parley.coordinator.protocols.madp.state import (
+    APPROVE,
     GIVE_UP,
+    LEAVE,
     Phase,
     Round,
     Says,
@@ -122,6 +125,7 @@ def on_supported(s: State, e: Answered, v: View) -> Step:
     supported = Supported(
         agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary, summary=b.summary,
         artifacts=(b.folder,) if b.folder is not None else (), diff=b.diff, calls=b.calls,
+        offered=b.offered, shown=b.shown,
     )  # fmt: skip
     return _back(replace(s, task_state=with_artifact(s.task_state, b.folder)), v, (), supported, e.seat)
 
@@ -228,7 +232,7 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
     if model := _one_model(s, v, reviewers):
         s, says = warn(s, says, f"lead and reviewers are of one model ({model}). {AGREE_MORE}")
     s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
-    asks = ask_reviews(s, v, w, reviewers)
+    asks = ask_reviews(s, v, says, w, reviewers)
     return s, (*says, *asks)
 
 
@@ -242,7 +246,10 @@ def _one_model(s: State, v: View, reviewers: tuple[str, ...]) -> str:
 def on_reviewed(s: State, e: Answered, v: View) -> Step:
     """One verdict came; it is decided when all are in."""
     r: Review = e.body
-    body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls)
+    body = Reviewed(
+        reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls,
+        offered=r.offered, shown=r.shown,
+    )  # fmt: skip
     last = s.rounds[-1]
     last = replace(last, reviews={**last.reviews, e.seat: v.next_post})
     s = replace(s, rounds=(*s.rounds[:-1], last))
@@ -289,10 +296,19 @@ def _question(findings: tuple[Finding, ...]) -> str:
 
 
 def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: Any) -> Step:
-    """The end of a task with finished work. A mere plan is not approved, nor work that the check does not confirm."""
-    if performed and v.settings.check and not (proof := proven(s, v)).ok:
-        return end(s, v, says, "unproven", why=proof.why, **more)
-    return end(s, v, says, reason if performed else "planned", **more)
+    """The end of a task with finished work. A mere plan is not approved, nor work that the check does not confirm.
+    Where nothing was run, a text for people may end as it is; of anything else a human says whether it is approved."""
+    if not performed:
+        return end(s, v, says, "planned", **more)
+    if v.settings.check:
+        proof = proven(s, v)
+        return end(s, v, says, reason, **more) if proof.ok else end(s, v, says, "unproven", why=proof.why, **more)
+    if prose_alone(s, v, says):
+        return end(s, v, says, "reviewed" if reason == "approved" else reason, **more)
+    if reason != "approved":
+        return end(s, v, says, "unchecked", **more)
+    question = "Reviewers approve the work, and no check was run that shows whether it is right. Do you approve it?"
+    return open_item(s, v, says, "unchecked", question, (APPROVE, LEAVE), LEAVE)
 
 
 def stuck(s: State, v: View, says: Says) -> Step:
