@@ -52,7 +52,9 @@ _TOOLS = re.compile(
     r"integration test|load test|end-to-end)"
 )
 """Words of what only a run of its own shows."""
-_BY_HAND = re.compile(r"\b(?:manually|by hand|staging|production|in (?:the|a) browser|devices?|measured|[\d.]+ ?x faster)\b")
+_BY_HAND = re.compile(
+    r"\b(?:manually|by hand|staging|production|in (?:the|a) browser|devices?|measured|[\d.]+ ?x faster)\b"
+)
 _READ = re.compile(
     r"\b(?:i|we|i've|have|and|then|ich|j'ai)\s+(?:\w+ly\s+)?(?:read|re-?read|reviewed|looked (?:at|into|through|over)|"
     r"inspected|examined|audited|went through|studied|checked|gelesen|durchgesehen|lu|relu)\b"
@@ -63,8 +65,8 @@ _ADDED = re.compile(
     r"\b(?:(\d{1,4})\s+)?(?:new |unit |regression |integration |further |more )*tests?\b(?! (?:file|data|folder|plan))"
 )
 _NOT = re.compile(
-    r"\b(?:not|never|nobody|nothing|none|neither|nor|no|cannot|can|could|should|would|will|may|might|must|please|to be$|"
-    r"if|once|until|unless|whether|when|without|need(?:s|ed)?|want\w*|plan\w*|nicht|nie|kein\w*|ohne|wenn|falls|"
+    r"\b(?:not|never|nobody|nothing|none|neither|nor|no|cannot|can|could|should|would|will|may|might|must|please|"
+    r"to be$|if|once|until|unless|whether|when|without|need(?:s|ed)?|want\w*|plan\w*|nicht|nie|kein\w*|ohne|wenn|falls|"
     r"soll\w*|pas|jamais|si|doit)\b|n't\b"
 )
 _IN = re.compile(r"\b(?:not|never|should|would|nicht|pas)\b|n't")

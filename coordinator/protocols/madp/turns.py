@@ -6,6 +6,7 @@ import msgspec
 
 from parley.coordinator.budget import Reservation, most_calls, reservation, shortfall
 from parley.coordinator.commands import AskSeat, Invite, Wish
+from parley.coordinator.protocols.madp import risk
 from parley.coordinator.protocols.madp.depth import REVIEWERS
 from parley.coordinator.protocols.madp.ledger import evidence, words
 from parley.coordinator.protocols.madp.proof import Proof, proof
@@ -251,13 +252,20 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
     return _ask(v, s.helping, SUPPORT, s.round, brief, calls)
 
 
-def reviewing(s: State, v: View) -> tuple[str, ...]:
-    """6.1: who reviews: the reviewers that the work calls for, as many as the depth has; never the lead, and nobody who
-    led before as long as there are others."""
+def reviewing(s: State, v: View, diff: str = "") -> tuple[str, ...]:
+    """6.1: who reviews: whoever guards a field that the task or its diff touches, at every depth; and the reviewers
+    that the work calls for, as many as the depth has. Never the lead, and of the latter nobody who led before as long
+    as there are others."""
     experts, led = announced(v), {r.lead for r in s.rounds}
     candidates = [x for x in s.reviewers if x in experts and x != s.lead]
     others = [x for x in candidates if x not in led]
-    return tuple((others or candidates)[: REVIEWERS[s.depth or "instant"]])
+    called = (others or candidates)[: REVIEWERS[s.depth or "instant"]]
+    return tuple(dict.fromkeys((*risk.guards(v, touched(v, diff), s.lead), *called)))
+
+
+def touched(v: View, diff: str) -> tuple[str, ...]:
+    """The fields of harm that the task or its diff touches."""
+    return tuple(dict.fromkeys((*risk.of_task(v.opened.question), *risk.of_diff(diff))))
 
 
 def affordable(v: View, reviewers: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import StartChild
+from parley.coordinator.protocols.madp import risk
 from parley.coordinator.protocols.madp.items import end, open_item, warn
 from parley.coordinator.protocols.madp.lead_changes import hand_over, with_artifact
 from parley.coordinator.protocols.madp.ledger import prose_alone
@@ -24,6 +25,7 @@ from parley.coordinator.protocols.madp.state import (
     announced,
     body_of,
     number,
+    read_said,
     revisions,
     room,
     say,
@@ -38,6 +40,8 @@ from parley.coordinator.protocols.madp.turns import (
     read_work,
     reviewing,
     to_work,
+    touched,
+    whole_diff,
     without_calls,
 )
 from parley.coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
@@ -216,7 +220,10 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
 
 def review(s: State, v: View, says: Says, w: Work) -> Step:
     """6.1: after execution, review agents examine the output."""
-    reviewers = reviewing(s, v)
+    diff = whole_diff(s, v, w)
+    reviewers = reviewing(s, v, diff)
+    if without := risk.unguarded(v, touched(v, diff)):
+        s, says = warn(s, says, f"it touches {', '.join(without)}, and nobody who reviews that is there")
     if not reviewers:
         why = "no reviewer for it is there"
         if s.factors is None or s.unmatched:
@@ -300,15 +307,26 @@ def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: A
     Where nothing was run, a text for people may end as it is; of anything else a human says whether it is approved."""
     if not performed:
         return end(s, v, says, "planned", **more)
+    if v.settings.check and not (proof := proven(s, v)).ok:
+        return end(s, v, says, "unproven", why=proof.why, **more)
+    if missing := unheard_guards(s, v, says):
+        question = f"{', '.join(missing)} had to review what the work touches, and did not. Do you approve the work?"
+        return open_item(s, v, says, "unchecked", question, (APPROVE, LEAVE), LEAVE)
     if v.settings.check:
-        proof = proven(s, v)
-        return end(s, v, says, reason, **more) if proof.ok else end(s, v, says, "unproven", why=proof.why, **more)
+        return end(s, v, says, reason, **more)
     if prose_alone(s, v, says):
         return end(s, v, says, "reviewed" if reason == "approved" else reason, **more)
     if reason != "approved":
         return end(s, v, says, "unchecked", **more)
     question = "Reviewers approve the work, and no check was run that shows whether it is right. Do you approve it?"
     return open_item(s, v, says, "unchecked", question, (APPROVE, LEAVE), LEAVE)
+
+
+def unheard_guards(s: State, v: View, says: Says) -> tuple[str, ...]:
+    """Who guards security-critical fields that the work touches, and gave no verdict on it."""
+    diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
+    critical = [field for field in touched(v, diff) if field in risk.CRITICAL]
+    return tuple(x for x in risk.guards(v, critical, s.lead) if x not in s.rounds[-1].reviews)
 
 
 def stuck(s: State, v: View, says: Says) -> Step:

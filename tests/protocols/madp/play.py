@@ -40,7 +40,16 @@ def spec(expert: str, **more: Any) -> ExpertSpec:
 
 
 def known(expert: str, metered: bool = False, tools: bool = False) -> Known:
-    return Known(expert, pin(spec(expert)), "stub", "stub", metered, general=expert == GENERAL, tools=tools)
+    return Known(
+        expert,
+        pin(spec(expert)),
+        "stub",
+        "stub",
+        metered,
+        general=expert == GENERAL,
+        tools=tools,
+        category=spec(expert).category,
+    )
 
 
 def matched(

@@ -32,7 +32,8 @@ def handed(text: str = "It is done.", diff: str = CODE, **more: Any) -> Play:
 @pytest.mark.parametrize(("path", "reason"), ENDINGS)
 def test_without_a_check_only_prose_ends_as_reviewed(path: str, reason: str) -> None:
     p = handed(diff=CODE.replace("app.py", path))
-    p.reply(AUDITOR, APPROVED)
+    for seat in [seat for seat, kind in p.asked() if kind == "review"]:
+        p.reply(seat, APPROVED)
     if reason == "unchecked":
         p.expire()
     assert p.stop["reason"] == reason and p.stop["converged"] is (reason == "reviewed")
@@ -126,7 +127,8 @@ def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
         "I did not run the tests.", "No command was run.", "Run the tests with `make test`.", "It was not tested.",
         "The tests should pass once the fixture is restored.", "The README now says how to run the tests.",
         "The value is rounded half up, as README.md says.", "Please run pytest before merging.", "I read README.md.",
-        "If the tests pass, merge it.", "I could not run anything here.", "The page describes which tests are run by CI.",
+        "If the tests pass, merge it.", "I could not run anything here.",
+        "The page describes which tests are run by CI.",
         "The tests were not run, since there is no tool for it.", "I corrected the rounding in billing/cents.py.",
     ],
 )  # fmt: skip

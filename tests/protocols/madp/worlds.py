@@ -35,7 +35,9 @@ from tests.protocols.madp.play import (
     PLACED,
     QA,
     REVISE,
+    SEC,
     SRE,
+    TASK,
     Play,
     artifact,
     blocked,
@@ -65,7 +67,7 @@ class Small:
     objections: tuple[str, ...] = ("",)
     """What is proposed for the others; empty: nothing."""
     work: tuple[str, ...] = ("done",)
-    """done, plan, support, handoff, blocked"""
+    """done, code, plan, support, handoff, blocked"""
     reviews: tuple[Any, ...] = (APPROVED,)
     misses: bool = True
     named: bool = False
@@ -76,6 +78,7 @@ class Small:
     """Tokens that each turn takes."""
     checks: tuple[tuple[Any, ...], ...] = ()
     """What the check may come to before the work, and after it."""
+    task: str = TASK
     metered: bool = False
     """Whether experts have language models; they have them where tokens are bounded."""
 
@@ -87,7 +90,7 @@ class Small:
         play = Play(
             settings, experts=self.experts, degraded=self.degraded, budget=self.budget,
             metered=self.metered or self.budget.tokens is not None, helper_metered=self.budget.tokens is not None,
-            checker=bool(self.checks),
+            checker=bool(self.checks), task=self.task,
         )  # fmt: skip
         return play.session.opened
 
@@ -126,6 +129,9 @@ WORLDS: dict[str, Small] = {
     ),
     "intake, no general": Small((matched({}, general=""), matched(TWO, reviewers=())), experts=(SRE, IMPL)),
     "intake, nobody": Small((matched({}, reviewers=(), general=""),), experts=()),
+    "intake, security": Small((matched({SRE: 0.95}, reviewers=(AUDITOR,)),), experts=(SRE, AUDITOR, SEC, GENERAL),
+                              task="add a login with JWT", reviews=(APPROVED, REVISE)),
+    "code": Small((WORKING,), experts=REVIEWERS, work=("done", "code"), reviews=(APPROVED, REVISE)),
     "override": Small((matched({}), matched(TWO, reviewers=())), {"expert": QA}),
     "degraded": Small((matched({}), matched(TWO, reviewers=()), matched(TWO, security=True)), degraded=True),
     "quick": Small((matched({SRE: 0.8, IMPL: 0.75}, reviewers=()),), floor=("claim", "pass", "uncalled"), named=True),
@@ -285,6 +291,8 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
             for kind in world.work:
                 if kind == "done":
                     yield done(folder=folder)
+                elif kind == "code":
+                    yield done(folder=folder, diff="diff --git a/a.py b/a.py\n")
                 elif kind == "plan":
                     yield done(folder=folder, performed=False)
                 elif kind == "support" and not s.supports:
@@ -408,7 +416,7 @@ def hold(session: Session) -> None:
 
 
 EXPECTED = {
-    "intake": expect("approved", "nobody", "rejected", "unreviewed", states=150),
+    "intake": expect("reviewed", "nobody", "rejected", "unreviewed", states=150),
     "quick": expect("rejected", "unreviewed", states=500),
     "extended": expect("rejected", "unreviewed", states=500),
     "checked, not run": expect("approved", "unproven", "no_check", "unreviewed", "nobody", "rejected"),
@@ -416,11 +424,13 @@ EXPECTED = {
     "checked": expect(
         "approved", "unreviewed", "unproven", "no_check", "planned", "review_limit", "rejected", "nobody"
     ),
-    "plan": expect("approved", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
-    "work": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
-    "blocked": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
-    "two reviewers": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=5_000),
-    "seconds": expect("approved", "budget", "unreviewed", states=400),
+    "code": expect("approved", "reviewed", "unchecked", "review_limit", "rejected", "nobody"),
+    "intake, security": expect("approved", "reviewed", "needs_human", "rejected"),
+    "plan": expect("reviewed", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
+    "work": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),
+    "blocked": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),
+    "two reviewers": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=5_000),
+    "seconds": expect("reviewed", "budget", "unreviewed", states=400),
     "seconds, claims": expect("budget", "unreviewed"),
     "2 turns": expect("budget", "nobody", "rejected", "unreviewed", states=1_000),
 }
