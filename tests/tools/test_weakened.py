@@ -1,4 +1,4 @@
-"""Which tests a work took away, skipped, emptied or changed: each way that a liar makes a check green, and honest work."""
+"""Which tests a work took away, skipped, emptied or changed: each way in which a liar makes a check green."""
 
 import pytest
 

@@ -24,6 +24,7 @@ _SCRIPTS = re.compile(
     r"|^func (?P<go>Test\w+)\(|#\[test\]\s*(?P<ignored>#\[ignore[^\]]*\]\s*)?(?:async )?fn (?P<rust>\w+)",
     re.M,
 )
+_IMPORT = re.compile(r"(?:from \S+ )?import ")
 _SKIPS = re.compile(r"skip|xfail|expectedfailure|ignore", re.I)
 _ASSERTS = re.compile(r"assert|raises|warns|fail|expect|check|verify", re.I)
 
@@ -75,7 +76,8 @@ def _lost(path: str, base: Files, files: Files) -> bool:
     if path.endswith(".py"):
         before, after = _beside(old), _beside(new)
         if before is not None and after is not None:
-            return not before <= after or bool(_bound(after - before) & _bound(before))
+            gone = {text for text in before - after if not _IMPORT.match(text)}
+            return bool(gone or _bound(after - before) & _bound(before))
     return not {x for x in old.splitlines() if x.strip()} <= set(new.splitlines())
 
 
