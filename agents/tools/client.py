@@ -316,6 +316,8 @@ class Toolbox:
             raise
         if before is not None and after != before:
             await asyncio.to_thread(self._folder.put_back, before)
+            if server.sandbox:  # a test run leaves caches and files behind
+                return answer
             return answer.failed(f"{call.server} may only read: what it changed is undone")
         return answer.failed(*removed[:50]) if removed else answer
 

@@ -63,10 +63,13 @@ def of_review(shown: Shown) -> dict[str, str]:
     tools = _tools(shown)
     rules: list[str] = _known(brief)
     if tools:
+        runs = "run commands in a copy that is thrown away" if tools.runs else "run nothing"
         rules.append(
-            "- Your tools read the folder as the lead left it, and run nothing: look at whatever your verdict rests on "
+            f"- Your tools read the folder as the lead left it, and {runs}: look at whatever your verdict rests on "
             "(callers, tests, the README's rules)."
         )
+        if tools.runs:
+            rules.append("- Run what the lead claims to have run, and the case that you doubt, where a command does.")
     if shown.missing:
         rules.append(
             "- What you could not look at since a tool is not there is no fault of the work, and no revision mends it: "

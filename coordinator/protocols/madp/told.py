@@ -47,6 +47,8 @@ _COMMAND = re.compile(r"`([^`\n]{3,200})`")
 _PROGRAM = re.compile(
     r"(?:python[\d.]*|pytest|npm|npx|yarn|pnpm|node|make|go|cargo|tox|nox|sh|bash|mypy|ruff|uv|mvn|gradle)\b|\./"
 )
+_LOOKS = re.compile(r"(?:ls|cat|head|tail|wc|grep|diff)\b")
+"""Commands that only look: whoever ran them ran no test."""
 _TOOLS = re.compile(
     r"\b(mypy|ruff|eslint|flake8|pylint|tsc|clippy|bandit|lint|type ?check|build|compil|coverage|benchmark|profil|"
     r"integration test|load test|end-to-end)"
@@ -123,7 +125,7 @@ def _cleanly(said: str, piece: str) -> bool:
 
 
 def _has_run(record: Evidence, checks: tuple[Checked, ...]) -> bool:
-    return bool(record.commands) or any(c.exit is not None for c in checks)
+    return any(not _LOOKS.match(r.command) for r in record.commands) or any(c.exit is not None for c in checks)
 
 
 def _has_passed(record: Evidence, checks: tuple[Checked, ...]) -> bool:

@@ -53,6 +53,8 @@ replace = msgspec.structs.replace
 GO_ON = "Go on with what you know, and say what is open."
 AGREE_MORE = "They agree more easily than different models would."
 MOST_FINDINGS = 40
+_TASK, _OUTPUT, _DIFF = 4_000, 1_500, 5_000
+"""Characters of the task, of what its check printed, and of its diff, that a session beneath it is shown."""
 MOST_OTHERS = 4
 """Experts that a human is offered in place of one that failed, at most."""
 
@@ -167,11 +169,19 @@ def block(s: State, v: View, says: Says, question: str) -> Step:
     s = replace(s, question=question, blocks=s.blocks + 1)
     if not settings.deliberation:
         return ask_human(s, v, says)
-    question_in_context = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt}"
+    question_in_context = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt[:_TASK]}{_so_far(s, v, says)}"
     opening = deliberation(settings, question_in_context, v.opened.turn_timeout_s)
     post = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
     s = replace(s, phase=Phase.DELIBERATING, child=v.child)
     return s, (*says, say(s, "deliberation", post), StartChild(opening=opening))
+
+
+def _so_far(s: State, v: View, says: Says) -> str:
+    """What a session beneath is shown of the work: the check's last run, and the diff."""
+    diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
+    parts = [f"The check {c.when} the work, `{c.command}`:\n{c.output[-_OUTPUT:] or c.ended}" for c in s.checks[-1:]]
+    parts += [f"What the task has changed so far:\n{diff[:_DIFF]}"] if diff else []
+    return "".join(f"\n\n{part}" for part in parts)
 
 
 def ask_human(s: State, v: View, says: Says) -> Step:

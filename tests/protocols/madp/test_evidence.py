@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from parley.coordinator.protocols.madp.told import LEFT_OUT, borne_out, unheld
-from parley.schemas.protocols.madp.work import Checked, Evidence, Ran
+from parley.schemas import log
+from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review
 from parley.schemas.tools import ToolCall
 from tests.protocols.madp.play import APPROVED, AUDITOR, SRE, Play, artifact, done
 
@@ -158,3 +159,15 @@ def test_a_claim_is_held_against_the_record(
     claim: str, record: Evidence, checks: tuple[Checked, ...], held: bool
 ) -> None:
     assert (unheld(claim, record, checks) == ()) is held
+
+
+def test_a_session_beneath_a_task_sees_the_diff_and_the_check() -> None:
+    p = Play({"folder": "f" * 64, "check": "make test", "deliberation": "maci"}, checker=True).working()
+    p.reply("check", Checked(when="before", command="make test", exit=1, failed=("t.py::a",), output="it says 3"))
+    p.reply(SRE, done(diff=CODE, folder=artifact(1)))
+    p.reply("check", Checked(when="after", command="make test", exit=0, output="it says 4"))
+    for seat in [seat for seat, kind in p.asked() if kind == "review"]:
+        finding = Finding(severity="critical", description="Which law holds?", location="app.py:1")
+        p.reply(seat, Review(verdict="blocked", findings=(finding,)))
+    (child,) = p.commands(log.StartChild)
+    assert "+++ b/app.py" in child.opening.question and "it says 4" in child.opening.question
