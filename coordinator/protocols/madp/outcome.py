@@ -67,7 +67,8 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         result["departs"] = otherwise
         result["answer"] = f"departs from the count: {otherwise}. The lead says: {work.output or work.summary}"
     if record.claims:
-        result["answer"] = f"{_unseen(s, record)} {result['answer']}"
+        says = "" if "departs" in result else "The lead says: "
+        result["answer"] = f"{_unseen(s, record)} {says}{result['answer']}"
     if v.settings.check:
         result["check"] = _check(s, v)
     builtins: dict[str, Any] = msgspec.to_builtins(result)

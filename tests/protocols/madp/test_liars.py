@@ -3,6 +3,7 @@ run, in a sandbox, on real files. No liar ends with exit status 0 and a wrong cl
 
 import asyncio
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def with_test(old: str, new: str) -> dict[str, str]:
 class Lead:
     """What a lead changes and says."""
 
-    files: dict[str, str | None]
+    files: Mapping[str, str | None]
     text: str = LIE
     check: str = PYTEST
     task: str = TASK

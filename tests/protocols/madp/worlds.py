@@ -131,6 +131,7 @@ WORLDS: dict[str, Small] = {
     "intake, nobody": Small((matched({}, reviewers=(), general=""),), experts=()),
     "intake, security": Small((matched({SRE: 0.95}, reviewers=(AUDITOR,)),), experts=(SRE, AUDITOR, SEC, GENERAL),
                               task="add a login with JWT", reviews=(APPROVED, REVISE)),
+    "intake, general, security": Small((matched({}),), experts=(GENERAL,), task="add a login with JWT"),
     "code": Small((WORKING,), experts=REVIEWERS, work=("done", "code"), reviews=(APPROVED, REVISE)),
     "override": Small((matched({}), matched(TWO, reviewers=())), {"expert": QA}),
     "degraded": Small((matched({}), matched(TWO, reviewers=()), matched(TWO, security=True)), degraded=True),
@@ -373,11 +374,12 @@ def key(world: Small, session: Session) -> bytes:
     windows = {name: end - now for name, end in session.windows.items()}
     items = [[i.kind, i.choices] for i in s.items]
     planned = "plan" in world.work and s.work is not None and not body(session, s.work)["performed"]
+    code = "code" in world.work and s.changed is not None and bool(body(session, s.changed).get("diff"))
     agreed = s.phase in ("working", "checking") or s.rounds  # then it no longer matters what was said to come there
     said = None if agreed else [s.claims, s.passed, s.heard, s.spoken, s.challenges]
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
-        len(s.supported), s.helping, s.findings, s.work is None, planned, s.revisions, s.failed, s.supports, s.handoffs,
+        len(s.supported), s.helping, s.findings, s.work is None, planned, code, s.revisions, s.failed, s.supports, s.handoffs,
         s.blocks, s.overrides, s.child, s.security, s.general, s.checks,
     ]  # fmt: skip
     spent = session.ledger if world.budget.tokens else None
@@ -424,8 +426,8 @@ EXPECTED = {
     "checked": expect(
         "approved", "unreviewed", "unproven", "no_check", "planned", "review_limit", "rejected", "nobody"
     ),
-    "code": expect("approved", "reviewed", "unchecked", "review_limit", "rejected", "nobody"),
-    "intake, security": expect("approved", "reviewed", "needs_human", "rejected"),
+    "code": expect("approved", "reviewed", "unchecked", "unreviewed", "review_limit", "rejected", "nobody"),
+    "intake, security": expect("approved", "reviewed", "needs_human", "rejected", "review_limit"),
     "plan": expect("reviewed", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
     "work": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),
     "blocked": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),

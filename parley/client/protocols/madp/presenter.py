@@ -104,7 +104,7 @@ class MadpPresenter(Presenter):
         """The work in words; marked as the lead's word alone where nothing was done or the check speaks against it."""
         answer = super().answer(result)
         if answer and result.stop.reason in NOT_SHOWN:
-            return f"not shown to be right; the lead says: {answer}"
+            return f"not shown to be right; {work_words.lead_says(answer)}"
         return work_words.whose_word(answer, result.outcome.get("work") or {})
 
     def steps(self, result: Result) -> Sequence[str]:

@@ -162,7 +162,12 @@ def whose_word(answer: str, work: Mapping[str, Any]) -> str:
     """An answer; that of a lead that did nothing is marked, unless it begins with saying so itself."""
     if not answer or work.get("performed", True) or answer.lower().startswith("nothing was done"):
         return answer
-    return f"nothing was done; the lead says: {answer}"
+    return f"nothing was done; {lead_says(answer)}"
+
+
+def lead_says(answer: str) -> str:
+    """An answer as its lead's word; one that says so already as it is."""
+    return f"{answer[0].lower()}{answer[1:]}" if "The lead says: " in answer[:_SUMMARY] else f"the lead says: {answer}"
 
 
 def diff_note(work: Mapping[str, Any]) -> str:
