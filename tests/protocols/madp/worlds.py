@@ -287,7 +287,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
             first, second, *_ = s.claims
             yield Worded(challenges=(objection(first, second, "exclude"), objection(second, first, "exclude")))
         case "work":
-            other = next(x for x in world.experts if x not in (ask.seat, GENERAL))
+            other = next((x for x in world.experts if x not in (ask.seat, GENERAL)), "")
             folder = artifact(len(s.rounds) + 1)
             for kind in world.work:
                 if kind == "done":
@@ -379,8 +379,8 @@ def key(world: Small, session: Session) -> bytes:
     said = None if agreed else [s.claims, s.passed, s.heard, s.spoken, s.challenges]
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
-        len(s.supported), s.helping, s.findings, s.work is None, planned, code, s.revisions, s.failed, s.supports, s.handoffs,
-        s.blocks, s.overrides, s.child, s.security, s.general, s.checks,
+        len(s.supported), s.helping, s.findings, s.work is None, planned, code, s.revisions, s.failed, s.supports,
+        s.handoffs, s.blocks, s.overrides, s.child, s.security, s.general, s.checks,
     ]  # fmt: skip
     spent = session.ledger if world.budget.tokens else None
     age = now - session.opened_ns if world.budget.seconds else None
