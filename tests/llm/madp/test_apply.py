@@ -91,7 +91,12 @@ def test_where_no_sandbox_is_there_run_is_off_and_that_is_said_before(tmp_path: 
         step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
     ]) as server:  # fmt: skip
         code, out, err = Front(tmp_path).run(
-            *ASK[:-2], "--folder", str(project), "--plain", "--set", "madp.item_s=1",
+            *ASK[:-2],
+            "--folder",
+            str(project),
+            "--plain",
+            "--set",
+            "madp.item_s=1",
             env=environment(server.url, PATH=str(programs)),
         )
         asked = json.dumps(server.journal("gpt-work"))
