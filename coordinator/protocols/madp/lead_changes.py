@@ -72,7 +72,7 @@ def assign(
 
 def unless_unsafe(s: State, v: View, says: Says) -> Step:
     """9.3: a human confirms the lead of a security-critical task, if the lead is not confident; and any lead, where the
-    helper is away or the coordination degraded: nobody says how sure the lead is then."""
+    helper is away or the coordination degraded: nobody can say how sure the lead is then."""
     sure, least = confidence(s, s.lead), v.settings.security_confidence
     if must_ask(v, s.security, bool(s.unmatched)):
         question = f"The task is security-critical, and {s.lead} was found by words alone."
