@@ -152,6 +152,27 @@ STOPS: Mapping[str, StopRow] = {
             words="the work is done, and every reviewer approved it",
         ),
         StopRow(
+            reason="reviewed",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="the text is done, and every reviewer approved it; nothing was run",
+        ),
+        StopRow(
+            reason="unchecked",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the work is done; nothing was run that shows whether it is right",
+        ),
+        StopRow(
+            reason="needs_human",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="a human has to decide about security, and nobody did",
+        ),
+        StopRow(
             reason="unreviewed",
             converged=False,
             status="finished",

@@ -5,7 +5,7 @@ coordinator/protocols/madp/proof.py."""
 import msgspec
 
 from parley.coordinator.protocols.madp.items import end, warn
-from parley.coordinator.protocols.madp.proof import restored_words
+from parley.coordinator.protocols.madp.proof import restored_words, weakened_words
 from parley.coordinator.protocols.madp.state import Says, State, say
 from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
 from parley.coordinator.protocols.madp.work import review, stuck
@@ -39,6 +39,8 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
         )
     if restored := restored_words(checked):
         s, says = warn(s, says, restored)
+    if touched := weakened_words(checked):
+        s, says = warn(s, says, touched)
     s = replace(s, checks=(*(c for c in s.checks if c.when == "before"), checked))
     if checked.when == "before":
         return _before(s, v, says, checked)
