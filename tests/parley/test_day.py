@@ -81,25 +81,27 @@ def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
     arguments = ("ask", QUESTION, "--panel-file", str(panel), "--round-limit", "3", "--dry-run")
     found = fresh.json(*arguments, "--json")
     price = (16_000 * 2 + 1_500 * 10) / 1e6 * 2
+    to_sign = 3_000 + len(QUESTION.encode()) // 2
+    signing = (to_sign * 2 + 1_500 * 10) / 1e6 * 2
     assert found["shortest_most"] == {
-        "turns": 5,
-        "calls": 10,
-        "tokens": 3 * 35_000,
-        "cost_usd": pytest.approx(3 * price),
+        "turns": 6,
+        "calls": 12,
+        "tokens": 3 * 35_000 + 3 * 2 * (to_sign + 1_500),
+        "cost_usd": pytest.approx(3 * price + 3 * signing),
     }
-    assert (found["likely"]["turns"], found["likely"]["calls"]) == (5, 5)
-    assert 3_000 < found["likely"]["tokens"] < 5_000 and found["likely"]["cost_usd"] < 0.02
-    assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 4 * 2)
-    assert found["most"]["cost_usd"] == pytest.approx(18 * price)
+    assert (found["likely"]["turns"], found["likely"]["calls"]) == (6, 6)
+    assert 3_000 < found["likely"]["tokens"] < 9_000 and found["likely"]["cost_usd"] < 0.03
+    assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 3 * 4 * 2 + (3 + 4) * 2)
+    assert found["most"]["cost_usd"] == pytest.approx(18 * price + 24 * signing)
     assert found["fits_one_round"] is True
     assert {s["seat"]: s["metered"] for s in found["seats"]} == {
         "panelist_1": True, "panelist_2": True, "panelist_3": True, "analyst": False,
     }  # fmt: skip
     code, out, err = fresh.run(*arguments)
     assert (code, err) == (0, "")
-    assert re.search(r"one round, likely:    5 turns, 5 calls, 3,\d\d\d tokens, 0\.01\d\d USD", out)
-    assert re.search(r"upper bound:          26 turns, 52 calls, 630,000 tokens, 1\.6920 USD", out)
-    assert re.search(r"panelist_1 +stub +2 in, 10 out +1 to 6 ", out)
+    assert re.search(r"one round, likely:    6 turns, 6 calls, \d,\d\d\d tokens, 0\.0[12]\d\d USD", out)
+    assert re.search(r"upper bound:          56 turns, 112 calls, [\d,]+ tokens, 2\.7015 USD", out)
+    assert re.search(r"panelist_1 +stub +2 in, 10 out +2 to 14 ", out)
     assert not fresh.state.exists()
     assert fresh.left() == []
 
