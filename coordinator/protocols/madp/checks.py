@@ -1,11 +1,11 @@
 """madp: handles the result of a check: before the work to the lead, after it to whoever reviews, or
 to the lead as a finding. It is run by a seat of its own (role `check`), whose key is no expert's; what it proves is
-coordinator/protocols/madp/proof.py."""
+coordinator/protocols/madp/evidence/proof.py."""
 
 import msgspec
 
+from parley.coordinator.protocols.madp.evidence.proof import restored_words, weakened_words
 from parley.coordinator.protocols.madp.items import end, warn
-from parley.coordinator.protocols.madp.proof import restored_words, weakened_words
 from parley.coordinator.protocols.madp.state import Says, State, say
 from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
 from parley.coordinator.protocols.madp.work import review, stuck

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import CloseWindow, Finish, Notify, OpenWindow, Stop
-from parley.coordinator.protocols.madp.ledger import evidence
+from parley.coordinator.protocols.madp.evidence.ledger import evidence
 from parley.coordinator.protocols.madp.state import INBOX, Phase, Says, State, say, verdicts
 from parley.coordinator.table import Step, View
 from parley.schemas.protocols.madp.messages import ITEM, Answered, Item, ItemKind, Settings, Warned

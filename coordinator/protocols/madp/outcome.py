@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.protocols.madp.ledger import evidence, paths_of
-from parley.coordinator.protocols.madp.retold import departs
+from parley.coordinator.protocols.madp.evidence.ledger import evidence, paths_of
+from parley.coordinator.protocols.madp.evidence.retold import departs
+from parley.coordinator.protocols.madp.evidence.told import borne_out
 from parley.coordinator.protocols.madp.state import (
     INBOX,
     Round,
@@ -16,7 +17,6 @@ from parley.coordinator.protocols.madp.state import (
     task_of,
     verdicts,
 )
-from parley.coordinator.protocols.madp.told import borne_out
 from parley.coordinator.protocols.madp.turns import proven
 from parley.coordinator.table import Session, View
 from parley.schemas.folders.paths import runs_by_itself

@@ -10,9 +10,9 @@ import msgspec
 
 from parley.coordinator.commands import StartChild
 from parley.coordinator.protocols.madp import risk
+from parley.coordinator.protocols.madp.evidence.ledger import prose_alone
 from parley.coordinator.protocols.madp.items import end, open_item, warn
 from parley.coordinator.protocols.madp.lead_changes import hand_over, with_artifact
-from parley.coordinator.protocols.madp.ledger import prose_alone
 from parley.coordinator.protocols.madp.seats import deliberation
 from parley.coordinator.protocols.madp.state import (
     APPROVE,

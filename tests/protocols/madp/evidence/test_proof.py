@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from parley.coordinator.protocols.madp.proof import names, proof
+from parley.coordinator.protocols.madp.evidence.proof import names, proof
 from parley.schemas.protocols.madp.work import Checked
 
 A, B, C = "tests/test_money.py::test_half_cent", "tests/test_money.py::test_sum", "tests/test_tax.py::test_rate"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from parley.coordinator.protocols.madp.told import LEFT_OUT, borne_out, unheld
+from parley.coordinator.protocols.madp.evidence.told import LEFT_OUT, borne_out, unheld
 from parley.schemas import log
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review
 from parley.schemas.tools import ToolCall

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from parley.coordinator.commands import SayOn
+from parley.coordinator.protocols.madp.evidence.told import unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
-from parley.coordinator.protocols.madp.told import unheld
 from parley.coordinator.table import View
 from parley.schemas.protocols.madp.messages import Reviewed
 from parley.schemas.protocols.madp.work import MOST_RECORDED, Checked, Evidence, Ran, Supported, Work
