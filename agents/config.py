@@ -214,11 +214,12 @@ def _is_for(name: str, keys: set[str], environ: Mapping[str, str]) -> bool:
 def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     levels = tuple(reversed(_levels(spec)))
     names_one = "model" in spec.model_fields_set
-    if (names_one and spec.model != "openai") or not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles):
-        levels = tuple(level for level in levels if level)
-    if not any(environ.get(f"{level}{name}", "").strip() for level in levels for name in _CHOOSING) and not (
-        names_one and spec.model == "openai"
-    ):
+    near = tuple(level for level in levels if level)
+    if names_one and spec.model != "openai":
+        levels = near
+    elif not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles) and not _names_any(near, environ):
+        levels = near  # one that is named takes the rest from those for everybody
+    if not _names_any(levels, environ) and not (names_one and spec.model == "openai"):
         return spec
     chosen = _Chosen(spec.options if spec.model == "openai" else {})
     for level in levels:
@@ -226,6 +227,10 @@ def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     if chosen.provider in WITHOUT_A_SERVER:
         return spec.model_copy(update={"model": chosen.provider, "options": chosen.options_without_a_server()})
     return spec.model_copy(update={"model": "openai", "options": chosen.options(environ)})
+
+
+def _names_any(levels: tuple[str, ...], environ: Mapping[str, str]) -> bool:
+    return any([environ.get(f"{level}{name}", "").strip() for level in levels for name in _CHOOSING])
 
 
 def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
@@ -317,7 +322,7 @@ class _Chosen:
         self._options.setdefault("provider", "openai_compatible" if self._options.get("base_url") else "openai")
         name = self.provider
         preset = PRESETS[provider(name)]
-        if not self._options.get("model"):
+        if not self._options.get("model") and not preset.model:
             raise ModelMisconfigured(f"provider {name} is set, but no model: set LLM_MODEL, or with the same prefix")
         if name == "openai_compatible" and not self._options.get("base_url"):
             raise ModelMisconfigured("provider openai_compatible needs an address: set LLM_BASE_URL")

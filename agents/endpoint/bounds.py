@@ -11,6 +11,14 @@ class BadBody(Exception):
         super().__init__(why)
 
 
+class Failed(BadBody):
+    """The server told of an error with status 200: the body is that error, as it came."""
+
+    def __init__(self, why: str, error: bytes) -> None:
+        self.error = error
+        super().__init__(why)
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What is taken of one reply, after decompression."""
 

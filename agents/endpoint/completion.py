@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from parley.agents.context import NativeCall
-from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.bounds import BadBody, Failed, Limits
 from parley.agents.secrets import Secret, scrub
 
 _T = TypeVar("_T")
@@ -174,7 +174,8 @@ class Reading:
         except msgspec.ValidationError:
             raise BadBody("the server's answer holds no completion") from None
         if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
-            raise BadBody(f"the server failed: {without_key(self._error_text(body.error), self._key)}")
+            why = f"the server failed: {without_key(self._error_text(body.error), self._key)}"
+            raise Failed(why, bytes(body.error))
         self._count(_part(body.usage, _Usage))
         if not self.answer.id:
             self.answer.id = self._name(body.id)

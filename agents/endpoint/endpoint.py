@@ -1,7 +1,7 @@
 """One endpoint: a chat completion asked for, read, and everything that can go wrong told apart by what it costs.
 
     Failure
-    ├─ Rejected    an HTTP status of 400 or more: nothing was paid
+    ├─ Rejected    an HTTP status of 400 or more, or an error in a body: nothing was paid unless text came before it
     └─ Broken      no connection, silence, an end in mid-stream, a body that is no completion; `paid`: it may have been
 
 The openai client makes the request and says what its status means, over aiohttp (its own option), and hands the body
@@ -12,6 +12,7 @@ Every body comes through agents/endpoint/transport.py and has a limit (docs/secu
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -21,9 +22,10 @@ import httpx2
 import msgspec
 import openai
 
-from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.bounds import BadBody, Failed, Limits
 from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, without_key
 from parley.agents.endpoint.events import events
+from parley.agents.endpoint.errors import told
 from parley.agents.endpoint.limits import retry_after_s
 from parley.agents.endpoint.transport import ACCEPTED, Client
 from parley.agents.secrets import Secret, scrub
@@ -42,6 +44,9 @@ MOST_EMBEDDINGS = 16_000_000
 """Bytes of an answer with embeddings."""
 MOST_MODELS = 50_000
 """Objects in a server's list of models."""
+_OVERLOADED = re.compile(
+    r"overloaded|unavailable|rate.?limit|too many requests|try again|server.?error|internal|timeout", re.I
+)
 _HEARD = 8_192
 """Characters that a listener hears at once."""
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every address
@@ -56,14 +61,22 @@ class Failure(Exception):
 
 
 class Rejected(Failure):
-    """The server answered with an error status."""
+    """The server answered with an error status, or with an error in a body whose status is 200 (`within`)."""
 
-    def __init__(self, status: int, message: str, code: str, retry_after: float | None) -> None:
+    def __init__(
+        self, status: int, message: str, code: str, retry_after: float | None, *, body: str = "", within: bool = False
+    ) -> None:
         self.status = status
+        self.body = body
+        """All that the server said, for what can be learned of it. It may hold a key: it is shown to nobody."""
+        self.within = within
+        self.text = ""
+        """What the model had said before it."""
         self.message = message
         self.code = code
         self.retry_after_s = retry_after
-        super().__init__(f"HTTP {status}" + (f", {message}" if message else ""))
+        how = "the server failed" if within else f"HTTP {status}"
+        super().__init__(how + (f"{': ' if within else ', '}{message}" if message else ""))
 
 
 class Broken(Failure):
@@ -131,7 +144,7 @@ class Endpoint:
                     await self._stream(response, reading, on_text)
                 else:
                     self._read_whole(await self._read(response, "the reply"), reading)
-        except Broken as error:
+        except (Broken, Rejected) as error:
             error.text = reading.done().written
             raise
         return reading.done()
@@ -215,6 +228,8 @@ class Endpoint:
                         await response.aclose()
         except openai.APIStatusError as error:
             raise self._rejected(error) from None
+        except Failed as error:
+            raise self._failed(error) from None
         except BadBody as error:
             raise Broken(error.why, paid=costs, reached=True) from None
         except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
@@ -227,20 +242,20 @@ class Endpoint:
             raise Broken(why, paid=costs and (here or reached)) from None
 
     def _rejected(self, error: openai.APIStatusError) -> Rejected:
-        body = error.body if isinstance(error.body, dict) else {}
-        inner = body.get("error", body)
-        fields = inner if isinstance(inner, dict) else {"message": inner}
-        message, param, code = (fields.get(name) for name in ("message", "param", "code"))
-        text = message if isinstance(message, str) and message else error.response.text
-        if param and isinstance(param, str) and param not in text:
-            text = f"{param}: {text}"
+        message, code, body = told(error.response.text)
         notes = ["a redirect, which is not followed"] if error.status_code < 400 else []
         if cut := error.response.extensions.get("cut"):
             notes.append(cut)
         return Rejected(
-            error.status_code, ", ".join(notes + [s for s in [without_key(text, self._key)] if s]),
-            str(code) if isinstance(code, str | int) and code else "", retry_after_s(error.response.headers),
+            error.status_code, ", ".join(notes + [s for s in [without_key(message, self._key)] if s]), code,
+            retry_after_s(error.response.headers), body=body,
         )  # fmt: skip
+
+    def _failed(self, error: Failed) -> Rejected:
+        """An error with status 200: its code may be the status that it would have had."""
+        message, code, body = told(error.error.decode("utf-8", "replace"))
+        status = int(code) if re.fullmatch(r"[45]\d\d", code) else 503 if _OVERLOADED.search(body) else 400
+        return Rejected(status, without_key(message, self._key), code, None, body=body, within=True)
 
     async def _read(self, response: httpx2.Response, what: str, most: int | None = None) -> bytearray:
         most = self._limits.reply_bytes if most is None else most

@@ -1,0 +1,63 @@
+"""Servers that refuse what a rule says, and answer everything else.
+
+A rule names what is refused in a request: more than so many tokens of `output`, of `prompt` or of both (`total`), a
+`field`, a `format`, `bounds` of a schema, a `system` message, a `stream` or a `whole` answer; or the first `times`
+requests, or `always` all.
+"""
+
+import asyncio
+import json
+import time
+from email.utils import formatdate
+from typing import Any
+
+from tests.llm.server import ModelServer, Request, Step, raw
+
+_BOUNDS = ('"maxLength"', '"maxItems"', '"minimum"')
+
+
+def breaks(rule: dict[str, Any], request: Request, before: int) -> bool:
+    """Whether a request is refused; `before`: how many came earlier."""
+    body, (what, value) = request.body, next(iter(rule.items()))
+    output = body.get("max_tokens") or body.get("max_completion_tokens") or 0
+    prompt = len(request.prompt) // 4
+    schema = json.dumps(body.get("response_format", {}))
+    return {
+        "output": lambda: output > value,
+        "prompt": lambda: prompt > value,
+        "total": lambda: prompt + output > value,
+        "field": lambda: value in body,
+        "format": lambda: request.format in value,
+        "bounds": lambda: any(word in schema for word in _BOUNDS),
+        "system": lambda: any(m["role"] in ("system", "developer") for m in body["messages"]),
+        "stream": lambda: bool(body.get("stream")),
+        "whole": lambda: not body.get("stream"),
+        "times": lambda: before < value,
+        "always": lambda: True,
+    }[what]()
+
+
+def refusal(case: dict[str, Any], streamed: bool) -> Step:
+    """The answer that a line of the corpus holds."""
+    body, headers = case["body"], dict(case.get("headers", {}))
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    if headers.get("retry-after") == "DATE":
+        headers["retry-after"] = formatdate(time.time() + 1, usegmt=True)
+    headers = {name.replace("-", "_"): value for name, value in headers.items()}
+    if case["status"] == 200 and streamed:
+        return raw(f"event: error\ndata: {text}\n\n".encode(), kind="text/event-stream", **headers)
+    kind = "text/html" if text.startswith("<") else "application/json"
+    return raw(text.encode(), case["status"], kind, **headers)
+
+
+def refusing(*cases: dict[str, Any], answer: Step) -> Step:
+    """A server with these rules, each with its refusal; the first that is broken speaks."""
+
+    async def step(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
+        before = len(server.requests) - 1
+        for case in cases:
+            if breaks(case["when"], request, before):
+                return await refusal(case, bool(request.body.get("stream")))(server, request, writer)
+        return await answer(server, request, writer)
+
+    return step
