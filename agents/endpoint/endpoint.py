@@ -24,8 +24,8 @@ import openai
 
 from parley.agents.endpoint.bounds import BadBody, Failed, Limits
 from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, without_key
-from parley.agents.endpoint.events import events
 from parley.agents.endpoint.errors import told
+from parley.agents.endpoint.events import events
 from parley.agents.endpoint.limits import retry_after_s
 from parley.agents.endpoint.transport import ACCEPTED, Client
 from parley.agents.secrets import Secret, scrub

@@ -47,73 +47,166 @@ STOPS = frozenset({Action.KEY, Action.CREDIT, Action.PLACE, Action.FILTER, Actio
 _OUTPUT = (
     r"(?:max_?(?:completion_|output_|new_)?_?tokens|output tokens?|completion tokens?|maximum tokens|maxoutputtokens)"
 )
-_NO = r"(?:not|n't|un(?:supported|known|recognized|expected)|invalid|forbidden|deprecated|only|disabled|removed|must|cannot)"
-
-TABLE: tuple[tuple[Action, re.Pattern[str]], ...] = tuple((action, re.compile(pattern, re.I | re.S)) for action, pattern in (
-    (Action.AFFORD, r"fewer max_tokens|can only afford"),
-    (Action.STREAM, r"only (?:be )?(?:support\w*|accept\w*|allow\w*|available|use\w*)[^.]{0,30}\bstream|stream[^.]{0,30}(?:must be|to|=) ?.?true"
-        r"|stream\w*[^.]{0,20} (?:is )?required|requires? [^.]{0,20}stream|non-?stream|stream ?= ?.?false|(?:without|unless) (?:using )?stream"
-        r"|stream(?:ing)? is (?:strongly )?(?:recommended|mandatory)|只支持.{0,12}(?:流式|stream)"),
-    (Action.NO_STREAM, r"\bstream(?:ing)?\b(?!_options)[^.]{0,60}(?:not|n't|unsupported|disabled|must be .{0,3}false|= ?false)"
-        r"|(?:not|n't|cannot|verified to|disable)[^.]{0,30}\bstream(?:ing)?\b(?!_options)|param\W{1,6}stream\b"),
-    (Action.KEY, r"api[ _-]?key\W{1,4}(?:not valid|is (?:not valid|invalid)|invalid|expired)|(?:invalid|incorrect|missing|no|expired|wrong) "
-        r"(?:api|authentication|access)[ _-]?(?:key|token)|invalid_api_key|unauthorized|authentication[ _](?:fail|error)"),
-    (Action.CREDIT, r"insufficient[ _](?:balance|credit|fund|quota)|credit balance|billing[ _](?:hard|details.{0,20}required)|arrears|overdue|"
-        r"payment required|out of credits|余额|欠费|资源包"),
-    (Action.PLACE, r"location is not supported|(?:country|region|territory)[^.]{0,40}(?:not|un)\W?(?:supported|available)|data policy|guardrail"
-        r"|terms of service|must be verified to use"),
-    (Action.FILTER, r"content[ _](?:management[ _])?(?:policy|filter|exists risk)|data_?inspection|moderation|flagged|safety (?:system|filter|polic)"
-        r"|inappropriate content|敏感|不安全"),
-    (Action.WAIT, r"(?:currently|still|being) (?:down)?load(?:ing|ed)\b|is loading|loading(?: the)? model|model[^.]{0,60}\bloading|warming|cold start|not (?:yet )?ready"
-        r"|starting up|no healthy upstream"),
-    (Action.LESS_OUTPUT, r"(?<!\+ )(?<!\+ `)" + _OUTPUT + r"\W{0,4}(?:must|should|can|may|has to)[^.]{0,20}(?:less|at most|between|<|\[|exceed|greater)"
-        r"|(?:not|n't) exceed[^.]{0,20}" + _OUTPUT),
-    (Action.SHORTER, r"(?:context|window)[ _-]?(?:length|window|size|limit)|(?:exceed\w*|beyond|larger than|longer than|over)[^.]{0,40}\b(?:context|window)\b"
-        r"|maximum context|n_ctx|max_model_len|max_seq_len|request[ _](?:is )?too[ _]large|too many (?:input |prompt )?tokens"
-        r"|(?:prompt|input|message|conversation|text|content)s?\b[^.]{0,60}(?:too (?:long|large|big)|exceed|longer than|over the)"
-        r"|(?:prompt|input)[^.]{0,30}tokens?[^.]{0,30}(?:exceed|must be|less than|>|limit)|range of input|maximum (?:prompt|input) length"
-        r"|tokens? (?:limit|count) exceed|reduce (?:the length|your (?:prompt|message|input))|shorten|payload too large|entity too large"
-        r"|超长|超出.{0,20}(?:长度|限制|上限)|超过.{0,20}(?:长度|上下文|限制|上限)"),
-    (Action.LESS_OUTPUT, _OUTPUT + r".{0,120}(?:range|at most|less than|too (?:large|big|high)|maximum|exceed|above|greater|up to|<|>|\[|limit|between)"
-        r"|(?:exceed\w*|above|greater than|range of|maximum)[^.]{0,60}" + _OUTPUT),
-    (Action.OTHER_TOKENS_FIELD, r"\bmax_(?:completion_)?tokens\b"),
-    (Action.FIELD, r""),
-    (Action.LOWER_RUNG, r"response[_ ]?(?:format|schema)|json[_ -]?(?:schema|object|mode)|structured[ _]output|guided|grammar|min(?:length|imum|items)|"
-        r"max(?:length|imum|items)|repetition|\bschema\b|too many states|additional_?properties|no endpoints found that|requested parameters"),
-    (Action.NO_SYSTEM, r"(?:system|developer)[\w ]{0,12}[ _.'\"]*(?:role|message|instruction|prompt)?[^.]{0,40}" + _NO
-        + r"|" + _NO + r"[^.]{0,60}\b(?:system|developer)\b|roles? must alternate|first message|(?:unknown|invalid|unexpected|unsupported|incorrect)[^.]{0,20} role"
-        r"|role[^.]{0,30}(?:must|should) be|jinja|chat template|角色"),
+_NO = r"(?:not|n't|un(?:supported|known|recognized|expected)|invalid|forbidden|only|disabled|must|cannot)"
+_WORDS: tuple[tuple[Action, tuple[str, ...]], ...] = (
+    (Action.AFFORD, (r"fewer max_tokens", r"can only afford")),
+    (
+        Action.STREAM,
+        (
+            r"only (?:be )?(?:support\w*|accept\w*|allow\w*|available|use\w*)[^.]{0,30}\bstream",
+            r"stream[^.]{0,30}(?:must be|to|=) ?.?true",
+            r"stream\w*[^.]{0,20} (?:is )?(?:required|mandatory)",
+            r"requires? [^.]{0,20}stream",
+            r"non-?stream",
+            r"stream ?= ?.?false",
+            r"without (?:using )?stream",
+            r"只支持.{0,12}(?:流式|stream)",
+        ),
+    ),
+    (
+        Action.NO_STREAM,
+        (
+            r"\bstream(?:ing)?\b(?!_options)[^.]{0,60}(?:not|n't|unsupported|disabled|must be .{0,3}false|= ?false)",
+            r"(?:not|n't|cannot|verified to|disable)[^.]{0,30}\bstream(?:ing)?\b(?!_options)",
+            r"param\W{1,6}stream\b",
+        ),
+    ),
+    (
+        Action.KEY,
+        (
+            r"api[ _-]?key\W{1,4}(?:not valid|is (?:not valid|invalid)|invalid|expired)",
+            r"(?:invalid|incorrect|missing|no|expired|wrong) (?:api|authentication|access)[ _-]?(?:key|token)",
+            r"invalid_api_key",
+            r"unauthorized",
+            r"authentication[ _](?:fail|error)",
+        ),
+    ),
+    (
+        Action.CREDIT,
+        (
+            r"insufficient[ _](?:balance|credit|fund|quota)",
+            r"credit balance",
+            r"billing[ _]hard",
+            r"arrears|overdue|payment required|out of credits",
+            r"余额|欠费|资源包",
+        ),
+    ),
+    (
+        Action.PLACE,
+        (
+            r"location is not supported",
+            r"(?:country|region|territory)[^.]{0,40}(?:not|un)\W?(?:supported|available)",
+            r"data policy|guardrail|terms of service|must be verified to use",
+        ),
+    ),
+    (
+        Action.FILTER,
+        (
+            r"content[ _](?:management[ _])?(?:policy|filter|exists risk)",
+            r"data_?inspection|moderation|flagged|inappropriate content",
+            r"safety (?:system|filter|polic)",
+            r"敏感|不安全",
+        ),
+    ),
+    (
+        Action.WAIT,
+        (
+            r"(?:currently|still|being) (?:down)?load(?:ing|ed)\b",
+            r"is loading|loading(?: the)? model|model[^.]{0,60}\bloading",
+            r"warming|cold start|not (?:yet )?ready|starting up|no healthy upstream",
+        ),
+    ),
+    (
+        Action.LESS_OUTPUT,
+        (
+            # of the output alone, and not of a sum
+            rf"(?<!\+ )(?<!\+ `){_OUTPUT}\W{{0,4}}(?:must|should|can|may|has to)[^.]{{0,20}}"
+            r"(?:less|at most|between|<|\[|exceed|greater)",
+            rf"(?:not|n't) exceed[^.]{{0,20}}{_OUTPUT}",
+        ),
+    ),
+    (
+        Action.SHORTER,
+        (
+            r"(?:context|window)[ _-]?(?:length|window|size|limit)",
+            r"(?:exceed\w*|beyond|larger than|longer than|over)[^.]{0,40}\b(?:context|window)\b",
+            r"maximum context|n_ctx|max_model_len|max_seq_len",
+            r"request[ _](?:is )?too[ _]large|too many (?:input |prompt )?tokens",
+            r"(?:prompt|input|message|conversation|text|content)s?\b[^.]{0,60}"
+            r"(?:too (?:long|large|big)|exceed|longer than|over the)",
+            r"(?:prompt|input)[^.]{0,30}tokens?[^.]{0,30}(?:exceed|must be|less than|>|limit)",
+            r"range of input|maximum (?:prompt|input) length|tokens? (?:limit|count) exceed",
+            r"reduce (?:the length|your (?:prompt|message|input))|shorten",
+            r"payload too large|entity too large",
+            r"超长|超[出过].{0,20}(?:长度|上下文|限制|上限)",
+        ),
+    ),
+    (
+        Action.LESS_OUTPUT,
+        (
+            rf"{_OUTPUT}.{{0,120}}(?:range|at most|less than|too (?:large|big|high)|maximum|exceed|above|greater|up to"
+            r"|<|>|\[|limit|between)",
+            rf"(?:exceed\w*|above|greater than|range of|maximum)[^.]{{0,60}}{_OUTPUT}",
+        ),
+    ),
+    (Action.OTHER_TOKENS_FIELD, (r"\bmax_(?:completion_)?tokens\b",)),
+    (Action.FIELD, (r"",)),
+    (
+        Action.LOWER_RUNG,
+        (
+            r"response[_ ]?(?:format|schema)|json[_ -]?(?:schema|object|mode)|structured[ _]output|guided|grammar",
+            r"m(?:in|ax)(?:length|imum|items)|repetition|\bschema\b|too many states|additional_?properties",
+            r"no endpoints found that|requested parameters",
+        ),
+    ),
+    (
+        Action.NO_SYSTEM,
+        (
+            rf"(?:system|developer)[\w ]{{0,12}}[ _.'\"]*(?:role|message|instruction|prompt)?[^.]{{0,40}}{_NO}",
+            rf"{_NO}[^.]{{0,60}}\b(?:system|developer)\b",
+            r"roles? must alternate|first message|role[^.]{0,30}(?:must|should) be",
+            r"(?:unknown|invalid|unexpected|unsupported|incorrect)[^.]{0,20} role",
+            r"jinja|chat template|角色",
+        ),
+    ),
     # Words that other rows have already heard in their own sense.
-    (Action.SHORTER, r"\btoo (?:long|large)\b|token limit|tokens? per (?:min|day)"),
-))  # fmt: skip
+    (Action.SHORTER, (r"\btoo (?:long|large)\b", r"token limit", r"tokens? per (?:min|day)")),
+)
+TABLE: tuple[tuple[Action, re.Pattern[str]], ...] = tuple(
+    (action, re.compile("|".join(words), re.I | re.S)) for action, words in _WORDS
+)
 """The first that changes something counts."""
 
 _MODEL = re.compile(
-    r"model[ :]+\W{0,3}[\w./:@-]+\W{0,3} ?(?:was |is )?(?:not found|not exist|does not exist|doesn't exist|not available|unavailable)"
-    r"|model_not_found|(?:no such|unknown|invalid|unsupported|nonexistent) model\b|model[ _]not[ _](?:found|exist)|not a valid model"
-    r"|no endpoints found for|模型不存在|pulling it first|no models? loaded|has been (?:retired|decommissioned|deprecated)|model_decommissioned",
+    r"model[ :]+\W{0,3}[\w./:@-]+\W{0,3} ?(?:was |is )?"
+    r"(?:not found|not exist|does not exist|doesn't exist|not available|unavailable)"
+    r"|(?:no such|unknown|invalid|unsupported|nonexistent) model\b|model[ _]not[ _](?:found|exist)|not a valid model"
+    r"|no endpoints found for|模型不存在|pulling it first|no models? loaded|has been (?:retired|decommissioned)"
+    r"|model_decommissioned",
     re.I,
-)  # fmt: skip
+)
 _ADDRESS = re.compile(
-    r"\A\W*(?:404 )?(?:page )?not found\W*\Z|<html|<!doctype|cannot post|no (?:route|handler)|detail\W+not found|unknown "
-    r"(?:url|path|endpoint|request url)|error\W+not found\W*\Z|invalid url|unexpected endpoint",
+    r"\A\W*(?:404 )?(?:page )?not found\W*\Z|<html|<!doctype|cannot post|no (?:route|handler)"
+    r"|unknown (?:url|path|endpoint|request url)|invalid url|unexpected endpoint",
     re.I,
-)  # fmt: skip
+)
 _ONLY_TOO_MANY = re.compile(r"request too large|too large for|tokens must be reduced|reduce your message", re.I)
 _CODES = re.compile(
-    r"\"?(?:code|status|status_code|error_code|http_code|request_id|id|retcode|errno)\"?\s*[:=]\s*\"?[\w.-]+\"?", re.I
+    r"\b(?:code|status|status_code|error_code|http_code|request_id|id|retcode|errno)\s*[:=]\s*[\w.-]+", re.I
 )
 _NUMBER = re.compile(r"(?<![\w.#-])(\d{1,3}(?:,\d{3})+|\d+)(?![\w]|\.\d|-\w)")
 _LIMIT = re.compile(
-    r"(?:limit\w*|maximum|max\w*|at most|up to|allowed|less than|must be|no more than|greater than|longer than|larger than"
-    r"|above|afford|exceeds?(?: the)?|length|window|size|n_ctx|supports?|only|range|between|<=?|>|≤)[^\d]{0,48}\Z",
+    r"(?:limit\w*|max\w*|at most|up to|allowed|less than|must be|no more than|greater than|longer than"
+    r"|larger than|above|afford|exceeds?(?: the)?|length|window|size|n_ctx|supports?|only|range|between|<=?|>|≤)"
+    r"[^\d]{0,48}\Z",
     re.I,
-)  # fmt: skip
+)
 _LIMIT_AFTER = re.compile(r"\A[\s'\")\]]{0,2}(?:tokens? )?(?:maximum|max\b|limit)", re.I)
 _BY = re.compile(r"\bby\W{0,3}\Z", re.I)
 _WINDOW = re.compile(r"context|window|n_ctx|max_model_len|max_seq_len", re.I)
 _ASKED = re.compile(
-    r"(?:requested|your (?:request|prompt|input|message)\w*|provided|resulted in|got|given|has|sent|used)[^\d]{0,40}\Z",
+    r"(?:requested|your (?:request|prompt|input|message)\w*|provided|resulted in|got|given|has|sent|used)"
+    r"[^\d]{0,40}\Z",
     re.I,
 )
 _UNIT_AFTER = re.compile(
@@ -125,7 +218,7 @@ _UNIT_BEFORE = re.compile(r"(?:tokens?|length|window|n_ctx|max_model_len|max_seq
 def stop(refusal: Rejected) -> Action | None:
     """Why no request would be answered; None: another may be."""
     text = refusal.body
-    first = next((action for action, pattern in TABLE if pattern.pattern and pattern.search(text)), None)
+    first = next((action for action, pattern in TABLE if action is not Action.FIELD and pattern.search(text)), None)
     if refusal.code == "insufficient_quota":
         return Action.CREDIT
     if refusal.status == 402:

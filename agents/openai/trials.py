@@ -28,8 +28,8 @@ _LEAST_OUTPUT = 256
 _OPTIONAL = ("temperature", "stream_options", "tool_choice")
 _OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _SAYS_NO = re.compile(
-    r"un(?:supported|known|recogni[sz]ed|expected)|not (?:supported|allowed|permitted|a valid)|n't support|does not support"
-    r"|extra|instead|forbidden|invalid|cannot",
+    r"un(?:supported|known|recogni[sz]ed|expected)|not (?:supported|allowed|permitted|a valid)|n't support"
+    r"|does not support|extra|instead|forbidden|invalid|cannot",
     re.I,
 )
 _BOUND_WORDS = re.compile(

@@ -22,19 +22,20 @@ def breaks(rule: dict[str, Any], request: Request, before: int) -> bool:
     output = body.get("max_tokens") or body.get("max_completion_tokens") or 0
     prompt = len(request.prompt) // 4
     schema = json.dumps(body.get("response_format", {}))
-    return {
-        "output": lambda: output > value,
-        "prompt": lambda: prompt > value,
-        "total": lambda: prompt + output > value,
-        "field": lambda: value in body,
-        "format": lambda: request.format in value,
-        "bounds": lambda: any(word in schema for word in _BOUNDS),
-        "system": lambda: any(m["role"] in ("system", "developer") for m in body["messages"]),
-        "stream": lambda: bool(body.get("stream")),
-        "whole": lambda: not body.get("stream"),
-        "times": lambda: before < value,
-        "always": lambda: True,
-    }[what]()
+    holds: dict[str, bool] = {
+        "output": what == "output" and output > value,
+        "prompt": what == "prompt" and prompt > value,
+        "total": what == "total" and prompt + output > value,
+        "field": what == "field" and value in body,
+        "format": what == "format" and request.format in value,
+        "bounds": any(word in schema for word in _BOUNDS),
+        "system": any(m["role"] in ("system", "developer") for m in body["messages"]),
+        "stream": bool(body.get("stream")),
+        "whole": not body.get("stream"),
+        "times": what == "times" and before < value,
+        "always": True,
+    }
+    return holds[what]
 
 
 def refusal(case: dict[str, Any], streamed: bool) -> Step:

@@ -68,7 +68,7 @@ async def test_a_server_that_refuses_everything_is_left_after_a_bounded_number_o
     case = {"when": {"always": True}, "status": 400, "body": {"error": {"message": "no"}}}
     step = refusing(case, answer=says(FULL))
     async with model_server(step) as server, model(server.url, temperature=0.3) as made:
-        with pytest.raises(ModelError, match="tried in vain: without temperature.*LLM_STRUCTURED") as found:
+        with pytest.raises(ModelError, match=r"tried in vain: without temperature.*LLM_STRUCTURED") as found:
             await made.reply(asked(LONG, stream=True), silent)
     assert 5 < len(server.requests) <= trials.MOST + 1 and found.value.usage.calls == 0
     assert made.memory.get().dropped == () and made.memory.get().rung is None, "what did not help is no lesson"
