@@ -153,6 +153,8 @@ async def test_what_counts_as_free_for_want_of_a_price_is_told_once(tmp_path: Pa
         code, _, err = await asyncio.to_thread(front.run, "ask", QUESTION, "--ephemeral", "--plain", env=env)
         assert code == 1 and len([line for line in err.splitlines() if "no price is known" in line]) == 1
         assert "Counted as free, since no price is known (or none is taken): panelist_1, panelist_2," in err
+        _, table, _ = await asyncio.to_thread(front.run, "ask", QUESTION, "--dry-run", env=env)
+        assert "0.0000" not in table and table.count("not known") >= 4
         up = front.start("up", env=env)
         try:
             assert up.stderr is not None and up.stdout is not None

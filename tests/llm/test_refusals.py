@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from parley.agents.model.base import ModelError
-from parley.agents.openai import trials
+from parley.agents.openai import ladder, probe, small_call, trials
 from parley.agents.secrets import Secret
 from tests.llm.refusing import refusing
-from tests.llm.server import ModelServer, model_server, says
+from tests.llm.server import ModelServer, Step, fails, model_server, says
 from tests.llm.support import FULL, asked, model, silent
+from tests.llm.thinker import thinks
 from tests.protocols.consensus.simulate import document
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("refusals.jsonl").read_text("utf-8").splitlines()]
@@ -72,3 +73,52 @@ async def test_a_server_that_refuses_everything_is_left_after_a_bounded_number_o
             await made.reply(asked(LONG, stream=True), silent)
     assert 5 < len(server.requests) <= trials.MOST + 1 and found.value.usage.calls == 0
     assert made.memory.get().dropped == () and made.memory.get().rung is None, "what did not help is no lesson"
+
+
+async def test_a_model_that_is_being_loaded_is_waited_for_by_time_and_not_by_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ladder, "backoff_s", lambda *_: 0.01)
+    loading: list[Step] = [fails(503, "Loading model")] * 30
+    async with model_server(*loading, says(FULL)) as server, model(server.url) as made:
+        assert (await made.reply(asked(), silent)).usage.calls == 1
+    assert len(server.requests) == 31
+    async with model_server(fails(503, "Loading model")) as server, model(server.url) as made:
+        with pytest.raises(ModelError, match=r"deadline|the turn ends"):
+            await made.reply(asked(seconds=0.5), silent)
+
+
+async def test_thoughts_never_ask_for_more_than_the_models_limit_on_output() -> None:
+    case = {"when": {"output": 4096}, "status": 400, "body": {"error": {"message": "max_tokens range is [1, 4096]"}}}
+    async with model_server(refusing(case, answer=thinks(6_000, FULL))) as server, model(server.url) as made:
+        for _ in range(2):
+            with pytest.raises(ModelError, match="thought for"):
+                await made.reply(asked(), silent)
+    assert [r.body["max_tokens"] for r in server.requests] == [10_000, 4_096, 4_096], "one refusal, and no more"
+
+
+async def test_what_was_learned_is_forgotten_after_a_week_and_by_another_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now = 1_000_000.0
+    memory = probe.Memory("http://h/v1", "m", tmp_path, lambda: now)
+    memory.learn(drop="temperature")
+    assert memory.get().dropped == ("temperature",) and memory.get().at_s == now
+    now += probe.KEPT_S
+    assert memory.get().dropped == ()
+    now -= probe.KEPT_S
+    monkeypatch.setattr(probe, "version", lambda: "0.0.0")
+    assert memory.get().dropped == ()
+
+
+async def test_a_small_call_learns_what_a_turn_would() -> None:
+    cases: list[dict[str, Any]] = [
+        {"when": {"system": True}, "status": 400, "body": {"error": {"message": "System role not supported"}}},
+        {"when": {"output": 4096}, "status": 400, "body": {"error": {"message": "max_tokens range is [1, 4096]"}}},
+    ]
+    async with model_server(refusing(*cases, answer=says(FULL))) as server, model(server.url) as made:
+        words = await small_call.ask(made)
+        assert words == "with the system message in the user's, with 4,096 tokens of output"
+        before = len(server.requests)
+        await made.reply(asked(), silent)
+    assert len(server.requests) == before + 1
