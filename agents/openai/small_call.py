@@ -1,4 +1,4 @@
-"""One small structured call, asked for as a turn asks: what an endpoint refuses is learned before a session needs it."""
+"""One small structured call, asked for as a turn asks: what an endpoint refuses is learned before a session begins."""
 
 from typing import Any
 
