@@ -25,8 +25,7 @@ SYSTEM = "system message"
 
 
 @cache
-def version() -> str:
-    """Parley's own."""
+def _own_version() -> str:
     return metadata.version("parley")
 
 
@@ -74,13 +73,19 @@ _TOOLS_DOUBTED: set[tuple[str, str]] = set()
 
 
 class Memory:
-    """Lessons about one (base URL, model); all instances of a process share them."""
+    """Lessons about one (base URL, model); all instances of a process share them. `version`: Parley's own if empty."""
 
     def __init__(
-        self, base_url: str, model: str, folder: Path | None = None, now: Callable[[], float] = time.time
+        self,
+        base_url: str,
+        model: str,
+        folder: Path | None = None,
+        now: Callable[[], float] = time.time,
+        version: str = "",
     ) -> None:
         self._key = (base_url, model)
         self._now = now
+        self._version = version or _own_version()
         name = hashlib.sha256("\n".join(self._key).encode()).hexdigest()[:24]
         self._path = folder / f"{name}.json" if folder is not None else None
 
@@ -90,7 +95,7 @@ class Memory:
             with contextlib.suppress(OSError, msgspec.MsgspecError):
                 _KNOWN[self._key] = msgspec.json.decode(self._path.read_bytes(), type=LearnedLimits)
         learned = _KNOWN.get(self._key, LearnedLimits())
-        counts = self._now() - learned.at_s < KEPT_S and learned.version == version()
+        counts = self._now() - learned.at_s < KEPT_S and learned.version == self._version
         return learned if counts else LearnedLimits()
 
     def ignored(self, rung: Rung, lower: Rung) -> bool:
@@ -124,7 +129,7 @@ class Memory:
     def learn(self, **lessons: Any) -> None:
         """Keep lessons beside what is known (`with_lesson`). A file that cannot be written is no harm: it is learned
         again."""
-        new = with_lesson(self.get(), **lessons, at_s=self._now(), version=version())
+        new = with_lesson(self.get(), **lessons, at_s=self._now(), version=self._version)
         _KNOWN[self._key] = new
         if self._path is not None:
             with contextlib.suppress(OSError):

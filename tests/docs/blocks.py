@@ -7,7 +7,7 @@
 | `<!-- first: COMMAND -->` | run before, and not shown |
 | `<!-- ends: 1 -->` | the exit status that is wanted of its last command |
 | `<!-- file: NAME -->` | it is no command but a file, which later blocks read |
-| `<!-- twin: PROVIDER -->` | it is run against a twin of that provider's server (tests/llm/twins.py), with a key |
+| `<!-- twin: PROVIDER -->` | it is run against a twin of its server (tests/llm/refusals/twins.py), with a key |
 | `<!-- output of: COMMAND -->` | it is what the command prints: generated, below a first line `$ ...` if it has one |
 """
 

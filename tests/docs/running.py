@@ -18,7 +18,7 @@ from pathlib import Path
 
 from parley.stack.lease import read_running
 from tests.docs.blocks import ROOT, Block, blocks
-from tests.llm.twins import twin
+from tests.llm.refusals.twins import twin
 from tests.support.expert_model import expert_model
 from tests.support.forks import ABLE, Kept
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from parley.agents.endpoint.limits import REJECTIONS
 from parley.agents.model.base import ModelError
-from parley.agents.openai import ladder, probe, small_call, trials
+from parley.agents.openai import probe, small_call, trials
 from parley.agents.secrets import Secret
-from tests.llm.refusing import refusing
+from tests.llm.refusals.refusing import refusing
 from tests.llm.server import ModelServer, Step, fails, model_server, says
 from tests.llm.support import FULL, asked, model, silent
 from tests.llm.thinker import thinks
@@ -75,14 +76,11 @@ async def test_a_server_that_refuses_everything_is_left_after_a_bounded_number_o
     assert made.memory.get().dropped == () and made.memory.get().rung is None, "what did not help is no lesson"
 
 
-async def test_a_model_that_is_being_loaded_is_waited_for_by_time_and_not_by_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ladder, "backoff_s", lambda *_: 0.01)
-    loading: list[Step] = [fails(503, "Loading model")] * 30
+async def test_a_model_that_is_being_loaded_is_waited_for_by_time_and_not_by_count() -> None:
+    loading: list[Step] = [fails(503, "Loading model", retry_after="0.01")] * (REJECTIONS + 1)
     async with model_server(*loading, says(FULL)) as server, model(server.url) as made:
         assert (await made.reply(asked(), silent)).usage.calls == 1
-    assert len(server.requests) == 31
+    assert len(server.requests) == REJECTIONS + 2
     async with model_server(fails(503, "Loading model")) as server, model(server.url) as made:
         with pytest.raises(ModelError, match=r"deadline|the turn ends"):
             await made.reply(asked(seconds=0.5), silent)
@@ -97,9 +95,7 @@ async def test_thoughts_never_ask_for_more_than_the_models_limit_on_output() -> 
     assert [r.body["max_tokens"] for r in server.requests] == [10_000, 4_096, 4_096], "one refusal, and no more"
 
 
-async def test_what_was_learned_is_forgotten_after_a_week_and_by_another_version(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_was_learned_is_forgotten_after_a_week_and_by_another_version(tmp_path: Path) -> None:
     now = 1_000_000.0
     memory = probe.Memory("http://h/v1", "m", tmp_path, lambda: now)
     memory.learn(drop="temperature")
@@ -107,8 +103,9 @@ async def test_what_was_learned_is_forgotten_after_a_week_and_by_another_version
     now += probe.KEPT_S
     assert memory.get().dropped == ()
     now -= probe.KEPT_S
-    monkeypatch.setattr(probe, "version", lambda: "0.0.0")
-    assert memory.get().dropped == ()
+    probe.forget()
+    assert probe.Memory("http://h/v1", "m", tmp_path, lambda: now, version="0.0.0").get().dropped == ()
+    assert probe.Memory("http://h/v1", "m", tmp_path, lambda: now).get().dropped == ("temperature",)
 
 
 async def test_a_small_call_learns_what_a_turn_would() -> None:

@@ -1,6 +1,6 @@
 """Scripted twins of providers' servers: each refuses what the real one is known to refuse, and answers all else.
 
-A row is a rule (tests/llm/refusing.py), a status and the words of the refusal. Replies are the same at all of them.
+A row is a rule (tests/llm/refusals/refusing.py), a status and the words of the refusal. All of them reply alike.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 
 from parley.agents.openai.providers import PRESETS
 from tests.llm.debate import fixtures
-from tests.llm.refusing import refusing
+from tests.llm.refusals.refusing import refusing
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, says
 from tests.support.expert_model import DONE, SAID
 

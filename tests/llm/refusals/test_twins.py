@@ -8,7 +8,7 @@ import pytest
 from parley.agents.openai.providers import PRESETS
 from parley.schemas import log
 from tests.llm.debate import QUESTION, log_of
-from tests.llm.twins import TWINS, twin
+from tests.llm.refusals.twins import TWINS, twin
 from tests.parley.support import Front
 
 ASKED = {
