@@ -12,11 +12,12 @@ class BadBody(Exception):
 
 
 class Failed(BadBody):
-    """The server told of an error with status 200: the body is that error, as it came."""
+    """The server told of an error with status 200. `message`: its text, `error`: that error as it came."""
 
-    def __init__(self, why: str, error: bytes) -> None:
+    def __init__(self, message: str, error: bytes) -> None:
+        self.message = message
         self.error = error
-        super().__init__(why)
+        super().__init__(f"the server failed: {message}")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -174,8 +174,7 @@ class Reading:
         except msgspec.ValidationError:
             raise BadBody("the server's answer holds no completion") from None
         if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
-            why = f"the server failed: {without_key(self._error_text(body.error), self._key)}"
-            raise Failed(why, bytes(body.error))
+            raise Failed(without_key(self._error_text(body.error), self._key), bytes(body.error))
         self._count(_part(body.usage, _Usage))
         if not self.answer.id:
             self.answer.id = self._name(body.id)

@@ -27,7 +27,7 @@ from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, wit
 from parley.agents.endpoint.errors import told
 from parley.agents.endpoint.events import events
 from parley.agents.endpoint.limits import retry_after_s
-from parley.agents.endpoint.transport import ACCEPTED, Client
+from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, Client
 from parley.agents.secrets import Secret, scrub
 from parley.agents.still_open import before_request
 
@@ -253,7 +253,10 @@ class Endpoint:
 
     def _failed(self, error: Failed) -> Rejected:
         """An error with status 200: its code may be the status that it would have had."""
-        message, code, body = told(error.error.decode("utf-8", "replace"))
+        if len(error.error) > MOST_ERROR:
+            message, code, body = error.message, "", error.message
+        else:
+            message, code, body = told(error.error.decode("utf-8", "replace"))
         status = int(code) if re.fullmatch(r"[45]\d\d", code) else 503 if _OVERLOADED.search(body) else 400
         return Rejected(status, without_key(message, self._key), code, None, body=body, within=True)
 

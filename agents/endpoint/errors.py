@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-_MOST = 4_000
+_MOST = 2_000
 """Characters that are looked at."""
 _GENERIC = ("provider returned error", "upstream error", "upstream request failed", "bad request", "error")
 """Messages of servers that pass on what another said, which then stands elsewhere."""

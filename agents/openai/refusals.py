@@ -7,8 +7,8 @@ code.
 """
 
 import re
-from collections.abc import Iterator
 from enum import StrEnum, auto
+from functools import lru_cache
 
 from parley.agents.endpoint.endpoint import Rejected
 
@@ -155,7 +155,8 @@ _WORDS: tuple[tuple[Action, tuple[str, ...]], ...] = (
         Action.LOWER_RUNG,
         (
             r"response[_ ]?(?:format|schema)|json[_ -]?(?:schema|object|mode)|structured[ _]output|guided|grammar",
-            r"m(?:in|ax)(?:length|imum|items)|repetition|\bschema\b|too many states|additional_?properties",
+            r"m(?:in|ax)(?:length|items)|(?:min|max)imum\W{1,3}(?:is )?not\b|repetition|\bschema\b|too many states",
+            r"additional_?properties",
             r"no endpoints found that|requested parameters",
         ),
     ),
@@ -170,7 +171,10 @@ _WORDS: tuple[tuple[Action, tuple[str, ...]], ...] = (
         ),
     ),
     # Words that other rows have already heard in their own sense.
-    (Action.SHORTER, (r"\btoo (?:long|large)\b", r"token limit", r"tokens? per (?:min|day)")),
+    (
+        Action.SHORTER,
+        (r"\btoo (?:long|large)\b", r"token limit", r"tokens? per (?:min|day)", r"request[^.]{0,30}exceed"),
+    ),
 )
 TABLE: tuple[tuple[Action, re.Pattern[str]], ...] = tuple(
     (action, re.compile("|".join(words), re.I | re.S)) for action, words in _WORDS
@@ -181,7 +185,8 @@ _MODEL = re.compile(
     r"model[ :]+\W{0,3}[\w./:@-]+\W{0,3} ?(?:was |is )?"
     r"(?:not found|not exist|does not exist|doesn't exist|not available|unavailable)"
     r"|(?:no such|unknown|invalid|unsupported|nonexistent) model\b|model[ _]not[ _](?:found|exist)|not a valid model"
-    r"|no endpoints found for|模型不存在|pulling it first|no models? loaded|has been (?:retired|decommissioned)"
+    r"|\bmodels?/[\w.-]+ is not found|no endpoints found for|模型不存在|pulling it first|no models? loaded"
+    r"|has been (?:retired|decommissioned)"
     r"|model_decommissioned",
     re.I,
 )
@@ -217,8 +222,7 @@ _UNIT_BEFORE = re.compile(r"(?:tokens?|length|window|n_ctx|max_model_len|max_seq
 
 def stop(refusal: Rejected) -> Action | None:
     """Why no request would be answered; None: another may be."""
-    text = refusal.body
-    first = next((action for action, pattern in TABLE if action is not Action.FIELD and pattern.search(text)), None)
+    text, first = refusal.body, _first(refusal)
     if refusal.code == "insufficient_quota":
         return Action.CREDIT
     if refusal.status == 402:
@@ -236,29 +240,38 @@ def stop(refusal: Rejected) -> Action | None:
 
 def is_loading(refusal: Rejected) -> bool:
     """Whether the server is there and its model is not yet: that takes as long as it takes."""
-    return refusal.status == 503 or Action.WAIT in (a for a, _ in matching(refusal) if a is not Action.FIELD)
+    return refusal.status == 503 or any(action is Action.WAIT for action, _ in matching(refusal))
 
 
 def is_too_large(refusal: Rejected) -> bool:
     """Whether it says that a request has too many tokens, and not that there were too many requests."""
     if refusal.status == 429:
         return _ONLY_TOO_MANY.search(refusal.body) is not None
-    return next((a for a, _ in matching(refusal) if a is not Action.FIELD), None) is Action.SHORTER
+    return _first(refusal) is Action.SHORTER
 
 
-def matching(refusal: Rejected) -> Iterator[tuple[Action, re.Match[str]]]:
+def matching(refusal: Rejected) -> tuple[tuple[Action, re.Match[str]], ...]:
     """What the table has for a text, in its order."""
-    for action, pattern in TABLE:
-        if found := pattern.search(refusal.body):
-            yield action, found
+    return _matching(refusal.body)
 
 
-def limit_in(refusal: Rejected, asked: int, *, output: bool = False) -> int | None:
+@lru_cache(maxsize=64)
+def _matching(text: str) -> tuple[tuple[Action, re.Match[str]], ...]:
+    found = ((action, pattern.search(text)) for action, pattern in TABLE)
+    return tuple((action, match) for action, match in found if match)
+
+
+def _first(refusal: Rejected) -> Action | None:
+    return next((action for action, _ in matching(refusal) if action is not Action.FIELD), None)
+
+
+def limit_in(refusal: Rejected, asked: int, *, output: bool = False, own: int = 0) -> int | None:
     """A limit that the text names and that this request, of so many tokens, is beyond; None: no number can be taken
-    for one. A number in parentheses alone may be anything: it counts beside a second one that is larger."""
+    for one. A number in parentheses alone may be anything: it counts beside a second one that is larger. `own`: a
+    number that the request itself named."""
     text = _CODES.sub(" ", refusal.body)
     numbers = [(int(m[1].replace(",", "")), m) for m in _NUMBER.finditer(text) if len(m[1]) < 12]
-    numbers = [(n, m) for n, m in numbers if str(n) != refusal.code]
+    numbers = [(n, m) for n, m in numbers if str(n) not in (refusal.code, str(own))]
     limits, of_window = [], []
     for n, m in numbers:
         before, after = text[max(0, m.start() - 60) : m.start()], text[m.end() : m.end() + 24]

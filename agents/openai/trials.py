@@ -113,6 +113,8 @@ class Trials:
                 yield from self._way(action, found.string, refusal, sent)
         if refusal.status not in _REFUSED:
             return
+        if refusal.status == 413:
+            yield from _shorter(refusal, sent, True)
         for name in _optional(sent, self._options):
             yield f"without {name}", {"drop": name}, True
         yield from _lower(sent, "")
@@ -170,7 +172,7 @@ def _lower(sent: Sent, text: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
 
 def _shorter(refusal: Rejected, sent: Sent, told: bool) -> Iterator[tuple[str, dict[str, Any], bool]]:
     """A window that the text names; else no more output than the answer needs, then half the prompt, and again."""
-    window = refusals.limit_in(refusal, sent.prompt + sent.output) if told else None
+    window = refusals.limit_in(refusal, sent.prompt + sent.output, own=sent.output) if told else None
     if window is not None:
         yield f"within a window of {window:,} tokens", {"window": window}, True
     if sent.output > sent.answer:
